@@ -1,0 +1,82 @@
+//! Language models: one port, many providers (spec 04). Adapters translate at the edge and nowhere else.
+
+use std::sync::Arc;
+
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+
+use crate::protocol::{
+    FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
+};
+
+/// A provider's streaming endpoint for one model.
+///
+/// Contract: the stream yields any number of deltas and then exactly one `Ok(Finished)` or one `Err`, which is
+/// last. The text of `Finished` is the concatenation of the text deltas, likewise for thoughts. Dropping the
+/// stream aborts the request.
+pub trait Model: Send + Sync + 'static {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
+}
+
+/// What a model is asked; neutral to any provider. Cheap to clone and to build: everything long is shared.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    pub purpose: Purpose,
+    pub system: Arc<str>,
+    /// Well-formed: roles alternate as curated history does, results stand right after their calls.
+    pub messages: Vec<Arc<Message>>,
+    /// In the order of declaration.
+    pub tools: Arc<[ToolDeclaration]>,
+    pub sampling: Sampling,
+    /// JSON Schema the reply's text must follow; for `Utility` calls.
+    pub schema: Option<Arc<Value>>,
+    /// Which reply of its run this will be, from 0: how many `Turn` replies the run has committed. Makes
+    /// recorded replies a function of the request, also after a crash.
+    pub ordinal: u32,
+}
+
+/// What a call is for; recordings keep the two apart (spec 04, "replay and recording").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A turn of a run.
+    Turn,
+    /// The daemon's own: classifier, summariser, checks.
+    Utility,
+}
+
+#[derive(Debug, Clone)]
+pub enum ModelEvent {
+    TextDelta(String),
+    ThoughtDelta(String),
+    Finished(ModelReply),
+}
+
+/// A whole reply.
+#[derive(Debug, Clone)]
+pub struct ModelReply {
+    /// In the order in which the model gave them.
+    pub parts: Vec<ReplyPart>,
+    /// The same in the provider's own form, to be sent back verbatim.
+    pub raw: Option<ProviderMessage>,
+    pub usage: Usage,
+    pub reason: FinishReason,
+}
+
+/// Like [`crate::protocol::Part`], but a call has no id of ours yet.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplyPart {
+    Text(String),
+    Thought { text: String, signature: Option<String> },
+    ToolCall { provider_call_id: Option<String>, name: ToolName, arguments: Value, signature: Option<String> },
+}
+
+/// Why a model gave no reply; variants by what the run does next.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// Passing: network, overload, a cut stream. Asked again with back-off.
+    #[error("{message}")]
+    Passing { message: String, retry_after_ms: Option<u64> },
+    /// Asking again cannot help; the run ends `ERROR` with this code.
+    #[error("{message}")]
+    Final { code: RunErrorCode, message: String },
+}

@@ -1,0 +1,26 @@
+//! The vocabulary that clients and the log share: ids, times, messages, accesses, events, methods, errors.
+//!
+//! Data only: no I/O, no async, no imports from higher floors. Everything here is serializable, and what
+//! goes over the wire has a JSON Schema; `proto-docs/` is generated from these types.
+
+mod access;
+mod agent;
+mod error;
+mod event;
+mod id;
+mod message;
+mod method;
+mod run;
+mod time;
+mod tool;
+
+pub use access::*;
+pub use agent::*;
+pub use error::*;
+pub use event::*;
+pub use id::*;
+pub use message::*;
+pub use method::*;
+pub use run::*;
+pub use time::*;
+pub use tool::*;

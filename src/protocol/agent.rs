@@ -1,0 +1,250 @@
+//! Agent definitions as runs carry them, and agents as clients see them listed (spec 02).
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{AgentName, ModelRef, Role, ToolName};
+
+/// A definition, checked and with defaults filled: what a run carries in its first event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentDefinition {
+    pub name: AgentName,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    pub model: ModelChoice,
+    pub limits: AgentLimits,
+    /// How a run ends; `None` = by the rule of spec 02 (`completion`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
+    /// In the order of the file.
+    pub inputs: Vec<InputSpec>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSpec>,
+    /// Template of the first user message; the default of spec 02 is filled in already.
+    pub query: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub initial_messages: Vec<InitialMessage>,
+    pub tools: ToolSelection,
+    #[serde(default)]
+    pub hidden: bool,
+    /// The body of the file: template of the system prompt.
+    pub prompt: String,
+}
+
+/// Which model, and how it samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelChoice {
+    /// `None` = inherit: the parent's, else the session's, else `models.default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<ModelRef>,
+    pub sampling: Sampling,
+}
+
+/// Sampling settings; a missing one is the provider's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Sampling {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// Tokens; -1 = unlimited, 0 = off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<i64>,
+}
+
+/// What the file says under `run`; `None` = the daemon's default (spec 02).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+}
+
+/// How a run ends (spec 02, 03).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Completion {
+    /// Only by `complete_task`.
+    Tool,
+    /// Also by a turn without tool calls, whose text is the result.
+    Message,
+}
+
+/// One input of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputSpec {
+    /// `\w+`
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// JSON Schema; the short types of spec 02 are written out.
+    pub schema: Value,
+}
+
+/// A typed result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputSpec {
+    /// The one argument of `complete_task`.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub schema: Value,
+    /// A template over the fields; `None` = pretty-printed JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// A few-shot message put before the query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitialMessage {
+    /// `user` or `model`.
+    pub role: Role,
+    /// Template.
+    pub text: String,
+}
+
+/// Which tools an agent may use (spec 02, "Tool filtering"): names, aliases, or patterns with `*`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToolSelection {
+    /// `None` = the default set of the file's format; for ours the read-only set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<ToolName>>,
+    /// Beats `allow`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<ToolName>,
+}
+
+/// Where an agent comes from; higher places hide lower ones (spec 02, "Places and precedence").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentScope {
+    Builtin,
+    User,
+    Project,
+}
+
+/// Whether an agent can be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentStatus {
+    Ok,
+    /// From a workspace nobody has trusted yet; starting it answers `WORKSPACE_NOT_TRUSTED`.
+    Untrusted,
+    /// The file has errors; see `problems`.
+    Invalid,
+    /// An agent of the same name in a higher place, or earlier in the same place, is used instead.
+    Hidden,
+}
+
+/// Something wrong in a file a user wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileProblem {
+    pub path: PathBuf,
+    /// 1-based; missing when the whole file is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// 1-based, in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    pub severity: Severity,
+    pub code: FileProblemCode,
+    /// What is wrong, and what was expected.
+    pub message: String,
+    /// What to write instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl std::fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        match &self.fix {
+            Some(fix) => write!(f, " ({fix})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    Warning,
+    Error,
+}
+
+/// What kind of problem (spec 02, "Foreign files", rule 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FileProblemCode {
+    NoFrontMatter,
+    BadYaml,
+    WrongType,
+    BadValue,
+    MissingField,
+    DuplicateName,
+    TooLarge,
+    /// A field nobody knows; kept, not used.
+    UnknownField,
+    /// The file or folder could not be read.
+    Unreadable,
+}
+
+/// An agent as `agents/list` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSummary {
+    pub name: AgentName,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// As the definition names it; `inherit` when it names none.
+    pub model: String,
+    pub scope: AgentScope,
+    pub status: AgentStatus,
+    /// Missing for built-in agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// SHA-256 of the file's bytes, as `sha256:<hex>`.
+    pub digest: String,
+    /// The path (or `built in`) of the agent that is used instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+    /// Names of the inputs, required ones first.
+    pub inputs: Vec<String>,
+}

@@ -1,0 +1,478 @@
+//! Events: what the log holds and what subscribers see (spec 01, "Events").
+//!
+//! An event has two faces. `data` is what clients see, byte for byte as stored. [`Private`] is what they never
+//! see: provider blocks, accesses, the definition a run carries. Bodies only grow: new fields have defaults,
+//! readers skip what they do not know.
+
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    Access, AgentDefinition, AgentName, CallId, CallState, Completion, ContextId, FinishReason, Message,
+    Reason, Replay, Risk, RunError, RunId, RunRecord, Sampling, Seq, SessionId, SubscriptionId, Timestamp,
+    ToolError, ToolKind, ToolName, ToolResult, Usage,
+};
+
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $text:literal => $name:ident;)+) => {
+        /// What happened. Each variant's data is what clients see as `data`.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum EventBody { $($(#[doc = $doc])+ $name($name)),+ }
+
+        impl EventBody {
+            /// The event's `type`.
+            pub fn type_name(&self) -> &'static str {
+                match self { $(EventBody::$name(_) => $text),+ }
+            }
+
+            /// The bytes that are stored and sent as `data`.
+            pub fn data_json(&self) -> serde_json::Result<String> {
+                match self { $(EventBody::$name(data) => serde_json::to_string(data)),+ }
+            }
+
+            /// Reads stored bytes; `None` for a type this version does not know.
+            pub fn parse(type_name: &str, data: &str) -> serde_json::Result<Option<EventBody>> {
+                match type_name {
+                    $($text => serde_json::from_str(data).map(|data| Some(EventBody::$name(data))),)+
+                    _ => Ok(None),
+                }
+            }
+        }
+
+        $(impl From<$name> for EventBody {
+            fn from(data: $name) -> EventBody {
+                EventBody::$name(data)
+            }
+        })+
+
+        /// Every durable event type, for the docs.
+        pub const EVENTS: &[EventDoc] = &[$(EventDoc {
+            name: $text,
+            doc: concat!($($doc, "\n"),+),
+            data: || schemars::schema_for!($name),
+        }),+];
+    };
+}
+
+/// One row of the event table in proto-docs.
+pub struct EventDoc {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub data: fn() -> Schema,
+}
+
+events! {
+    /// A session was opened.
+    "session.created" => SessionCreated;
+    /// A run began. Everything it needs is in this event; editing files changes nothing for it.
+    "run.started" => RunStarted;
+    /// The daemon was restarted while the run was alive; it goes on from its last committed turn.
+    "run.resumed" => RunResumed;
+    /// The run stops: open calls end first, then comes the grace turn or the end.
+    "run.stopping" => RunStopping;
+    /// The run is over. Exactly one a run, and nothing of the run after it.
+    "run.completed" => RunCompleted;
+    /// A turn began: one model call and the tool calls it asks for.
+    "turn.started" => TurnStarted;
+    /// Every call of the turn has ended.
+    "turn.completed" => TurnCompleted;
+    /// The model was asked.
+    "model.started" => ModelStarted;
+    /// The model failed in passing and will be asked again; clients drop the partial text.
+    "model.retrying" => ModelRetrying;
+    /// The model answered; `text` is the whole.
+    "model.completed" => ModelCompleted;
+    /// What the model thought.
+    "thought" => Thought;
+    /// A message of the daemon's own was added to the context, to put the model back on its way.
+    "context.nudged" => ContextNudged;
+    /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
+    "tool.state" => ToolStateChanged;
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCreated {
+    /// Absolute; the first is where relative paths begin.
+    pub roots: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// Limits of one run, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunLimits {
+    pub max_turns: u32,
+    /// Active time; missing = unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    pub grace_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStarted {
+    pub agent: AgentName,
+    pub title: String,
+    /// SHA-256 of the definition the run carries, as `sha256:<hex>`.
+    pub digest: String,
+    pub model: String,
+    pub context_id: ContextId,
+    /// The first user message, templates filled.
+    pub query: String,
+    /// Values of the agent's inputs, defaults filled in.
+    pub inputs: Value,
+    pub limits: RunLimits,
+    pub completion: Completion,
+    /// 0 for a root run.
+    pub depth: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResumed {
+    /// The daemon did not stop by itself: it crashed, was killed, or the machine went down.
+    pub unclean: bool,
+}
+
+/// What follows when every open call has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum StopThen {
+    /// One last turn in which only `complete_task` is offered.
+    Grace,
+    End,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStopping {
+    pub reason: Reason,
+    pub then: StopThen,
+    /// Set when the reason is `ERROR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// One sentence for people.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCompleted {
+    pub reason: Reason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What there was when a run ended without a result: the pending result, else the last text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial_result: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_from: Option<Reason>,
+    pub usage: Usage,
+    pub turns: u32,
+    pub tool_calls: u32,
+    pub files_changed: Vec<String>,
+    pub active_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnStarted {
+    /// 1-based.
+    pub turn: u32,
+    /// Set on the grace turn: the limit that was hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Reason>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnCompleted {
+    pub turn: u32,
+    pub tool_calls: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelStarted {
+    pub model: String,
+    /// Names the text's stream in deltas; new at every attempt.
+    pub stream: String,
+    /// 1-based within the turn.
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelRetrying {
+    /// The stream whose text no longer counts.
+    pub stream: String,
+    /// The attempt that follows.
+    pub attempt: u32,
+    pub not_before: Timestamp,
+    /// Text of the failed attempt was shown, or may have been (after a crash).
+    pub discarded: bool,
+    /// Why.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelCompleted {
+    pub stream: String,
+    pub model: String,
+    /// The whole text; the stream's text deltas add up to it.
+    pub text: String,
+    /// The text was cut: the run was stopped while it streamed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    pub finish_reason: Option<FinishReason>,
+    pub usage: Usage,
+    /// Ids of the tool calls it asks for, in order.
+    pub calls: Vec<CallId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Thought {
+    pub stream: String,
+    /// Its first `**bold**` span, else its first line.
+    pub subject: String,
+    /// The whole; the stream's thought deltas add up to it.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextNudged {
+    pub text: String,
+}
+
+/// A place a call touches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Location {
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolStateChanged {
+    pub call_id: CallId,
+    /// Missing on the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CallState>,
+    pub to: CallState,
+    pub name: ToolName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_call_id: Option<String>,
+    /// On the first, and again when validation made them canonical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// From `scheduled` on its first event only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<CallDetails>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+}
+
+/// What validation found out about a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallDetails {
+    /// Of the tool, for people.
+    pub title: String,
+    /// Of this call, for people, e.g. the path it reads.
+    pub description: String,
+    pub kind: ToolKind,
+    pub risk: Risk,
+    pub locations: Vec<Location>,
+}
+
+/// What observers of subagents care about (spec 01); what belongs to it stands in `data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Activity {
+    ToolCallStart,
+    ToolCallEnd,
+    ThoughtChunk,
+    Error,
+}
+
+/// Envelope fields beside `seq`, `at`, `type`, ids and `data`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EventHead {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// From the root run's agent to this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agent_path: Vec<AgentName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+    /// `<runId>#<turn>`: the same in events, traces and logs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// Who caused it, when it was a client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// The face of an event that clients never see. A field is set on the types its comment names.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Private {
+    /// Every event of a run: its active time so far, in microseconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub active_us: u64,
+    /// `run.started`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Box<RunSeed>>,
+    /// `model.completed`, `context.nudged`, and `turn.started` of a grace turn: what joins the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    /// `tool.state` to `scheduled`: what `fold` needs to know of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<PreparedCall>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What a run carries from its first event on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSeed {
+    pub definition: AgentDefinition,
+    /// Templates filled.
+    pub system: String,
+    /// The initial messages and the query, templates filled.
+    pub messages: Vec<Message>,
+    pub roots: Vec<String>,
+    pub sampling: Sampling,
+}
+
+/// What judging found out about a call, kept so that the machine folds from events alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreparedCall {
+    pub kind: ToolKind,
+    pub accesses: Vec<Access>,
+    pub replay: Replay,
+}
+
+/// An event as subscribers receive it and `events/list` answers it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Envelope {
+    /// Its place in the log. Missing on what is no fact: `signal.*` and deltas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// The `seq` sent before it on this subscription; unequal to your last one means you missed something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prev: Option<Seq>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(flatten)]
+    pub head: EventHead,
+    pub data: Value,
+}
+
+/// Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Delta {
+    /// As in `model.started`.
+    pub stream: String,
+    /// The event that opened the stream.
+    pub after_seq: Seq,
+    /// UTF-8 bytes of this stream before this delta.
+    pub offset: u64,
+    pub text: String,
+}
+
+/// Data of `signal.snapshot`: the session as of `seq`; the first event after it has `prev` = `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    pub seq: Seq,
+    pub session: SessionSummary,
+    pub runs: Vec<RunRecord>,
+    /// Texts being streamed, with what there is of them so far.
+    pub open_items: Vec<OpenItem>,
+}
+
+/// A text that a model is writing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenItem {
+    pub run_id: RunId,
+    pub stream: String,
+    pub after_seq: Seq,
+    /// Deltas go on from the end of these.
+    pub text: String,
+    pub thought: String,
+}
+
+/// A session, as snapshots and lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionSummary {
+    pub session_id: SessionId,
+    pub roots: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub created_at: Timestamp,
+    pub last_active_at: Timestamp,
+}
+
+/// Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CaughtUp {
+    pub head: Seq,
+}
+
+/// Data of `signal.unknownField`: a parameter nobody knows was ignored. Said once a connection and field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnknownField {
+    pub method: String,
+    /// JSON pointer.
+    pub field: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub did_you_mean: Option<String>,
+}
+
+/// Parameters of the notification `event`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventNotification {
+    /// Missing for signals that concern the connection, not a subscription.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<SubscriptionId>,
+    pub result: Envelope,
+}

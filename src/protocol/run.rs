@@ -1,0 +1,175 @@
+//! Runs as clients see them (spec 03).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{AgentName, CallId, ContextId, RunId, SessionId, Timestamp, Usage};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RunState {
+    Queued,
+    Running,
+    Waiting,
+    Parked,
+    Ended,
+}
+
+impl RunState {
+    /// The spelling on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunState::Queued => "queued",
+            RunState::Running => "running",
+            RunState::Waiting => "waiting",
+            RunState::Parked => "parked",
+            RunState::Ended => "ended",
+        }
+    }
+}
+
+/// Why a run ended (spec 03, "Terminal reasons").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Reason {
+    Goal,
+    MaxTurns,
+    Timeout,
+    ErrorNoCompleteTaskCall,
+    Budget,
+    Guardrail,
+    LoopDetected,
+    Unattended,
+    Aborted,
+    Error,
+}
+
+impl Reason {
+    /// The exit code of `subagent run` (spec 03).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Reason::Goal => 0,
+            Reason::Error => 1,
+            Reason::MaxTurns => 3,
+            Reason::Timeout => 4,
+            Reason::ErrorNoCompleteTaskCall => 5,
+            Reason::Budget => 6,
+            Reason::Guardrail => 7,
+            Reason::LoopDetected => 8,
+            Reason::Unattended => 9,
+            Reason::Aborted => 130,
+        }
+    }
+
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Goal => "GOAL",
+            Reason::MaxTurns => "MAX_TURNS",
+            Reason::Timeout => "TIMEOUT",
+            Reason::ErrorNoCompleteTaskCall => "ERROR_NO_COMPLETE_TASK_CALL",
+            Reason::Budget => "BUDGET",
+            Reason::Guardrail => "GUARDRAIL",
+            Reason::LoopDetected => "LOOP_DETECTED",
+            Reason::Unattended => "UNATTENDED",
+            Reason::Aborted => "ABORTED",
+            Reason::Error => "ERROR",
+        }
+    }
+}
+
+/// What went wrong in a run that ended `ERROR` (spec 03).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RunErrorCode {
+    ModelFailed,
+    ProviderAuth,
+    ContextOverflow,
+    NoSpaceLeft,
+    CrashLoop,
+    Panic,
+    ReplayMismatch,
+    ReplayExhausted,
+}
+
+/// An error of a run, with a message fit for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunError {
+    pub code: RunErrorCode,
+    pub message: String,
+}
+
+/// How much a run may use. A missing field is the agent's own, else the daemon's default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitsParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_turns: Option<u32>,
+    /// Active time: waiting for a person, queueing and downtime do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_time_ms: Option<u64>,
+    /// Prompt, output and thought tokens of all turns together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u64>,
+    /// Time for the grace turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+}
+
+/// A run, as `run/get` and `run/wait` answer it and `subagent run --output-format json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunRecord {
+    pub run_id: RunId,
+    pub session_id: SessionId,
+    pub context_id: ContextId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<RunId>,
+    pub agent: AgentName,
+    /// SHA-256 of the definition the run carries, as `sha256:<hex>`.
+    pub digest: String,
+    /// The model that was asked for, resolved.
+    pub model: String,
+    pub state: RunState,
+    /// Set when `state` is `ended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// The result as text, formatted as the agent's `output` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The typed result, for an agent with `output`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What there was when a run ended without a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial_result: Option<String>,
+    /// The grace turn saved the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_from: Option<Reason>,
+    pub usage: Usage,
+    pub turns: u32,
+    pub tool_calls: u32,
+    /// Paths the run changed.
+    pub files_changed: Vec<String>,
+    pub started_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    pub active_ms: u64,
+}
+
+/// A call that has not ended, as a snapshot shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallRef {
+    pub run_id: RunId,
+    pub call_id: CallId,
+}

@@ -1,0 +1,125 @@
+//! Tools as clients and models see them, and what a call comes back with (spec 05).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Part, Risk, ToolKind, ToolName};
+
+/// The name of the tool that ends a run (spec 03).
+pub const COMPLETE_TASK: &str = "complete_task";
+
+/// One tool, as it is declared to a model and listed to clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolDeclaration {
+    pub name: ToolName,
+    /// For people.
+    pub title: String,
+    /// For the model.
+    pub description: String,
+    pub kind: ToolKind,
+    pub risk: Risk,
+    /// JSON Schema (2020-12) of the arguments.
+    pub parameters: Value,
+}
+
+/// What a call returned.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// For the model.
+    pub llm_content: Vec<Part>,
+    /// For people: Markdown. Missing when it would say what `llmContent` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_display: Option<String>,
+    /// Structured, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// Set when the call failed; `llmContent` then tells the model what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+}
+
+impl ToolResult {
+    /// A success that is one text.
+    pub fn text(text: impl Into<String>) -> ToolResult {
+        ToolResult { llm_content: vec![Part::text(text)], ..ToolResult::default() }
+    }
+
+    /// A failure; the model reads the same words as people.
+    pub fn failure(kind: ToolErrorType, message: impl Into<String>) -> ToolResult {
+        let message = message.into();
+        ToolResult {
+            llm_content: vec![Part::text(format!("{}: {message}", kind.as_str()))],
+            error: Some(ToolError { kind, message }),
+            ..ToolResult::default()
+        }
+    }
+}
+
+/// Why a call failed: data for the model and for people, not a request error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolError {
+    #[serde(rename = "type")]
+    pub kind: ToolErrorType,
+    pub message: String,
+}
+
+macro_rules! tool_error_types {
+    ($($name:ident = $text:literal),+ $(,)?) => {
+        /// Tool error types (spec 05, "Error types"), spelled like this on the wire.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum ToolErrorType { $(#[serde(rename = $text)] $name),+ }
+
+        impl ToolErrorType {
+            /// The spelling on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(ToolErrorType::$name => $text),+ }
+            }
+        }
+    };
+}
+
+tool_error_types! {
+    InvalidToolParams = "INVALID_TOOL_PARAMS",
+    Unknown = "UNKNOWN",
+    UnhandledException = "UNHANDLED_EXCEPTION",
+    ToolNotRegistered = "TOOL_NOT_REGISTERED",
+    ToolNotAllowed = "TOOL_NOT_ALLOWED",
+    ExecutionFailed = "EXECUTION_FAILED",
+    Cancelled = "CANCELLED",
+    TimedOut = "TIMED_OUT",
+    FileNotFound = "FILE_NOT_FOUND",
+    ReadContentFailure = "READ_CONTENT_FAILURE",
+    FileTooLarge = "FILE_TOO_LARGE",
+    PermissionDenied = "PERMISSION_DENIED",
+    NoSpaceLeft = "NO_SPACE_LEFT",
+    TargetIsDirectory = "TARGET_IS_DIRECTORY",
+    PathNotInWorkspace = "PATH_NOT_IN_WORKSPACE",
+    GlobExecutionError = "GLOB_EXECUTION_ERROR",
+    GrepExecutionError = "GREP_EXECUTION_ERROR",
+    LsExecutionError = "LS_EXECUTION_ERROR",
+    PolicyDenied = "POLICY_DENIED",
+    Interrupted = "INTERRUPTED",
+}
+
+/// A call's state (spec 05, "Scheduler"). `awaitingApproval` is reserved for questions to people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CallState {
+    Validating,
+    Scheduled,
+    AwaitingApproval,
+    Executing,
+    Success,
+    Error,
+    Cancelled,
+}
+
+impl CallState {
+    /// Whether a call in this state is over.
+    pub fn is_end(self) -> bool {
+        matches!(self, CallState::Success | CallState::Error | CallState::Cancelled)
+    }
+}

@@ -1,0 +1,103 @@
+//! Tools: what an agent can do (spec 05). Preparing a call may read but never write; running it consumes a
+//! permit, which only the run's gate mints.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    protocol::{Access, CallId, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolResult},
+    sys::clock::Clock,
+};
+
+mod workspace;
+
+pub use workspace::Workspace;
+
+/// A declaration and a factory of calls.
+pub trait Tool: Send + Sync + 'static {
+    fn declaration(&self) -> &ToolDeclaration;
+
+    /// What a restart may do with a call that was running.
+    fn replay(&self) -> Replay;
+
+    /// Checks untrusted arguments: first the schema (every violation at once), then values. May read, never
+    /// write. Arguments already carry canonical names (argument aliases are mapped by the registry).
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>>;
+}
+
+/// One validated call. Consumed by running, so it cannot run twice.
+pub trait Invocation: Send + 'static {
+    /// Everything the call may touch; the permit covers exactly this.
+    fn accesses(&self) -> &[Access];
+
+    /// For people: what this call does, e.g. `src/main.rs, lines 1-200`.
+    fn description(&self) -> String;
+
+    fn locations(&self) -> Vec<Location>;
+
+    /// Never panics on any input; whatever goes wrong is a result with an error.
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult>;
+}
+
+/// What preparing may look at.
+#[derive(Clone)]
+pub struct PrepareContext {
+    pub workspace: Arc<Workspace>,
+    pub output: OutputLimits,
+}
+
+/// How much of an output the model gets (setting `tools.output.maxChars`).
+#[derive(Debug, Clone, Copy)]
+pub struct OutputLimits {
+    pub max_chars: usize,
+}
+
+impl Default for OutputLimits {
+    fn default() -> OutputLimits {
+        OutputLimits { max_chars: 40_000 }
+    }
+}
+
+/// What a running call gets.
+#[derive(Clone)]
+pub struct CallContext {
+    /// Fires when the run stops; a call that does not end within two seconds is dropped.
+    pub cancel: CancellationToken,
+    /// Time left for the call; `None` = the tool's own bound.
+    pub deadline: Option<Duration>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Proof that exactly these accesses of this call were judged and `executing` was committed.
+#[derive(Debug)]
+pub struct Permit {
+    call: CallId,
+    accesses: Vec<Access>,
+}
+
+impl Permit {
+    /// Only `run/gate.rs` may call this; a tidy test holds it to that.
+    pub(crate) fn mint(call: CallId, accesses: Vec<Access>) -> Permit {
+        Permit { call, accesses }
+    }
+
+    pub fn call(&self) -> &CallId {
+        &self.call
+    }
+}
+
+/// Runs a prepared call, if what it will touch is what was permitted.
+pub async fn run(invocation: Box<dyn Invocation>, permit: Permit, cx: CallContext) -> ToolResult {
+    if invocation.accesses() != permit.accesses {
+        let message = "what the call would touch is not what was judged; it was not run";
+        return ToolResult::failure(ToolErrorType::ExecutionFailed, message);
+    }
+    invocation.run(permit, cx).await
+}

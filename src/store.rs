@@ -1,1 +1,164 @@
-//! Stub.
+//! The log and its projections, in SQLite; the only module that writes SQL (DESIGN, "The store").
+//!
+//! One writer task owns the writing connection. Requests queue and are group-committed; each is answered after
+//! the commit, and committed events are published to the tail ring in `seq` order, so cursors are gapless.
+//! Tables that are no projections of the log: `meta`.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use sqlx::sqlite::SqlitePool;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+use crate::protocol::Seq;
+
+mod event;
+mod follow;
+mod live;
+mod project;
+mod read;
+mod schema;
+mod tail;
+mod writer;
+
+pub use event::{Event, NewEvent, Stored};
+pub use follow::{Filter, Follower};
+pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TooLong};
+pub use read::{OpenStream, Page, SessionView};
+pub use schema::MIGRATIONS;
+
+/// A cheap handle; clones share the writer and the readers.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    path: PathBuf,
+    log_id: String,
+    stopped_cleanly: bool,
+    requests: mpsc::Sender<writer::Request>,
+    readers: SqlitePool,
+    tail: Arc<tail::Tail>,
+    live: Live,
+    /// Held while the store lives: a second daemon on the same database is refused.
+    _lock: std::fs::File,
+}
+
+/// Requests that may wait for the writer before senders wait too: more than one batch, so that the writer
+/// never idles while work is there.
+const REQUEST_QUEUE: usize = 1_024;
+
+/// Why the store could not do it; variants by what the caller does next.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    #[error("the disk is full; nothing was written")]
+    Full,
+    #[error("another daemon uses {path}{}", .pid.as_ref().map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Locked { path: PathBuf, pid: Option<String> },
+    #[error(
+        "{path} was written by a newer version: it has migration {found}, this version knows {known}; \
+         start that newer version, or point --state-dir elsewhere"
+    )]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "{path} was written by a development version whose tables differ (migration {migration}); \
+         move it away, or point --state-dir elsewhere"
+    )]
+    Incompatible { path: PathBuf, migration: i64 },
+    #[error("database: {0}")]
+    Database(Arc<sqlx::Error>),
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: Arc<std::io::Error> },
+    #[error("event {seq} cannot be read by this version: {message}")]
+    Unreadable { seq: Seq, message: String },
+    #[error("an event cannot be written as JSON: {0}")]
+    Encode(Arc<serde_json::Error>),
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> StoreError {
+        /// SQLite's primary result code for a full disk.
+        const SQLITE_FULL: &str = "13";
+        let is_full = error.as_database_error().and_then(|it| it.code()).is_some_and(|it| it == SQLITE_FULL);
+        if is_full { StoreError::Full } else { StoreError::Database(Arc::new(error)) }
+    }
+}
+
+impl Store {
+    /// Opens the database in `state_dir`, made when it is missing (folder 0700, files 0600), takes the lock,
+    /// and starts the writer on `tracker`.
+    pub async fn open(state_dir: &Path, tracker: &TaskTracker) -> Result<Store, StoreError> {
+        let opened = schema::open(state_dir).await?;
+        let tail = Arc::new(tail::Tail::new(opened.head));
+        let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
+        let writer = writer::Writer::new(opened.writer, opened.head, Arc::clone(&tail));
+        tracker.spawn(writer.run(receiver));
+        let shared = Shared {
+            path: opened.path,
+            log_id: opened.log_id,
+            stopped_cleanly: opened.stopped_cleanly,
+            requests,
+            readers: opened.readers,
+            live: Live::new(Arc::clone(&tail)),
+            tail,
+            _lock: opened.lock,
+        };
+        Ok(Store { shared: Arc::new(shared) })
+    }
+
+    /// Appends in one transaction, in order; answers once it is durable. Returns the `seq` of the first and of
+    /// the last event. An empty append writes nothing and answers the head twice.
+    pub async fn append(&self, events: Vec<NewEvent>) -> Result<(Seq, Seq), StoreError> {
+        if events.is_empty() {
+            let head = self.head();
+            return Ok((head, head));
+        }
+        let (reply, answer) = oneshot::channel();
+        let request = writer::Request::append(events, reply)?;
+        self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Finishes what was asked, remembers that the stop was a clean one, and closes the database.
+    pub async fn close(&self) {
+        let (reply, answer) = oneshot::channel();
+        if self.shared.requests.send(writer::Request::Close(reply)).await.is_ok() {
+            // An error means that the writer is gone, and then there is nothing left to finish.
+            answer.await.unwrap_or_default();
+        }
+        self.shared.readers.close().await;
+    }
+
+    /// The newest `seq` that is durable and published.
+    pub fn head(&self) -> Seq {
+        self.shared.tail.head()
+    }
+
+    /// Made with the database; cursors of another log mean nothing here.
+    pub fn log_id(&self) -> &str {
+        &self.shared.log_id
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Whether the daemon before this one stopped by itself. True for a new database.
+    pub fn stopped_cleanly(&self) -> bool {
+        self.shared.stopped_cleanly
+    }
+
+    /// Texts that are being written right now.
+    pub fn live(&self) -> &Live {
+        &self.shared.live
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -88,7 +88,7 @@ events! {
     /// A message of the daemon's own was added to the context, to put the model back on its way.
     "context.nudged" => ContextNudged;
     /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
-    "tool.state" => ToolStateChanged;
+    "tool.state" => ToolState;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -219,6 +219,9 @@ pub struct ModelRetrying {
     /// The attempt that follows.
     pub attempt: u32,
     pub not_before: Timestamp,
+    /// The daemon was restarted while the model answered; counts as no failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restarted: bool,
     /// Text of the failed attempt was shown, or may have been (after a crash).
     pub discarded: bool,
     /// Why.
@@ -268,7 +271,7 @@ pub struct Location {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolStateChanged {
+pub struct ToolState {
     pub call_id: CallId,
     /// Missing on the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,6 +354,20 @@ pub struct Private {
     /// `tool.state` to `scheduled`: what `fold` needs to know of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<PreparedCall>,
+    /// `tool.state` of an accepted `complete_task` to `scheduled`: the result that ends the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<CompletionResult>,
+}
+
+/// What a valid `complete_task` hands in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletionResult {
+    /// As text, formatted as the agent's `output` says.
+    pub result: String,
+    /// Typed, for an agent with `output`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
 }
 
 fn is_zero(n: &u64) -> bool {

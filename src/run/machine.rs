@@ -1,0 +1,326 @@
+//! The run as a pure state machine. No I/O, no async, no clock: time and randomness arrive inside inputs.
+//!
+//! Three functions, three questions:
+//! - [`RunMachine::decide`]: given this input, what happened? Events, each applied as it is decided.
+//! - [`RunMachine::apply`]: given this event, where are we? The only mutation.
+//! - [`RunMachine::wants`]: being here, what should be in flight?
+//!
+//! Wants follow from state, not from transitions, so a machine folded from the log after a crash wants what
+//! the living one wanted. Recovery is therefore the ordinary code path plus one input.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::protocol::{
+    Activity, CallDetails, CallId, CallState, Completion, CompletionResult, EventBody, FinishReason, Message,
+    PreparedCall, Private, Reason, RunError, RunErrorCode, RunId, RunLimits, StopThen, Timestamp, ToolCall,
+    ToolError, ToolResult, Usage,
+};
+
+mod apply;
+mod decide;
+mod wants;
+
+pub use apply::Fold;
+
+/// What a driver tells its machine.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The answer to `ask`; an abandoned ask's answer is stale.
+    ModelResponded {
+        ask: ModelAsk,
+        reply: Reply,
+    },
+    ModelFailed {
+        ask: ModelAsk,
+        failure: ModelFailure,
+    },
+    /// The back-off before `ask` is over.
+    BackoffOver {
+        ask: ModelAsk,
+    },
+    /// Judgements of the turn's calls, in the order in which they were asked.
+    Judged {
+        call: CallId,
+        judgement: Judgement,
+    },
+    ToolFinished {
+        call: CallId,
+        result: ToolResult,
+    },
+    /// The time that [`Want::Timer`] named has been spent.
+    TimeSpent {
+        partial: Option<Partial>,
+    },
+    Cancel {
+        by: Option<String>,
+        reason: Option<String>,
+        partial: Option<Partial>,
+    },
+    /// First input after the log was folded by a new process.
+    Restarted {
+        unclean: bool,
+        now: Timestamp,
+    },
+    /// The driver itself failed; `id` is in the daemon's log.
+    Panicked {
+        id: String,
+        now: Timestamp,
+    },
+}
+
+/// A whole reply, with calls under ids of ours.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub model: String,
+    pub message: Message,
+    pub usage: Usage,
+    pub finish: FinishReason,
+}
+
+/// Why there is no reply. `now` and `jitter` (0..1) are for the back-off.
+#[derive(Debug, Clone)]
+pub struct ModelFailure {
+    pub message: String,
+    pub kind: FailureKind,
+    /// What had been shown of the failed attempt.
+    pub partial: Partial,
+    pub now: Timestamp,
+    pub jitter: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailureKind {
+    Passing { retry_after_ms: Option<u64> },
+    Final(RunErrorCode),
+}
+
+/// What had been written when a stop cut the model off.
+#[derive(Debug, Clone, Default)]
+pub struct Partial {
+    pub text: String,
+    pub thought: String,
+}
+
+/// What the gate found out about a call.
+#[derive(Debug, Clone)]
+pub enum Judgement {
+    /// It may run.
+    Run { details: CallDetails, arguments: serde_json::Value, prepared: PreparedCall },
+    /// A valid `complete_task`.
+    Complete { result: CompletionResult },
+    /// It may not, or cannot; the model reads why.
+    Refuse(ToolError),
+}
+
+/// Something that should be in flight. The key of the driver's reconciliation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    /// The model's answer.
+    Model(ModelAsk),
+    /// Nothing, until a failed model may be asked again.
+    Backoff { ask: ModelAsk, not_before: Timestamp },
+    /// A judgement of every call that waits for one.
+    Judge { first: CallId },
+    /// The tool, running.
+    Tool { call: CallId },
+    /// The tool's end: it is told to stop, and dropped when it does not.
+    End { call: CallId },
+    /// To be told when active time reaches this many microseconds.
+    Timer { due_us: u64 },
+}
+
+/// Identifies one request to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModelAsk {
+    pub turn: u32,
+    /// 1-based within the turn; counts restarts too, so that every stream has a name of its own.
+    pub attempt: u32,
+    /// Only `complete_task` is offered.
+    pub is_grace: bool,
+}
+
+impl ModelAsk {
+    /// The name of the text's stream in deltas.
+    pub fn stream(self, run: &RunId) -> String {
+        format!("{run}#{}.{}", self.turn, self.attempt)
+    }
+}
+
+/// An event as the machine decides it; the driver adds who and when.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub body: EventBody,
+    pub private: Private,
+    pub activity: Option<Activity>,
+    pub by: Option<String>,
+}
+
+/// What the machine needs to know of its run and never changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    pub run: RunId,
+    pub model: String,
+    pub limits: RunLimits,
+    pub completion: Completion,
+}
+
+/// Where a run stands. Cloned for every step as a draft, so everything long is shared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunMachine {
+    terms: Arc<Terms>,
+    phase: Phase,
+    /// 1-based.
+    turn: u32,
+    /// Between `turn.started` and `turn.completed`.
+    turn_is_open: bool,
+    /// The limit that was hit; set in the grace turn.
+    grace: Option<Grace>,
+    /// Of the current turn, in the order in which the model asked.
+    calls: Vec<Call>,
+    /// Microseconds.
+    active_us: u64,
+    usage: Usage,
+    tool_calls: u32,
+    /// Whole replies so far: the ordinal of the next one.
+    replies: u32,
+    last_text: Arc<str>,
+    /// The last reply was cut by the output limit and the model was told to go on.
+    was_continued: bool,
+    /// Restarts after unclean stops, since the run last got further.
+    idle_resumes: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Phase {
+    Thinking { attempt: u32, failures: u32, stage: Stage },
+    Acting,
+    Stopping { reason: Reason, then: StopThen, error: Option<RunError> },
+    Finished,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Stage {
+    /// Between `turn.started` or `model.retrying` and `model.started`.
+    Waiting {
+        not_before: Timestamp,
+    },
+    Asking,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Grace {
+    reason: Reason,
+    /// Active time when the grace turn began.
+    since_us: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Call {
+    request: Arc<ToolCall>,
+    state: CallState,
+    /// Set from `scheduled` on.
+    prepared: Option<Arc<PreparedCall>>,
+    /// Set on the `complete_task` that ends the run.
+    completion: Option<Arc<CompletionResult>>,
+}
+
+impl RunMachine {
+    pub fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    /// The current turn, 1-based.
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    pub fn active_us(&self) -> u64 {
+        self.active_us
+    }
+
+    /// How many whole replies the run has had.
+    pub fn replies(&self) -> u32 {
+        self.replies
+    }
+
+    /// Adds active time; the driver measures it with a monotonic clock. The clock of a run stands still
+    /// once it has finished.
+    pub fn charge(&mut self, elapsed_us: u64) {
+        if self.is_ticking() {
+            self.active_us = self.active_us.saturating_add(elapsed_us);
+        }
+    }
+
+    /// What the model asked for under this id, in the current turn.
+    pub fn request(&self, call: &CallId) -> Option<&Arc<ToolCall>> {
+        self.call(call).map(|it| &it.request)
+    }
+
+    /// What was judged and committed about a call.
+    pub fn prepared(&self, call: &CallId) -> Option<&Arc<PreparedCall>> {
+        self.call(call).and_then(|it| it.prepared.as_ref())
+    }
+
+    /// Calls that wait to be judged, in the order asked.
+    pub fn unjudged(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
+        let is_acting = self.phase == Phase::Acting;
+        let unjudged = self.calls.iter().filter(move |it| is_acting && it.state == CallState::Validating);
+        unjudged.map(|it| &it.request)
+    }
+
+    /// Whether this input would cut off a model that is writing; the driver then hands in what there is.
+    pub fn cuts_model(&self, input: &Input) -> bool {
+        let is_asking = matches!(self.phase, Phase::Thinking { stage: Stage::Asking, .. });
+        let is_stop = match input {
+            Input::Cancel { .. } => true,
+            Input::TimeSpent { .. } => self.is_time_spent(),
+            _ => false,
+        };
+        is_asking && is_stop
+    }
+
+    /// In the grace turn only `complete_task` is offered.
+    pub fn is_grace(&self) -> bool {
+        self.grace.is_some()
+    }
+
+    fn is_ticking(&self) -> bool {
+        self.phase != Phase::Finished
+    }
+
+    fn is_time_spent(&self) -> bool {
+        self.due_us().is_some_and(|due| due <= self.active_us)
+    }
+
+    /// When the time of the run, or of its grace turn, is spent.
+    fn due_us(&self) -> Option<u64> {
+        let limits = &self.terms.limits;
+        match &self.grace {
+            Some(grace) => Some(grace.since_us.saturating_add(limits.grace_ms.saturating_mul(1_000))),
+            None => limits.max_time_ms.map(|ms| ms.saturating_mul(1_000)),
+        }
+    }
+
+    fn ask(&self) -> Option<ModelAsk> {
+        match &self.phase {
+            Phase::Thinking { attempt, .. } => {
+                Some(ModelAsk { turn: self.turn, attempt: *attempt, is_grace: self.grace.is_some() })
+            }
+            _ => None,
+        }
+    }
+
+    fn call(&self, call: &CallId) -> Option<&Call> {
+        self.calls.iter().find(|it| it.request.call_id == *call)
+    }
+
+    fn pending(&self) -> Option<&Call> {
+        self.calls.iter().find(|it| it.completion.is_some() && !it.state.is_end())
+    }
+}
+
+/// Sorted, so that the driver begins them in one order.
+pub type Wants = BTreeSet<Want>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Given this input, what happened? Each event is applied as it is decided, so that what follows from it
+//! is decided on the state it made. Stale input decides nothing.
+
+use super::{Draft, Input, ModelAsk, Phase, RunMachine, Stage};
+use crate::protocol::{
+    Activity, CallId, CallState, EventBody, Message, ModelRetrying, ModelStarted, Private, Reason, Replay,
+    RunErrorCode, RunResumed, Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
+};
+
+mod calls;
+mod model;
+mod stops;
+
+use stops::{cancelled, last_chance};
+
+/// Unclean stops in a row under which a run may be driven without getting further (spec 11, promise 6).
+const MAX_IDLE_RESUMES: u32 = 3;
+
+impl RunMachine {
+    /// The events of `input`, applied to this machine already.
+    pub fn decide(&mut self, input: Input) -> Vec<Draft> {
+        let mut deciding = Deciding { machine: self, drafts: Vec::new() };
+        if !deciding.machine.is_finished() {
+            deciding.input(input);
+        }
+        deciding.drafts
+    }
+
+    /// The events that follow `run.started` in the same append: the first turn begins.
+    pub fn open(&mut self) -> Vec<Draft> {
+        let mut deciding = Deciding { machine: self, drafts: Vec::new() };
+        deciding.begin_turn(None);
+        deciding.drafts
+    }
+}
+
+struct Deciding<'a> {
+    machine: &'a mut RunMachine,
+    drafts: Vec<Draft>,
+}
+
+impl Deciding<'_> {
+    fn input(&mut self, input: Input) {
+        match input {
+            Input::ModelResponded { ask, reply } => {
+                if self.is_current(ask) {
+                    self.model_responded(ask, reply);
+                }
+            }
+            Input::ModelFailed { ask, failure } => {
+                if self.is_current(ask) {
+                    self.model_failed(ask, failure);
+                }
+            }
+            Input::BackoffOver { ask } => {
+                let is_waiting =
+                    matches!(self.machine.phase, Phase::Thinking { stage: Stage::Waiting { .. }, .. });
+                if is_waiting && self.machine.ask() == Some(ask) {
+                    self.ask_model(ask.attempt);
+                }
+            }
+            Input::Judged { call, judgement } => {
+                let first = self.machine.unjudged().next().map(|it| it.call_id.clone());
+                if first.as_ref() == Some(&call) {
+                    self.judged(call, judgement);
+                }
+            }
+            Input::ToolFinished { call, result } => {
+                if self.state(&call) == Some(CallState::Executing) {
+                    self.tool_finished(call, result);
+                }
+            }
+            Input::TimeSpent { partial } => {
+                if self.machine.is_time_spent() {
+                    self.cut(partial);
+                    self.limit(Reason::Timeout);
+                }
+            }
+            Input::Cancel { by, reason, partial } => self.cancel(by, reason, partial),
+            Input::Restarted { unclean, now } => self.restarted(unclean, now),
+            Input::Panicked { id, now } => {
+                let message = format!("a defect of the daemon's ended the run; its log has it as {id}");
+                self.discard_stream(&message, now);
+                self.lose_calls("a defect of the daemon's ended the run while the call was open");
+                self.fail(RunErrorCode::Panic, message);
+            }
+        }
+    }
+
+    fn end_turn(&mut self) {
+        let tool_calls = u32::try_from(self.machine.calls.len()).unwrap_or(u32::MAX);
+        self.emit(TurnCompleted { turn: self.machine.turn, tool_calls });
+    }
+
+    /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
+    fn next_turn(&mut self) {
+        let limits = self.machine.terms.limits;
+        let is_over_tokens = limits.max_tokens.is_some_and(|max| max <= self.machine.usage.total());
+        if limits.max_turns <= self.machine.turn {
+            self.limit_between_turns(Reason::MaxTurns);
+        } else if self.machine.is_time_spent() {
+            self.limit_between_turns(Reason::Timeout);
+        } else if is_over_tokens {
+            self.limit_between_turns(Reason::Budget);
+        } else {
+            self.begin_turn(None);
+        }
+    }
+
+    fn begin_turn(&mut self, grace: Option<Reason>) {
+        let message = grace.map(|reason| Message::user(last_chance(reason)));
+        let body = TurnStarted { turn: self.machine.turn + 1, grace };
+        self.emit_with(body, Private { message, ..Private::default() }, None, None);
+        self.ask_model(1);
+    }
+
+    fn restarted(&mut self, unclean: bool, now: Timestamp) {
+        self.emit(RunResumed { unclean });
+        let next_attempt = self.discard_stream("the daemon was restarted while the model answered", now);
+        if MAX_IDLE_RESUMES <= self.machine.idle_resumes {
+            let message = format!(
+                "the daemon crashed {MAX_IDLE_RESUMES} times in a row under this run without its getting further"
+            );
+            self.lose_calls("the daemon crashed while the call was open; what it did is unknown");
+            return self.fail(RunErrorCode::CrashLoop, message);
+        }
+        if let Some(attempt) = next_attempt {
+            self.ask_model(attempt);
+        }
+        let is_stopping = self.machine.stopping().is_some();
+        let running = self.machine.calls.iter().filter(|it| it.state == CallState::Executing);
+        let lost = running.filter(|it| {
+            let is_safe = it.prepared.as_ref().is_some_and(|it| it.replay == Replay::Safe);
+            is_stopping || !is_safe
+        });
+        for call in lost.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
+            let result = if is_stopping {
+                cancelled("the run was being stopped when the daemon died")
+            } else {
+                let message = "the daemon stopped while the call ran; what it did is unknown, so check before \
+                               you repeat it";
+                ToolResult::failure(ToolErrorType::Interrupted, message)
+            };
+            self.end_call(&call, result);
+        }
+        if !is_stopping {
+            self.start_ready();
+        }
+        if !self.machine.calls.is_empty() || is_stopping {
+            self.after_calls();
+        }
+    }
+
+    /// The text of a model call that nobody holds any more is lost; the log says so. Answers the next attempt.
+    fn discard_stream(&mut self, message: &str, now: Timestamp) -> Option<u32> {
+        let ask = self.machine.ask().filter(|ask| self.is_current(*ask))?;
+        let body = ModelRetrying {
+            stream: ask.stream(&self.machine.terms.run),
+            attempt: ask.attempt + 1,
+            not_before: now,
+            restarted: true,
+            discarded: true,
+            message: message.to_owned(),
+        };
+        self.emit(body);
+        Some(ask.attempt + 1)
+    }
+
+    /// Ends running calls that nobody drives any more.
+    fn lose_calls(&mut self, message: &str) {
+        let running = self.machine.calls.iter().filter(|it| it.state == CallState::Executing);
+        for call in running.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
+            self.end_call(&call, ToolResult::failure(ToolErrorType::Interrupted, message));
+        }
+    }
+
+    fn state(&self, call: &CallId) -> Option<CallState> {
+        self.machine.call(call).map(|it| it.state)
+    }
+
+    fn emit(&mut self, body: impl Into<EventBody>) {
+        self.emit_with(body, Private::default(), None, None);
+    }
+
+    fn emit_with(
+        &mut self,
+        body: impl Into<EventBody>,
+        mut private: Private,
+        activity: Option<Activity>,
+        by: Option<String>,
+    ) {
+        let body = body.into();
+        private.active_us = self.machine.active_us;
+        self.machine.apply(&body, &private);
+        self.drafts.push(Draft { body, private, activity, by });
+    }
+}

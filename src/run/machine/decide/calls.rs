@@ -1,0 +1,145 @@
+//! The life of a turn's calls.
+
+use super::{
+    super::{Call, Judgement, Phase},
+    Deciding,
+};
+use crate::protocol::{
+    Activity, CallDetails, CallId, CallState, CompletionResult, PreparedCall, Private, RunErrorCode,
+    ToolCall, ToolError, ToolErrorType, ToolResult, ToolState,
+};
+
+impl Deciding<'_> {
+    pub(super) fn call_requested(&mut self, request: &ToolCall) {
+        let body = ToolState {
+            provider_call_id: request.provider_call_id.clone(),
+            arguments: Some(request.arguments.clone()),
+            ..tool_state(&request.call_id, request, None, CallState::Validating)
+        };
+        self.emit_with(body, Private::default(), Some(Activity::ToolCallStart), None);
+    }
+
+    pub(super) fn judged(&mut self, call: CallId, judgement: Judgement) {
+        match judgement {
+            Judgement::Run { details, arguments, prepared } => {
+                self.schedule(&call, Some(details), Some(arguments), Some(prepared), None);
+                self.start_ready();
+            }
+            Judgement::Complete { .. } if self.machine.pending().is_some() => {
+                let message = "another complete_task of this turn was accepted already".to_owned();
+                let error = ToolError { kind: ToolErrorType::InvalidToolParams, message };
+                self.end_call(&call, failed(error));
+            }
+            Judgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),
+            Judgement::Refuse(error) => self.end_call(&call, failed(error)),
+        }
+        self.after_calls();
+    }
+
+    pub(super) fn schedule(
+        &mut self,
+        call: &CallId,
+        details: Option<CallDetails>,
+        arguments: Option<serde_json::Value>,
+        prepared: Option<PreparedCall>,
+        completion: Option<CompletionResult>,
+    ) {
+        let Some(request) = self.machine.request(call).cloned() else { return };
+        let arguments = arguments.filter(|it| *it != request.arguments);
+        let state = tool_state(call, &request, self.state(call), CallState::Scheduled);
+        let private = Private { call: prepared, completion, ..Private::default() };
+        self.emit_with(ToolState { details, arguments, ..state }, private, None, None);
+    }
+
+    pub(super) fn start_ready(&mut self) {
+        while let Some(call) = self.machine.startable() {
+            let request = call.request.clone();
+            let state = tool_state(&request.call_id, &request, Some(call.state), CallState::Executing);
+            self.emit(state);
+        }
+    }
+
+    pub(super) fn tool_finished(&mut self, call: CallId, result: ToolResult) {
+        let fatal = result.error.as_ref().filter(|it| it.kind == ToolErrorType::NoSpaceLeft).cloned();
+        self.end_call(&call, result);
+        if let Some(error) = fatal
+            && self.machine.stopping().is_none()
+        {
+            return self.fail(RunErrorCode::NoSpaceLeft, error.message);
+        }
+        if self.machine.stopping().is_none() {
+            self.start_ready();
+        }
+        self.after_calls();
+    }
+
+    /// The only way a call ends.
+    pub(super) fn end_call(&mut self, call: &CallId, result: ToolResult) {
+        let Some(request) = self.machine.request(call).cloned() else { return };
+        let to = match &result.error {
+            None => CallState::Success,
+            Some(error) if error.kind == ToolErrorType::Cancelled => CallState::Cancelled,
+            Some(_) => CallState::Error,
+        };
+        let error = result.error.clone();
+        let state = tool_state(call, &request, self.state(call), to);
+        let body = ToolState { result: Some(result), error, ..state };
+        self.emit_with(body, Private::default(), Some(Activity::ToolCallEnd), None);
+    }
+
+    /// What follows when no call of the turn is open any more but the one that ends the run.
+    pub(super) fn after_calls(&mut self) {
+        let pending = self.machine.pending().map(|it| it.request.call_id.clone());
+        let is_open = |it: &Call| !it.state.is_end() && Some(&it.request.call_id) != pending.as_ref();
+        if self.machine.calls.iter().any(is_open) {
+            return;
+        }
+        match (&self.machine.phase, pending) {
+            (Phase::Stopping { .. }, _) => self.stopped(),
+            (Phase::Acting, Some(call)) => self.accept(&call),
+            (Phase::Acting, None) => {
+                self.end_turn();
+                match &self.machine.grace {
+                    // Grace was the last chance, and it passed.
+                    Some(grace) => {
+                        let reason = grace.reason;
+                        self.end(reason, None);
+                    }
+                    None => self.next_turn(),
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// Ends the pending `complete_task`, and with it the run.
+    pub(super) fn accept(&mut self, call: &CallId) {
+        let Some(pending) = self.machine.call(call) else { return };
+        let Some(completion) = pending.completion.clone() else { return };
+        let request = pending.request.clone();
+        let executing = tool_state(call, &request, Some(CallState::Scheduled), CallState::Executing);
+        self.emit(executing);
+        self.end_call(call, ToolResult::text("accepted"));
+        self.end_turn();
+        self.complete((*completion).clone());
+    }
+}
+
+fn tool_state(call: &CallId, request: &ToolCall, from: Option<CallState>, to: CallState) -> ToolState {
+    ToolState {
+        call_id: call.clone(),
+        // The first event of a call comes from nowhere.
+        from: from.filter(|_| to != CallState::Validating),
+        to,
+        name: request.name.clone(),
+        provider_call_id: None,
+        arguments: None,
+        details: None,
+        result: None,
+        error: None,
+    }
+}
+
+fn failed(error: ToolError) -> ToolResult {
+    ToolResult::failure(error.kind, error.message)
+}

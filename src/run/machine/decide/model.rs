@@ -1,0 +1,176 @@
+//! What a model's answer, or its failure, leads to.
+
+use std::time::Duration;
+
+use super::{
+    super::{FailureKind, ModelAsk, ModelFailure, Partial, Phase, Reply, Stage},
+    Deciding,
+};
+use crate::protocol::{
+    Activity, Completion, CompletionResult, ContextNudged, FinishReason, Message, ModelCompleted,
+    ModelRetrying, ModelStarted, Part, Private, Reason, Role, RunErrorCode, Thought, Usage,
+};
+
+/// Tries of one model call, the first included (spec 04, "Retry").
+const MAX_TRIES: u32 = 5;
+/// The longest back-off before a hint of the provider's is considered (spec 04).
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+const CONTINUE: &str = "Your answer was cut off by the output limit. Go on exactly where you stopped.";
+
+impl Deciding<'_> {
+    pub(super) fn is_current(&self, ask: ModelAsk) -> bool {
+        let is_asking = matches!(&self.machine.phase, Phase::Thinking { stage: Stage::Asking, .. });
+        is_asking && self.machine.ask() == Some(ask)
+    }
+
+    pub(super) fn ask_model(&mut self, attempt: u32) {
+        let machine = &self.machine;
+        let ask = ModelAsk { turn: machine.turn, attempt, is_grace: machine.grace.is_some() };
+        let stream = ask.stream(&machine.terms.run);
+        self.emit(ModelStarted { model: machine.terms.model.clone(), stream, attempt });
+    }
+
+    pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: Reply) {
+        let Reply { model, mut message, usage, finish } = reply;
+        let refusal = match &finish {
+            FinishReason::Refused { words } => Some(words.clone()),
+            _ => None,
+        };
+        if refusal.is_some() {
+            // What was withheld is not acted on; without its calls the transcript stays well-formed.
+            message.parts.retain(|part| !matches!(part, Part::ToolCall(_)));
+            message.raw = None;
+        }
+        let was_cut_short = finish == FinishReason::Length;
+        let text = message.text();
+        self.model_completed(ask, model, message, Some(finish), usage, false);
+        for request in self.machine.calls.iter().map(|it| it.request.clone()).collect::<Vec<_>>() {
+            self.call_requested(&request);
+        }
+        match refusal {
+            Some(words) => {
+                let words = if words.is_empty() { "no reason given" } else { words.as_str() };
+                self.fail(RunErrorCode::ModelFailed, format!("the model refused to answer: {words}"));
+            }
+            None if !self.machine.calls.is_empty() => (),
+            None if was_cut_short => self.continue_or_fail(),
+            None => self.spoke_without_calls(text),
+        }
+    }
+
+    /// `model.completed`, and before it what the model thought.
+    pub(super) fn model_completed(
+        &mut self,
+        ask: ModelAsk,
+        model: String,
+        message: Message,
+        finish_reason: Option<FinishReason>,
+        usage: Usage,
+        cut: bool,
+    ) {
+        let stream = ask.stream(&self.machine.terms.run);
+        let thoughts = message.parts.iter().filter_map(|part| match part {
+            Part::Thought { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let thought: String = thoughts.collect();
+        if !thought.is_empty() {
+            let body = Thought { stream: stream.clone(), subject: subject(&thought), text: thought };
+            self.emit_with(body, Private::default(), Some(Activity::ThoughtChunk), None);
+        }
+        let calls = message.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(request) => Some(request.call_id.clone()),
+            _ => None,
+        });
+        let calls = calls.collect();
+        let body = ModelCompleted { stream, model, text: message.text(), cut, finish_reason, usage, calls };
+        // An empty message joins no context: providers refuse them.
+        let message = Some(message).filter(|it| !it.parts.is_empty());
+        self.emit_with(body, Private { message, ..Private::default() }, None, None);
+    }
+
+    pub(super) fn continue_or_fail(&mut self) {
+        if self.machine.was_continued {
+            let message = "the model's answer was cut off by the output limit, twice in a row".to_owned();
+            return self.fail(RunErrorCode::ModelFailed, message);
+        }
+        let message = Message::user(CONTINUE);
+        let private = Private { message: Some(message), ..Private::default() };
+        self.emit_with(ContextNudged { text: CONTINUE.to_owned() }, private, None, None);
+        self.end_turn();
+        self.next_turn();
+    }
+
+    pub(super) fn spoke_without_calls(&mut self, text: String) {
+        let is_result = self.machine.terms.completion == Completion::Message && !text.trim().is_empty();
+        if is_result {
+            self.end_turn();
+            return self.complete(CompletionResult { result: text, output: None });
+        }
+        self.limit(Reason::ErrorNoCompleteTaskCall);
+    }
+
+    pub(super) fn model_failed(&mut self, ask: ModelAsk, failure: ModelFailure) {
+        let Phase::Thinking { failures, .. } = self.machine.phase else { return };
+        let ModelFailure { message, kind, partial, now, jitter } = failure;
+        match kind {
+            FailureKind::Final(code) => self.model_gave_up(code, message, partial),
+            FailureKind::Passing { .. } if MAX_TRIES <= failures + 1 => {
+                let message = format!("{message} (after {MAX_TRIES} tries)");
+                self.model_gave_up(RunErrorCode::ModelFailed, message, partial);
+            }
+            FailureKind::Passing { retry_after_ms } => {
+                let ceiling = Duration::from_secs(1 << failures.min(5)).min(MAX_BACKOFF);
+                let backoff = ceiling.mul_f64(jitter.clamp(0.0, 1.0));
+                let backoff = backoff.max(Duration::from_millis(retry_after_ms.unwrap_or(0)));
+                let body = ModelRetrying {
+                    stream: ask.stream(&self.machine.terms.run),
+                    attempt: ask.attempt + 1,
+                    not_before: now.plus(backoff),
+                    restarted: false,
+                    discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
+                    message,
+                };
+                self.emit_with(body, Private::default(), Some(Activity::Error), None);
+            }
+        }
+    }
+
+    /// The stream that failed for good still ends in the log, with whatever it had said.
+    pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: Partial) {
+        self.cut(Some(partial));
+        match &self.machine.grace {
+            Some(grace) => {
+                let reason = grace.reason;
+                self.end_turn();
+                self.end(reason, None);
+            }
+            None => self.fail(code, message),
+        }
+    }
+
+    /// Ends the model call that is in flight, keeping what it had said.
+    pub(super) fn cut(&mut self, partial: Option<Partial>) {
+        let is_asking = matches!(&self.machine.phase, Phase::Thinking { stage: Stage::Asking, .. });
+        let Some(ask) = self.machine.ask().filter(|_| is_asking) else { return };
+        let Partial { text, thought } = partial.unwrap_or_default();
+        let mut parts = Vec::new();
+        if !thought.is_empty() {
+            parts.push(Part::Thought { text: thought, signature: None });
+        }
+        if !text.is_empty() {
+            parts.push(Part::text(text));
+        }
+        let message = Message { role: Role::Model, parts, raw: None };
+        let model = self.machine.terms.model.clone();
+        self.model_completed(ask, model, message, None, Usage::default(), true);
+    }
+}
+
+/// A thought's subject: its first `**bold**` span, else its first line (spec 01).
+fn subject(thought: &str) -> String {
+    let bold = thought.split_once("**").and_then(|(_, rest)| rest.split_once("**")).map(|(bold, _)| bold);
+    let bold = bold.map(str::trim).filter(|bold| !bold.is_empty());
+    let first_line = || thought.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    bold.unwrap_or_else(first_line).to_owned()
+}

@@ -1,0 +1,167 @@
+//! Stops: limits, cancels, failures, and the end.
+
+use super::{
+    super::{Partial, Phase},
+    Deciding,
+};
+use crate::protocol::{
+    Activity, CallState, CompletionResult, Private, Reason, RunCompleted, RunError, RunErrorCode,
+    RunStopping, StopThen, ToolErrorType, ToolResult,
+};
+
+impl Deciding<'_> {
+    /// A limit was hit within a turn. It grants one grace turn; a limit during grace is final, under the
+    /// first reason.
+    pub(super) fn limit(&mut self, reason: Reason) {
+        if self.machine.stopping().is_some() {
+            return;
+        }
+        match &self.machine.grace {
+            Some(grace) => {
+                let reason = grace.reason;
+                self.stop(reason, StopThen::End, None, explain(reason), None);
+            }
+            None => self.stop(reason, StopThen::Grace, None, explain(reason), None),
+        }
+    }
+
+    /// Like [`Deciding::limit`], where the turn has ended already.
+    pub(super) fn limit_between_turns(&mut self, reason: Reason) {
+        let body = RunStopping { reason, then: StopThen::Grace, error: None, message: explain(reason) };
+        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+        self.begin_turn(Some(reason));
+    }
+
+    pub(super) fn fail(&mut self, code: RunErrorCode, message: String) {
+        let error = RunError { code, message: message.clone() };
+        self.stop(Reason::Error, StopThen::End, Some(error), message, None);
+    }
+
+    pub(super) fn cancel(&mut self, by: Option<String>, reason: Option<String>, partial: Option<Partial>) {
+        let is_aborting = matches!(&self.machine.phase, Phase::Stopping { then: StopThen::End, .. });
+        if is_aborting {
+            return;
+        }
+        self.cut(partial);
+        let message = reason.map_or_else(|| "cancelled".to_owned(), |reason| format!("cancelled: {reason}"));
+        self.stop(Reason::Aborted, StopThen::End, None, message, by);
+    }
+
+    /// A stop ends every open call first: those that run are told to and waited for, the others end now.
+    pub(super) fn stop(
+        &mut self,
+        reason: Reason,
+        then: StopThen,
+        error: Option<RunError>,
+        message: String,
+        by: Option<String>,
+    ) {
+        let body = RunStopping { reason, then, error, message };
+        let activity = (reason != Reason::Aborted).then_some(Activity::Error);
+        self.emit_with(body, Private::default(), activity, by);
+        let idle = self.machine.calls.iter().filter(|it| {
+            let is_idle = matches!(it.state, CallState::Validating | CallState::Scheduled);
+            is_idle && it.completion.is_none()
+        });
+        for call in idle.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
+            self.end_call(&call, cancelled("the run was stopped before the call began"));
+        }
+        self.after_calls();
+    }
+
+    /// Every open call has ended: now the grace turn, or the end.
+    pub(super) fn stopped(&mut self) {
+        let Phase::Stopping { reason, then, error } = self.machine.phase.clone() else { return };
+        let pending = self.machine.pending().map(|it| it.request.call_id.clone());
+        let mut partial_result = None;
+        match pending {
+            // A limit came while neighbours of an accepted result ran: the result counts.
+            Some(call) if !matches!(reason, Reason::Aborted | Reason::Error) => return self.accept(&call),
+            Some(call) => {
+                let message = "the run was stopped before its result counted";
+                let partial = self.machine.call(&call).and_then(|it| it.completion.clone());
+                self.end_call(&call, cancelled(message));
+                partial_result = partial.map(|it| it.result.clone());
+            }
+            None => (),
+        }
+        if self.machine.turn_is_open {
+            self.end_turn();
+        }
+        match then {
+            StopThen::Grace => self.begin_turn(Some(reason)),
+            StopThen::End => {
+                let record = self.record(reason, error);
+                let partial_result = partial_result.or_else(|| record.partial_result.clone());
+                self.end_as(RunCompleted { partial_result, ..record });
+            }
+        }
+    }
+
+    pub(super) fn complete(&mut self, completion: CompletionResult) {
+        let recovered_from = self.machine.grace.as_ref().map(|it| it.reason);
+        let CompletionResult { result, output } = completion;
+        let body = RunCompleted {
+            result: Some(result),
+            output,
+            partial_result: None,
+            recovered: recovered_from.is_some(),
+            recovered_from,
+            ..self.record(Reason::Goal, None)
+        };
+        self.emit(body);
+    }
+
+    pub(super) fn end(&mut self, reason: Reason, error: Option<RunError>) {
+        let record = self.record(reason, error);
+        self.end_as(record);
+    }
+
+    pub(super) fn end_as(&mut self, record: RunCompleted) {
+        self.emit_with(record, Private::default(), Some(Activity::Error), None);
+    }
+
+    pub(super) fn record(&self, reason: Reason, error: Option<RunError>) -> RunCompleted {
+        let machine = &self.machine;
+        RunCompleted {
+            reason,
+            error,
+            result: None,
+            output: None,
+            partial_result: Some(machine.last_text.to_string()).filter(|it| !it.is_empty()),
+            recovered: false,
+            recovered_from: None,
+            usage: machine.usage,
+            turns: machine.turn,
+            tool_calls: machine.tool_calls,
+            files_changed: Vec::new(),
+            active_ms: machine.active_us / 1_000,
+        }
+    }
+}
+
+pub(super) fn cancelled(message: &str) -> ToolResult {
+    ToolResult::failure(ToolErrorType::Cancelled, message)
+}
+
+/// For people.
+fn explain(reason: Reason) -> String {
+    let text = match reason {
+        Reason::MaxTurns => "the turn limit was reached",
+        Reason::Timeout => "the time limit was reached",
+        Reason::Budget => "the token budget is used up",
+        Reason::ErrorNoCompleteTaskCall => "the model stopped without calling complete_task",
+        _ => reason.as_str(),
+    };
+    text.to_owned()
+}
+
+/// For the model (spec 03, "Grace turn").
+pub(super) fn last_chance(reason: Reason) -> String {
+    let what = explain(reason);
+    format!(
+        "You have to stop: {what}. This is your last chance to hand in what you have. Call complete_task now \
+         with your best answer from what you know so far. No other tool is available, and nothing you say \
+         outside of complete_task will be kept."
+    )
+}

@@ -1,0 +1,72 @@
+//! Being here, what should be in flight?
+
+use super::{Call, CallState, Phase, RunMachine, Stage, Want, Wants};
+use crate::protocol::{Access, ToolKind};
+
+impl RunMachine {
+    /// A pure function of state.
+    pub fn wants(&self) -> Wants {
+        let mut wants = Wants::new();
+        match &self.phase {
+            Phase::Finished => return wants,
+            Phase::Thinking { stage, .. } => {
+                let ask = self.ask();
+                wants.extend(ask.map(|ask| match stage {
+                    Stage::Asking => Want::Model(ask),
+                    Stage::Waiting { not_before } => Want::Backoff { ask, not_before: *not_before },
+                }));
+            }
+            Phase::Acting => {
+                let first = self.unjudged().next();
+                wants.extend(first.map(|it| Want::Judge { first: it.call_id.clone() }));
+                let running = self.calls.iter().filter(|it| it.state == CallState::Executing);
+                wants.extend(running.map(|it| Want::Tool { call: it.request.call_id.clone() }));
+            }
+            // Nothing but the ends of what still runs; what follows them has no timer of its own.
+            Phase::Stopping { .. } => {
+                let running = self.calls.iter().filter(|it| it.state == CallState::Executing);
+                wants.extend(running.map(|it| Want::End { call: it.request.call_id.clone() }));
+                return wants;
+            }
+        }
+        wants.extend(self.due_us().map(|due_us| Want::Timer { due_us }));
+        wants
+    }
+
+    /// The first scheduled call that conflicts with no earlier open call of the turn.
+    pub(super) fn startable(&self) -> Option<&Call> {
+        let scheduled = |call: &&Call| call.state == CallState::Scheduled && call.completion.is_none();
+        self.calls.iter().filter(scheduled).find(|call| {
+            let is_other = |it: &&Call| it.request.call_id != call.request.call_id;
+            let earlier = self.calls.iter().take_while(is_other);
+            let open = earlier.filter(|it| !it.state.is_end());
+            !open.into_iter().any(|it| conflict(it, call))
+        })
+    }
+}
+
+/// Calls conflict when they share a path with a mutator among them, or both run commands (spec 05,
+/// "Scheduler"). A call that is not judged yet conflicts with nothing: it touches nothing yet, and it is
+/// judged before it could.
+fn conflict(earlier: &Call, later: &Call) -> bool {
+    let (Some(a), Some(b)) = (&earlier.prepared, &later.prepared) else { return false };
+    if a.kind == ToolKind::Execute && b.kind == ToolKind::Execute {
+        return true;
+    }
+    if !a.kind.is_mutator() && !b.kind.is_mutator() {
+        return false;
+    }
+    a.accesses.iter().any(|a| b.accesses.iter().any(|b| overlap(a, b)))
+}
+
+fn overlap(a: &Access, b: &Access) -> bool {
+    let path = |access: &Access| match access {
+        Access::Read { path } | Access::Write { path } => Some(path.clone()),
+        _ => None,
+    };
+    let both_read = matches!((a, b), (Access::Read { .. }, Access::Read { .. }));
+    match (path(a), path(b)) {
+        (Some(a), Some(b)) if !both_read => a.starts_with(&b) || b.starts_with(&a),
+        _ => false,
+    }
+}

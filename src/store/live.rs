@@ -1,0 +1,143 @@
+//! Texts that are being written: one bounded buffer each, in memory. Deltas are no facts; the durable event
+//! that ends a text has the whole.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::tail::Tail;
+use crate::protocol::{RunId, Seq, SessionId};
+
+/// Bytes of one text; more fails the item, not the daemon (DESIGN, "Deltas").
+pub const MAX_LIVE_BYTES: usize = 16 << 20;
+
+/// The texts that are open. Cheap to clone.
+#[derive(Clone)]
+pub struct Live {
+    texts: Arc<Mutex<HashMap<String, Arc<LiveText>>>>,
+    tail: Arc<Tail>,
+}
+
+impl Live {
+    pub(super) fn new(tail: Arc<Tail>) -> Live {
+        Live { texts: Arc::default(), tail }
+    }
+
+    /// Opens a text; it is closed when the writer is dropped. `after_seq` is the event that announced it.
+    pub fn open(&self, session: SessionId, run: RunId, stream: String, after_seq: Seq) -> LiveWriter {
+        let text = Arc::new(LiveText { session, run, stream, after_seq, buffers: Mutex::default() });
+        lock(&self.texts).insert(text.stream.clone(), Arc::clone(&text));
+        self.tail.wake_session(&text.session);
+        LiveWriter { text, live: self.clone() }
+    }
+
+    /// The text of `stream`, while it is open.
+    pub fn get(&self, stream: &str) -> Option<Arc<LiveText>> {
+        lock(&self.texts).get(stream).cloned()
+    }
+
+    /// How many texts are open.
+    pub fn len(&self) -> usize {
+        lock(&self.texts).len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One open text and the thoughts beside it.
+pub struct LiveText {
+    session: SessionId,
+    pub run: RunId,
+    pub stream: String,
+    pub after_seq: Seq,
+    buffers: Mutex<Buffers>,
+}
+
+#[derive(Default)]
+struct Buffers {
+    text: String,
+    thought: String,
+    is_frozen: bool,
+}
+
+impl LiveText {
+    /// The text from byte `offset` on; empty when there is no more.
+    pub fn text_after(&self, offset: usize) -> String {
+        lock(&self.buffers).text.get(offset..).unwrap_or_default().to_owned()
+    }
+
+    /// The thoughts from byte `offset` on.
+    pub fn thought_after(&self, offset: usize) -> String {
+        lock(&self.buffers).thought.get(offset..).unwrap_or_default().to_owned()
+    }
+}
+
+/// The one who writes a text. Dropping it closes the text.
+pub struct LiveWriter {
+    text: Arc<LiveText>,
+    live: Live,
+}
+
+/// The text is longer than [`MAX_LIVE_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+impl LiveWriter {
+    /// A handle that can append but does not close the text when it is dropped.
+    pub fn appender(&self) -> LiveAppender {
+        LiveAppender { text: Arc::clone(&self.text), live: self.live.clone() }
+    }
+
+    /// No more is taken from now on; answers text and thoughts as they will stay.
+    pub fn freeze(&self) -> (String, String) {
+        let mut buffers = lock(&self.text.buffers);
+        buffers.is_frozen = true;
+        (buffers.text.clone(), buffers.thought.clone())
+    }
+}
+
+impl Drop for LiveWriter {
+    fn drop(&mut self) {
+        lock(&self.live.texts).remove(&self.text.stream);
+    }
+}
+
+/// Adds to an open text.
+pub struct LiveAppender {
+    text: Arc<LiveText>,
+    live: Live,
+}
+
+impl LiveAppender {
+    pub fn push_text(&self, more: &str) -> Result<(), TooLong> {
+        self.push(more, |buffers| &mut buffers.text)
+    }
+
+    pub fn push_thought(&self, more: &str) -> Result<(), TooLong> {
+        self.push(more, |buffers| &mut buffers.thought)
+    }
+
+    fn push(&self, more: &str, pick: fn(&mut Buffers) -> &mut String) -> Result<(), TooLong> {
+        {
+            let mut buffers = lock(&self.text.buffers);
+            if buffers.is_frozen {
+                return Ok(());
+            }
+            let buffer = pick(&mut buffers);
+            if MAX_LIVE_BYTES < buffer.len() + more.len() {
+                return Err(TooLong);
+            }
+            buffer.push_str(more);
+        }
+        self.live.tail.wake_session(&self.text.session);
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks, so a poisoned one is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

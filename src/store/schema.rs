@@ -1,0 +1,186 @@
+//! Opening: files and their modes, the lock, pragmas, migrations.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions as _, SqlSafeStr as _,
+    migrate::{MigrateError, Migration, MigrationType, Migrator},
+    sqlite::{
+        SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+        SqliteSynchronous,
+    },
+};
+
+use super::StoreError;
+use crate::{protocol::Seq, sys::ids};
+
+/// Every migration, oldest first: version, name, SQL. A test holds this list equal to the folder.
+pub const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "log", include_str!("../../migrations/0001_log.sql"))];
+
+/// Read-only connections: enough for two cores to serve readers while one waits for the disk.
+const READERS: u32 = 4;
+
+/// Page cache of each connection in KiB (negative, as SQLite spells it). Small: memory is counted, and the
+/// kernel caches the file anyway.
+const CACHE_KIB: &str = "-2000";
+
+/// The write-ahead log is folded back after this many pages (of 4 KiB).
+const CHECKPOINT_PAGES: &str = "1000";
+
+/// Only a foreign process (a backup, a curious person's shell) can make ours wait.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) struct Opened {
+    pub path: PathBuf,
+    pub lock: File,
+    pub writer: SqliteConnection,
+    pub readers: SqlitePool,
+    pub head: Seq,
+    pub log_id: String,
+    pub stopped_cleanly: bool,
+}
+
+pub(super) async fn open(state_dir: &Path) -> Result<Opened, StoreError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Io { path, source: Arc::new(source) }
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(io(state_dir))?;
+    let lock = take_lock(&state_dir.join("lock"))?;
+    let path = state_dir.join("subagentd.db");
+    // Made here, so that it is never readable by others; SQLite gives its side files the same mode.
+    let mut file_options = OpenOptions::new();
+    file_options.write(true).create(true).truncate(false).mode(0o600);
+    file_options.open(&path).map_err(io(&path))?;
+
+    let options = SqliteConnectOptions::new()
+        .filename(&path)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .journal_mode(SqliteJournalMode::Wal)
+        // Full, not Normal: `executing` must survive a power cut, or an unsafe call would run twice.
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("cache_size", CACHE_KIB)
+        .pragma("mmap_size", "0")
+        .pragma("temp_store", "memory")
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
+    let mut writer = options.connect().await?;
+    migrate(&mut writer, &path).await?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .min_connections(0)
+        .connect_lazy_with(options.read_only(true));
+    let head: Option<i64> = sqlx::query_scalar("select max(seq) from events").fetch_one(&mut writer).await?;
+    let log_id = log_id(&mut writer).await?;
+    let stopped_cleanly = take_clean_mark(&mut writer).await?;
+    let head = Seq(head.unwrap_or(0));
+    Ok(Opened { path, lock, writer, readers, head, log_id, stopped_cleanly })
+}
+
+fn take_lock(path: &Path) -> Result<File, StoreError> {
+    let io = |source| StoreError::Io { path: path.to_owned(), source: Arc::new(source) };
+    let mut lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(io)?;
+    match lock.try_lock() {
+        Ok(()) => (),
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            // Only for the message; without it the message is shorter.
+            let pid = lock.read_to_string(&mut pid).is_ok().then(|| pid.trim().to_owned());
+            let pid = pid.filter(|pid| !pid.is_empty());
+            return Err(StoreError::Locked { path: path.to_owned(), pid });
+        }
+        Err(TryLockError::Error(error)) => return Err(io(error)),
+    }
+    lock.set_len(0).map_err(io)?;
+    writeln!(lock, "{}", std::process::id()).map_err(io)?;
+    Ok(lock)
+}
+
+async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
+    let migrations = MIGRATIONS.iter().map(|(version, name, sql)| {
+        Migration::new(*version, (*name).into(), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    let migrator = Migrator::with_migrations(migrations.collect());
+    let known = MIGRATIONS.last().map_or(0, |(version, ..)| *version);
+    let refuse_newer = |found: i64| StoreError::Newer { path: path.to_owned(), found, known };
+    let applied = newest_applied(writer).await?;
+    if let Some(found) = applied.filter(|found| known < *found) {
+        return Err(refuse_newer(found));
+    }
+    if applied.is_some_and(|applied| applied < known) {
+        back_up(path)?;
+    }
+    match migrator.run_direct(None, writer, false).await {
+        Ok(()) => Ok(()),
+        Err(MigrateError::VersionMissing(found)) => Err(refuse_newer(found)),
+        Err(MigrateError::VersionMismatch(migration) | MigrateError::Dirty(migration)) => {
+            Err(StoreError::Incompatible { path: path.to_owned(), migration })
+        }
+        Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => Err(error.into()),
+        Err(error) => Err(StoreError::Database(Arc::new(sqlx::Error::Migrate(Box::new(error))))),
+    }
+}
+
+/// `None` for a database that was never migrated.
+async fn newest_applied(writer: &mut SqliteConnection) -> Result<Option<i64>, StoreError> {
+    let table: Option<String> =
+        sqlx::query_scalar("select name from sqlite_schema where name = '_sqlx_migrations'")
+            .fetch_optional(&mut *writer)
+            .await?;
+    if table.is_none() {
+        return Ok(None);
+    }
+    Ok(sqlx::query_scalar("select max(version) from _sqlx_migrations").fetch_one(writer).await?)
+}
+
+/// Migrations only go forward, so the file is kept as it was (spec 11, promise 10). No other connection is
+/// open and the log was checkpointed at the last close; a leftover WAL is copied too.
+fn back_up(path: &Path) -> Result<(), StoreError> {
+    for suffix in ["", "-wal"] {
+        let from = PathBuf::from(format!("{}{suffix}", path.display()));
+        let to = PathBuf::from(format!("{}.before-migration{suffix}", path.display()));
+        match fs::copy(&from, &to) {
+            Ok(_) => (),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (),
+            Err(source) => return Err(StoreError::Io { path: to, source: Arc::new(source) }),
+        }
+    }
+    Ok(())
+}
+
+async fn log_id(writer: &mut SqliteConnection) -> Result<String, StoreError> {
+    sqlx::query("insert into meta (key, value) values ('log_id', ?1) on conflict do nothing")
+        .bind(ids::fresh::<String>())
+        .execute(&mut *writer)
+        .await?;
+    Ok(sqlx::query_scalar("select value from meta where key = 'log_id'").fetch_one(writer).await?)
+}
+
+/// Whether the last daemon said that it stopped; from now on, until it is said again, it did not.
+async fn take_clean_mark(writer: &mut SqliteConnection) -> Result<bool, StoreError> {
+    let value: Option<String> = sqlx::query_scalar("select value from meta where key = 'stopped'")
+        .fetch_optional(&mut *writer)
+        .await?;
+    sqlx::query("insert or replace into meta (key, value) values ('stopped', 'no')").execute(writer).await?;
+    Ok(value.is_none_or(|value| value == "yes"))
+}
+
+/// The mark that [`take_clean_mark`] of the next start reads.
+pub(super) async fn leave_clean_mark(writer: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::query("insert or replace into meta (key, value) values ('stopped', 'yes')").execute(writer).await?;
+    Ok(())
+}

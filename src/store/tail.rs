@@ -1,0 +1,139 @@
+//! The newest events in memory, and waking those who wait for more.
+//!
+//! A cursor inside the ring reads memory; an older one reads SQLite. Only followers of the sessions and runs
+//! that something happened to are woken.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use super::{Stored, follow::Filter};
+use crate::protocol::{RunId, Seq, SessionId};
+
+/// Events the ring holds: some seconds of a busy daemon.
+const RING_EVENTS: usize = 8_192;
+/// Bytes the ring holds; large outputs push older events out.
+const RING_BYTES: usize = 16 << 20;
+
+/// What a follower waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Topic {
+    All,
+    Session(SessionId),
+    Run(RunId),
+}
+
+pub(super) struct Tail {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    /// Invariant: contiguous and ends at `head`.
+    ring: VecDeque<Arc<Stored>>,
+    bytes: usize,
+    head: Seq,
+    waiting: HashMap<Topic, Vec<Arc<Notify>>>,
+}
+
+/// What the ring knows after a cursor.
+pub(super) enum Recent {
+    /// Matching events, and how far the ring was searched.
+    Events { events: Vec<Arc<Stored>>, searched_to: Seq },
+    /// The cursor is older than the ring.
+    TooOld,
+}
+
+impl Tail {
+    pub fn new(head: Seq) -> Tail {
+        let inner = Inner { ring: VecDeque::new(), bytes: 0, head, waiting: HashMap::new() };
+        Tail { inner: Mutex::new(inner) }
+    }
+
+    pub fn head(&self) -> Seq {
+        self.lock().head
+    }
+
+    /// Adds what was committed. Must be called in `seq` order.
+    pub fn publish(&self, events: Vec<Arc<Stored>>) {
+        let mut inner = self.lock();
+        for event in events {
+            inner.head = event.seq;
+            inner.bytes += event.weight();
+            inner.wake(&Topic::All);
+            if let Some(session) = &event.session {
+                inner.wake(&Topic::Session(session.clone()));
+            }
+            if let Some(run) = &event.run {
+                inner.wake(&Topic::Run(run.clone()));
+            }
+            inner.ring.push_back(event);
+        }
+        while RING_EVENTS < inner.ring.len() || RING_BYTES < inner.bytes {
+            let Some(oldest) = inner.ring.pop_front() else { break };
+            inner.bytes -= oldest.weight();
+        }
+    }
+
+    /// Wakes the followers of a session without an event: a text grew.
+    pub fn wake_session(&self, session: &SessionId) {
+        self.lock().wake(&Topic::Session(session.clone()));
+    }
+
+    /// At most `limit` events after `after` that match.
+    pub fn after(&self, after: Seq, filter: &Filter, limit: usize) -> Recent {
+        let inner = self.lock();
+        if inner.head <= after {
+            return Recent::Events { events: Vec::new(), searched_to: after };
+        }
+        let Some(first) = inner.ring.front().map(|event| event.seq) else { return Recent::TooOld };
+        if after.0 + 1 < first.0 {
+            return Recent::TooOld;
+        }
+        // Cannot truncate: the difference is below RING_EVENTS.
+        let start = (after.0 + 1 - first.0) as usize;
+        let mut events = Vec::new();
+        let mut searched_to = after;
+        for event in inner.ring.range(start..) {
+            if limit <= events.len() {
+                break;
+            }
+            searched_to = event.seq;
+            if filter.matches(event) {
+                events.push(Arc::clone(event));
+            }
+        }
+        Recent::Events { events, searched_to }
+    }
+
+    pub fn register(&self, topic: Topic) -> Arc<Notify> {
+        let notify = Arc::new(Notify::new());
+        self.lock().waiting.entry(topic).or_default().push(Arc::clone(&notify));
+        notify
+    }
+
+    pub fn unregister(&self, topic: &Topic, notify: &Arc<Notify>) {
+        let mut inner = self.lock();
+        if let Some(waiting) = inner.waiting.get_mut(topic) {
+            waiting.retain(|it| !Arc::ptr_eq(it, notify));
+            if waiting.is_empty() {
+                inner.waiting.remove(topic);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing below panics while it holds the lock, so a poisoned one is whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn wake(&self, topic: &Topic) {
+        for notify in self.waiting.get(topic).into_iter().flatten() {
+            notify.notify_one();
+        }
+    }
+}

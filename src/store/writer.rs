@@ -1,0 +1,155 @@
+//! The one task that writes: whatever waits goes into one transaction, one fsync.
+
+use std::sync::Arc;
+
+use sqlx::{Connection as _, sqlite::SqliteConnection};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    NewEvent, StoreError,
+    event::Encoded,
+    project::{self, Projections},
+    schema,
+    tail::Tail,
+};
+use crate::protocol::Seq;
+
+/// Requests that go into one transaction. Bounds the memory of a batch and the wait of its first.
+const BATCH: usize = 256;
+
+type Reply = oneshot::Sender<Result<(Seq, Seq), StoreError>>;
+
+pub(super) enum Request {
+    Append(Append),
+    Close(oneshot::Sender<()>),
+}
+
+pub(super) struct Append {
+    events: Vec<Encoded>,
+    reply: Reply,
+}
+
+impl Request {
+    /// Encodes on the caller's task, so that the writer only writes.
+    pub fn append(events: Vec<NewEvent>, reply: Reply) -> Result<Request, StoreError> {
+        let events: Result<Vec<Encoded>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
+        let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
+        Ok(Request::Append(Append { events, reply }))
+    }
+}
+
+pub(super) struct Writer {
+    connection: SqliteConnection,
+    /// The last `seq` that was committed.
+    head: Seq,
+    tail: Arc<Tail>,
+}
+
+impl Writer {
+    pub fn new(connection: SqliteConnection, head: Seq, tail: Arc<Tail>) -> Writer {
+        Writer { connection, head, tail }
+    }
+
+    /// Ends when it is told to close, or when every handle is gone.
+    pub async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while requests.recv_many(&mut batch, BATCH).await != 0 {
+            let mut appends = Vec::with_capacity(batch.len());
+            let mut close = None;
+            for request in batch.drain(..) {
+                match request {
+                    Request::Append(append) => appends.push(append),
+                    Request::Close(reply) => close = Some(reply),
+                }
+            }
+            self.commit_all(appends).await;
+            if let Some(reply) = close {
+                if let Err(error) = schema::leave_clean_mark(&mut self.connection).await {
+                    tracing::warn!(%error, "the clean stop could not be recorded");
+                }
+                if let Err(error) = self.connection.close().await {
+                    tracing::warn!(%error, "the database was not closed cleanly");
+                }
+                // Whoever closes may have gone meanwhile.
+                let _gone = reply.send(());
+                return;
+            }
+        }
+    }
+
+    async fn commit_all(&mut self, appends: Vec<Append>) {
+        if appends.is_empty() {
+            return;
+        }
+        match self.commit(&appends).await {
+            Ok(seqs) => answer(appends, seqs),
+            // One bad request must not hurt its neighbours.
+            Err(error) if 1 < appends.len() && !matches!(error, StoreError::Full) => {
+                tracing::warn!(%error, "a batch failed; its requests are committed one by one");
+                for append in appends {
+                    let append = vec![append];
+                    match self.commit(&append).await {
+                        Ok(seqs) => answer(append, seqs),
+                        Err(error) => refuse(append, &error),
+                    }
+                }
+            }
+            Err(error) => refuse(appends, &error),
+        }
+    }
+
+    /// Writes all of `appends` in one transaction and publishes them.
+    async fn commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
+        let mut seq = self.head;
+        let mut rows = Vec::new();
+        let mut stored = Vec::new();
+        let mut seqs = Vec::with_capacity(appends.len());
+        let mut projections = Projections::default();
+        for append in appends {
+            let first = Seq(seq.0 + 1);
+            for event in &append.events {
+                seq = Seq(seq.0 + 1);
+                rows.push((
+                    seq.0,
+                    event.at.0,
+                    event.body.type_name(),
+                    &event.session,
+                    &event.run,
+                    &event.context,
+                    &event.head,
+                    &event.body_json,
+                    &event.private,
+                ));
+                projections.add(seq, event);
+                stored.push(Arc::new(event.stored(seq)));
+            }
+            seqs.push((first, seq));
+        }
+        let rows = serde_json::to_string(&rows).map_err(|error| StoreError::Encode(Arc::new(error)))?;
+        let mut transaction = self.connection.begin_with("begin immediate").await?;
+        sqlx::query(INSERT_EVENTS).bind(rows).execute(&mut *transaction).await?;
+        project::write(&mut transaction, projections).await?;
+        transaction.commit().await?;
+        self.head = seq;
+        self.tail.publish(stored);
+        Ok(seqs)
+    }
+}
+
+const INSERT_EVENTS: &str = "
+insert into events (seq, time_us, type, session_id, run_id, context_id, head, body, private)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8
+from json_each(?1)";
+
+fn answer(appends: Vec<Append>, seqs: Vec<(Seq, Seq)>) {
+    for (append, seqs) in appends.into_iter().zip(seqs) {
+        // Whoever asked may have been cancelled meanwhile; the events are true all the same.
+        let _gone = append.reply.send(Ok(seqs));
+    }
+}
+
+fn refuse(appends: Vec<Append>, error: &StoreError) {
+    for append in appends {
+        let _gone = append.reply.send(Err(error.clone()));
+    }
+}

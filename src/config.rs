@@ -1,1 +1,144 @@
-//! Stub.
+//! What did the people who run this daemon set, and where did they set it? (spec 12, "Settings")
+//!
+//! Settings are layers: defaults, the system's file, the user's file; the later wins, and every value knows
+//! its origin. A file with mistakes loses only what is mistaken, and all mistakes are told at once, with line
+//! and column. This module also knows the places on disk, how a file that a person wrote is read, and which
+//! known word an unknown one is near to.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::protocol::{AgentName, FileProblem, ModelRef, ToolName};
+
+mod keys;
+mod layer;
+mod nearest;
+mod places;
+mod source;
+
+pub use nearest::nearest;
+pub use places::{NoHome, Places};
+pub use source::{Mark, decode, one_based, problem, read_bounded, reason};
+
+/// Where a value was set; later ones win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// `/etc/subagentd/settings.json`
+    System,
+    /// `$XDG_CONFIG_HOME/subagentd/settings.json`
+    User,
+}
+
+/// A value and where it was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+impl<T> Setting<T> {
+    fn default_of(value: T) -> Setting<T> {
+        Setting { value, origin: Origin::Default }
+    }
+}
+
+/// The files that settings are read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigPlaces {
+    pub system: PathBuf,
+    pub user: PathBuf,
+}
+
+/// The settings in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    pub models: ModelSettings,
+    pub agents: AgentSettings,
+    pub run: RunSettings,
+    pub tools: ToolSettings,
+    pub shutdown: ShutdownSettings,
+    pub access: AccessSettings,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSettings {
+    /// For agents that name no model. Nothing is chosen silently: without it such a run answers `NO_MODEL`.
+    pub default: Setting<Option<ModelRef>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSettings {
+    /// The agent of a run that names none.
+    pub default: Setting<AgentName>,
+}
+
+/// For agents whose definition does not say (spec 02, `run`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSettings {
+    pub max_turns: Setting<u32>,
+    /// Active time; waiting for a person does not count.
+    pub max_time: Setting<Duration>,
+    /// `None` = no limit.
+    pub max_tokens: Setting<Option<u64>>,
+    /// How long the grace turn may take.
+    pub grace: Setting<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSettings {
+    /// Neither declared nor callable: names, aliases, or patterns with `*`.
+    pub exclude: Setting<Vec<ToolName>>,
+    /// Longer output is cut for the model, in characters.
+    pub output_max_chars: Setting<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShutdownSettings {
+    /// How long a stopping daemon lets running calls finish.
+    pub grace: Setting<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccessSettings {
+    /// Users besides the daemon's own that may connect.
+    pub allow_uids: Setting<Vec<u32>>,
+}
+
+impl Default for Config {
+    /// The defaults of spec 02 and 12.
+    fn default() -> Config {
+        Config {
+            models: ModelSettings { default: Setting::default_of(None) },
+            agents: AgentSettings { default: Setting::default_of(AgentName::from("generalist")) },
+            run: RunSettings {
+                max_turns: Setting::default_of(30),
+                max_time: Setting::default_of(Duration::from_secs(10 * 60)),
+                max_tokens: Setting::default_of(None),
+                grace: Setting::default_of(Duration::from_secs(60)),
+            },
+            tools: ToolSettings {
+                exclude: Setting::default_of(Vec::new()),
+                output_max_chars: Setting::default_of(40_000),
+            },
+            shutdown: ShutdownSettings { grace: Setting::default_of(Duration::from_secs(10)) },
+            access: AccessSettings { allow_uids: Setting::default_of(Vec::new()) },
+        }
+    }
+}
+
+impl Config {
+    /// Reads both files. A missing file is no problem; whatever is wrong is reported and left out, the rest
+    /// counts. Unknown keys are warnings.
+    pub fn load(places: &ConfigPlaces) -> (Config, Vec<FileProblem>) {
+        let mut config = Config::default();
+        let mut problems = Vec::new();
+        for (path, origin) in [(&places.system, Origin::System), (&places.user, Origin::User)] {
+            layer::read(&mut config, path, origin, &mut problems);
+        }
+        (config, problems)
+    }
+}
+
+#[cfg(test)]
+mod tests;

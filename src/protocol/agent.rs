@@ -212,6 +212,8 @@ pub enum Severity {
 pub enum FileProblemCode {
     NoFrontMatter,
     BadYaml,
+    /// A settings file is not JSON with comments.
+    BadJson,
     WrongType,
     BadValue,
     MissingField,

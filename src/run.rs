@@ -11,3 +11,9 @@ mod machine;
 mod plan;
 mod think;
 mod transcript;
+
+pub use executor::{CancelError, Cancelled, Executor, ExecutorParts, Started};
+pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
+
+pub use executor::{CancelError, Cancelled, Executor, ExecutorParts, Started};
+pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};

@@ -89,6 +89,8 @@ pub enum RunErrorCode {
     ContextOverflow,
     NoSpaceLeft,
     CrashLoop,
+    /// A root folder of the workspace is no longer there, so a restarted run cannot go on.
+    WorkspaceGone,
     Panic,
     ReplayMismatch,
     ReplayExhausted,

@@ -1,1 +1,530 @@
-//! Stub.
+//! Drives one run: keeps what is in flight equal to what the machine wants.
+//!
+//! Inputs become events, events are committed, and only then does the difference between wanted and running
+//! reach the world. All inputs that are ready are one step, and one commit.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{AbortHandle, Id, JoinError, JoinSet},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    gate::Gate,
+    machine::{Draft, Input, Judgement, ModelAsk, Partial, RunMachine, Want},
+    plan::Equipment,
+    think::Thinking,
+    transcript::Transcript,
+};
+use crate::{
+    models::{Model, ModelRequest, Purpose},
+    protocol::{
+        AgentName, CallId, ContextId, EventBody, EventHead, Private, RunId, RunSeed, Sampling, Seq, SessionId,
+        Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
+    },
+    store::{LiveWriter, NewEvent, Store, StoreError},
+    sys::clock::Clock,
+    tools::{self, CallContext, Invocation},
+};
+
+/// Inputs that go into one step; more wait for the next.
+const STEP: usize = 256;
+/// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
+const STOP_GRACE: Duration = Duration::from_secs(2);
+/// Between tries to commit when the store fails (DESIGN, "A full database": a probe each second).
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// A request to a living run. The reply tells the last event it caused, once that is durable.
+pub(super) struct Message {
+    pub input: Input,
+    pub reply: Option<oneshot::Sender<Result<Option<Seq>, StoreError>>>,
+}
+
+/// Who the events are about.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    pub session: SessionId,
+    pub run: RunId,
+    pub context: ContextId,
+    pub agent: AgentName,
+}
+
+impl Identity {
+    /// A draft with who and when.
+    pub fn event(&self, draft: &Draft, at: Timestamp, turn: u32) -> NewEvent {
+        let turn = match &draft.body {
+            EventBody::TurnStarted(data) => Some(data.turn),
+            EventBody::TurnCompleted(data) => Some(data.turn),
+            EventBody::RunStarted(_) => None,
+            _ => Some(turn).filter(|turn| *turn != 0),
+        };
+        let head = EventHead {
+            parent_run_id: None,
+            agent: Some(self.agent.clone()),
+            agent_path: vec![self.agent.clone()],
+            turn,
+            prompt_id: turn.map(|turn| format!("{}#{turn}", self.run)),
+            activity: draft.activity,
+            by: draft.by.clone(),
+        };
+        NewEvent {
+            at,
+            session: Some(self.session.clone()),
+            run: Some(self.run.clone()),
+            context: Some(self.context.clone()),
+            head,
+            body: draft.body.clone(),
+            private: draft.private.clone(),
+        }
+    }
+}
+
+pub(super) struct DriverParts {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub stop: CancellationToken,
+}
+
+pub(super) struct Driver {
+    parts: DriverParts,
+    identity: Identity,
+    gate: Arc<Gate>,
+    model: Arc<dyn Model>,
+    model_name: String,
+    system: Arc<str>,
+    sampling: Sampling,
+    /// As declared in ordinary turns, and in the grace turn.
+    declarations: Arc<[ToolDeclaration]>,
+    grace_declarations: Arc<[ToolDeclaration]>,
+    machine: RunMachine,
+    transcript: Transcript,
+    /// The text that `model.started` announced, until it is being written.
+    announced: Option<(String, Seq)>,
+    live: Option<LiveWriter>,
+    /// Calls that were judged and wait for permission to run.
+    prepared: HashMap<CallId, Box<dyn Invocation>>,
+    /// Invariant: after `reconcile`, the keys equal `machine.wants()`.
+    flights: BTreeMap<Want, Flight>,
+    tasks: JoinSet<Landing>,
+    /// When active time was last charged.
+    charged_at: Duration,
+}
+
+struct Flight {
+    abort: AbortHandle,
+    task: Id,
+    /// Tells a tool to stop.
+    cancel: Option<CancellationToken>,
+}
+
+/// What a task came back with.
+enum Landing {
+    Input(Input),
+    Judged(Vec<Judged>),
+}
+
+type Judged = (CallId, Judgement, Option<Box<dyn Invocation>>);
+
+impl Driver {
+    pub fn new(
+        parts: DriverParts,
+        identity: Identity,
+        seed: Arc<RunSeed>,
+        equipment: Equipment,
+        machine: RunMachine,
+    ) -> Driver {
+        let Equipment { model_name, model, gate } = equipment;
+        let completion = gate.completion.declaration().clone();
+        let mut declarations = gate.toolset.declarations().to_vec();
+        declarations.push(completion.clone());
+        let charged_at = parts.clock.monotonic();
+        Driver {
+            parts,
+            identity,
+            gate,
+            model,
+            model_name,
+            system: seed.system.as_str().into(),
+            sampling: seed.sampling,
+            declarations: declarations.into(),
+            grace_declarations: vec![completion].into(),
+            machine,
+            transcript: Transcript::default(),
+            announced: None,
+            live: None,
+            prepared: HashMap::new(),
+            flights: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            charged_at,
+        }
+    }
+
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Takes over the transcript of a run that was folded from the log.
+    pub fn adopt(&mut self, transcript: Transcript) {
+        self.transcript = transcript;
+    }
+
+    /// Takes in a committed event. The machine has applied it already.
+    pub fn absorb(&mut self, seq: Seq, body: &EventBody, private: &Private) {
+        self.transcript.extend(body, private);
+        match body {
+            EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
+            EventBody::ModelCompleted(_) | EventBody::ModelRetrying(_) => self.live = None,
+            _ => (),
+        }
+    }
+
+    /// Ends when the run has, or when the daemon stops; then the run stays unfinished in the log.
+    pub async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Message>,
+        first: Option<Input>,
+    ) -> Result<(), StoreError> {
+        if let Some(input) = first {
+            self.step(vec![Message { input, reply: None }]).await?;
+        }
+        self.reconcile();
+        while !self.machine.is_finished() {
+            let Some(ready) = self.ready(&mut inbox).await else { break };
+            self.step(ready).await?;
+            self.reconcile();
+        }
+        self.tasks.shutdown().await;
+        Ok(())
+    }
+
+    /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
+    async fn ready(&mut self, inbox: &mut mpsc::Receiver<Message>) -> Option<Vec<Message>> {
+        let mut ready = Vec::new();
+        tokio::select! {
+            biased;
+            () = self.parts.stop.cancelled() => return None,
+            Some(message) = inbox.recv() => ready.push(message),
+            Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
+        }
+        while ready.len() < STEP {
+            if let Ok(message) = inbox.try_recv() {
+                ready.push(message);
+            } else if let Some(landed) = self.tasks.try_join_next_with_id() {
+                self.landed(landed, &mut ready);
+            } else {
+                break;
+            }
+        }
+        Some(ready)
+    }
+
+    fn landed(&mut self, landed: Result<(Id, Landing), JoinError>, ready: &mut Vec<Message>) {
+        let task = match &landed {
+            Ok((task, _)) => *task,
+            Err(error) => error.id(),
+        };
+        let want = self.flights.iter().find(|(_, flight)| flight.task == task).map(|(want, _)| want.clone());
+        if let Some(want) = &want {
+            self.flights.remove(want);
+        }
+        let internal = |input| Message { input, reply: None };
+        match (landed, want) {
+            (Ok((_, Landing::Input(input))), _) => ready.push(internal(input)),
+            (Ok((_, Landing::Judged(judged))), _) => {
+                for (call, judgement, invocation) in judged {
+                    self.prepared.extend(invocation.map(|it| (call.clone(), it)));
+                    ready.push(internal(Input::Judged { call, judgement }));
+                }
+            }
+            // Aborted, since nobody wanted it any more.
+            (Err(error), _) if error.is_cancelled() => (),
+            (Err(_panic), Some(Want::Tool { call } | Want::End { call })) => {
+                let result = ToolResult::failure(
+                    ToolErrorType::UnhandledException,
+                    "the tool failed in a way it should not have; the daemon's log has more",
+                );
+                ready.push(internal(Input::ToolFinished { call, result }));
+            }
+            // A defect outside of a tool ends the run, not the daemon.
+            (Err(error), _) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Decides on a draft, commits, and only then lets the draft become the machine.
+    async fn step(&mut self, mut ready: Vec<Message>) -> Result<(), StoreError> {
+        let now = self.parts.clock.monotonic();
+        let elapsed = now.saturating_sub(self.charged_at);
+        self.charged_at = now;
+        self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
+        loop {
+            let mut machine = self.machine.clone();
+            let mut drafts = Vec::new();
+            let mut ends = Vec::with_capacity(ready.len());
+            for message in &ready {
+                let input = self.with_partial(&machine, message.input.clone());
+                let decided = machine.decide(input);
+                let is_effect = !decided.is_empty();
+                drafts.extend(decided);
+                ends.push(is_effect.then_some(drafts.len()));
+            }
+            self.judge_now(&mut machine, &mut drafts).await;
+            let at = self.parts.clock.now();
+            let turns = turns(&drafts, self.machine.turn());
+            let events = drafts.iter().zip(turns).map(|(draft, turn)| self.identity.event(draft, at, turn));
+            match self.parts.store.append(events.collect()).await {
+                Ok((first, _)) => {
+                    let seq = |n: usize| Seq(first.0 + i64::try_from(n).unwrap_or(i64::MAX));
+                    self.machine = machine;
+                    for (n, draft) in drafts.iter().enumerate() {
+                        self.absorb(seq(n), &draft.body, &draft.private);
+                    }
+                    for (message, end) in ready.into_iter().zip(ends) {
+                        if let Some(reply) = message.reply {
+                            // Whoever asked may have gone; the events are true all the same.
+                            let _gone = reply.send(Ok(end.map(|end| seq(end - 1))));
+                        }
+                    }
+                    return Ok(());
+                }
+                Err(error) => {
+                    tracing::warn!(run = %self.identity.run, %error, "a step could not be committed");
+                    let (asked, own): (Vec<_>, Vec<_>) =
+                        ready.into_iter().partition(|message| message.reply.is_some());
+                    for message in asked {
+                        if let Some(reply) = message.reply {
+                            let _gone = reply.send(Err(error.clone()));
+                        }
+                    }
+                    ready = own;
+                    if ready.is_empty() {
+                        return Ok(());
+                    }
+                    tokio::select! {
+                        () = self.parts.stop.cancelled() => return Err(error),
+                        () = self.parts.clock.sleep(STORE_RETRY) => (),
+                    }
+                }
+            }
+        }
+    }
+
+    /// An input that cuts off the model carries what the model had written; from here on it writes no more.
+    fn with_partial(&self, machine: &RunMachine, input: Input) -> Input {
+        if !machine.cuts_model(&input) {
+            return input;
+        }
+        let Some(live) = &self.live else { return input };
+        let (text, thought) = live.freeze();
+        let written = Some(Partial { text, thought });
+        match input {
+            Input::Cancel { by, reason, .. } => Input::Cancel { by, reason, partial: written },
+            Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
+            other => other,
+        }
+    }
+
+    /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.
+    async fn judge_now(&mut self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
+        while let Some(first) = machine.unjudged().next().map(|it| it.call_id.clone()) {
+            let want = Want::Judge { first };
+            if self.flights.contains_key(&want) {
+                return;
+            }
+            let mut judging = judge_all(&self.gate, machine);
+            match futures_util::poll!(&mut judging) {
+                Poll::Ready(judged) => {
+                    for (call, judgement, invocation) in judged {
+                        self.prepared.extend(invocation.map(|it| (call.clone(), it)));
+                        drafts.extend(machine.decide(Input::Judged { call, judgement }));
+                    }
+                }
+                Poll::Pending => {
+                    self.launch(want, async move { Landing::Judged(judging.await) }, None);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Aborts what is no longer wanted, begins what is not yet in flight.
+    fn reconcile(&mut self) {
+        let wants = self.machine.wants();
+        for want in &wants {
+            if let Want::End { call } = want
+                && let Some(flight) = self.flights.remove(&Want::Tool { call: call.clone() })
+            {
+                if let Some(cancel) = &flight.cancel {
+                    cancel.cancel();
+                }
+                self.flights.insert(want.clone(), flight);
+            }
+        }
+        self.flights.retain(|want, flight| {
+            let is_wanted = wants.contains(want);
+            if !is_wanted {
+                flight.abort.abort();
+            }
+            is_wanted
+        });
+        if !matches!(wants.first(), Some(Want::Model(_))) {
+            self.live = None;
+        }
+        for want in wants {
+            if !self.flights.contains_key(&want) {
+                self.begin(want);
+            }
+        }
+    }
+
+    fn begin(&mut self, want: Want) {
+        match &want {
+            Want::Model(ask) => self.begin_thinking(*ask, want),
+            Want::Backoff { ask, not_before } => {
+                let ask = *ask;
+                let wait = self.parts.clock.sleep(not_before.since(self.parts.clock.now()));
+                let backoff = async move {
+                    wait.await;
+                    Landing::Input(Input::BackoffOver { ask })
+                };
+                self.launch(want, backoff, None);
+            }
+            Want::Judge { .. } => {
+                let judging = judge_all(&self.gate, &self.machine);
+                self.launch(want, async move { Landing::Judged(judging.await) }, None);
+            }
+            Want::Tool { call } => self.begin_tool(call.clone(), want),
+            Want::End { call } => {
+                // A call that was never begun here: it was executing when the machine was folded.
+                let call = call.clone();
+                let message = "the call was not running any more when it was to be stopped";
+                let result = ToolResult::failure(ToolErrorType::Cancelled, message);
+                let ended = async move { Landing::Input(Input::ToolFinished { call, result }) };
+                self.launch(want, ended, None);
+            }
+            Want::Timer { due_us } => {
+                let left = Duration::from_micros(due_us.saturating_sub(self.machine.active_us()));
+                let since_charged = self.parts.clock.monotonic().saturating_sub(self.charged_at);
+                let sleep = self.parts.clock.sleep(left.saturating_sub(since_charged));
+                let timer = async move {
+                    sleep.await;
+                    Landing::Input(Input::TimeSpent { partial: None })
+                };
+                self.launch(want, timer, None);
+            }
+        }
+    }
+
+    fn begin_thinking(&mut self, ask: ModelAsk, want: Want) {
+        // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
+        let Some((stream, after_seq)) = self.announced.take() else { return };
+        let Identity { session, run, .. } = &self.identity;
+        let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
+        let request = ModelRequest {
+            purpose: Purpose::Turn,
+            system: Arc::clone(&self.system),
+            messages: self.transcript.messages().to_vec(),
+            tools: Arc::clone(if ask.is_grace { &self.grace_declarations } else { &self.declarations }),
+            sampling: self.sampling,
+            schema: None,
+            ordinal: self.machine.replies(),
+        };
+        let thinking = Thinking {
+            ask,
+            model: self.model_name.clone(),
+            stream: self.model.stream(request),
+            live: live.appender(),
+            gate: Arc::clone(&self.gate),
+            clock: Arc::clone(&self.parts.clock),
+        };
+        self.live = Some(live);
+        self.launch(want, async move { Landing::Input(thinking.run().await) }, None);
+    }
+
+    fn begin_tool(&mut self, call: CallId, want: Want) {
+        // Both are there for every wanted call: it was asked for, and judged before it was scheduled.
+        let Some(request) = self.machine.request(&call).cloned() else { return };
+        let Some(judged) = self.machine.prepared(&call).cloned() else { return };
+        let cancel = CancellationToken::new();
+        let clock = Arc::clone(&self.parts.clock);
+        let cx = CallContext { cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
+        let gate = Arc::clone(&self.gate);
+        let prepared = self.prepared.remove(&call);
+        let stopped = cancel.clone();
+        let guard = cancel.clone().drop_guard();
+        let running = async move {
+            // Aborting the task cancels whatever the tool left behind.
+            let _guard = guard;
+            let work = async {
+                let invocation = match prepared {
+                    Some(invocation) => invocation,
+                    // After a restart: prepared anew, and therefore judged anew.
+                    None => match gate.prepare(&request).await {
+                        Ok(prepared) => prepared.invocation,
+                        Err(error) => return ToolResult::failure(error.kind, error.message),
+                    },
+                };
+                tools::run(invocation, gate.permit(&request.call_id, &judged), cx).await
+            };
+            let too_slow = async {
+                stopped.cancelled().await;
+                clock.sleep(STOP_GRACE).await;
+            };
+            let result = tokio::select! {
+                biased;
+                result = work => result,
+                () = too_slow => {
+                    let message = format!("stopped; it did not end within {} s and was dropped", STOP_GRACE.as_secs());
+                    ToolResult::failure(ToolErrorType::Cancelled, message)
+                }
+            };
+            Landing::Input(Input::ToolFinished { call, result })
+        };
+        self.launch(want, running, Some(cancel));
+    }
+
+    fn launch(
+        &mut self,
+        want: Want,
+        work: impl Future<Output = Landing> + Send + 'static,
+        cancel: Option<CancellationToken>,
+    ) {
+        let abort = self.tasks.spawn(work);
+        let task = abort.id();
+        self.flights.insert(want, Flight { abort, task, cancel });
+    }
+}
+
+/// Judges every call that waits for it, in the order asked.
+fn judge_all(gate: &Arc<Gate>, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
+    let gate = Arc::clone(gate);
+    let calls: Vec<_> = machine.unjudged().cloned().collect();
+    let is_grace = machine.is_grace();
+    Box::pin(async move {
+        let mut judged = Vec::with_capacity(calls.len());
+        for call in calls {
+            let (judgement, invocation) = gate.judge(&call, is_grace).await;
+            judged.push((call.call_id.clone(), judgement, invocation));
+        }
+        judged
+    })
+}
+
+/// The turn of each draft: a step can end one turn and begin the next.
+fn turns(drafts: &[Draft], before: u32) -> Vec<u32> {
+    let mut turn = before;
+    let of_each = drafts.iter().map(|draft| {
+        if let EventBody::TurnStarted(data) = &draft.body {
+            turn = data.turn;
+        }
+        turn
+    });
+    of_each.collect()
+}

@@ -61,6 +61,12 @@ pub enum Input {
         unclean: bool,
         now: Timestamp,
     },
+    /// What the run needs is no longer there, so it cannot go on after a restart.
+    Unresumable {
+        code: RunErrorCode,
+        message: String,
+        now: Timestamp,
+    },
     /// The driver itself failed; `id` is in the daemon's log.
     Panicked {
         id: String,

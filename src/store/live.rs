@@ -69,6 +69,12 @@ impl LiveText {
         lock(&self.buffers).text.get(offset..).unwrap_or_default().to_owned()
     }
 
+    fn freeze(&self) -> (String, String) {
+        let mut buffers = lock(&self.buffers);
+        buffers.is_frozen = true;
+        (buffers.text.clone(), buffers.thought.clone())
+    }
+
     /// The thoughts from byte `offset` on.
     pub fn thought_after(&self, offset: usize) -> String {
         lock(&self.buffers).thought.get(offset..).unwrap_or_default().to_owned()
@@ -91,11 +97,9 @@ impl LiveWriter {
         LiveAppender { text: Arc::clone(&self.text), live: self.live.clone() }
     }
 
-    /// No more is taken from now on; answers text and thoughts as they will stay.
+    /// As [`LiveAppender::freeze`].
     pub fn freeze(&self) -> (String, String) {
-        let mut buffers = lock(&self.text.buffers);
-        buffers.is_frozen = true;
-        (buffers.text.clone(), buffers.thought.clone())
+        self.text.freeze()
     }
 }
 
@@ -118,6 +122,11 @@ impl LiveAppender {
 
     pub fn push_thought(&self, more: &str) -> Result<(), TooLong> {
         self.push(more, |buffers| &mut buffers.thought)
+    }
+
+    /// No more is taken from now on; answers text and thoughts as they will stay.
+    pub fn freeze(&self) -> (String, String) {
+        self.text.freeze()
     }
 
     fn push(&self, more: &str, pick: fn(&mut Buffers) -> &mut String) -> Result<(), TooLong> {

@@ -78,6 +78,11 @@ impl Deciding<'_> {
             }
             Input::Cancel { by, reason, partial } => self.cancel(by, reason, partial),
             Input::Restarted { unclean, now } => self.restarted(unclean, now),
+            Input::Unresumable { code, message, now } => {
+                self.discard_stream(&message, now);
+                self.lose_calls("the run could not go on after a restart; what the call did is unknown");
+                self.fail(code, message);
+            }
             Input::Panicked { id, now } => {
                 let message = format!("a defect of the daemon's ended the run; its log has it as {id}");
                 self.discard_stream(&message, now);

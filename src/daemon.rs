@@ -1,1 +1,189 @@
-//! Stub.
+//! The daemon: boot, listeners, handlers, recovery, shutdown (DESIGN, floor F7).
+//!
+//! Everything that lives has one owner here: tasks stand on one tracker, and one token stops them.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::net::UnixListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    agents::AgentPlaces,
+    config::Config,
+    models::Models,
+    policy::Policy,
+    protocol::{FileProblem, LimitsParams},
+    run::{Executor, ExecutorParts, RunDefaults},
+    store::{Store, StoreError},
+    sys::{clock::Clock, ids},
+    tools::{OutputLimits, Registry},
+};
+
+mod attach;
+mod command;
+mod failures;
+mod handlers;
+mod idle;
+pub mod rpc;
+mod state;
+
+pub use command::{Flags, main};
+use state::State;
+
+/// How long a stop waits for connections to be flushed and tasks to end, beyond what each of them waits itself.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What a test replaces.
+pub struct Edges {
+    pub clock: Arc<dyn Clock>,
+    pub models: Models,
+    pub tools: Registry,
+}
+
+/// Where a daemon lives and what its users set.
+pub struct Settings {
+    pub state_dir: PathBuf,
+    pub agents: AgentPlaces,
+    pub config: Config,
+    /// What was wrong in the settings files; shown as degraded.
+    pub problems: Vec<FileProblem>,
+}
+
+/// A running daemon. Dropping it without [`Daemon::stop`] is a crash, and recovered from like one.
+pub struct Daemon {
+    state: Arc<State>,
+    methods: Arc<rpc::Served<State>>,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Daemon {
+    /// Opens the database, takes up the runs that were left unfinished, and is ready for connections.
+    pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
+        let tracker = TaskTracker::new();
+        let stop = CancellationToken::new();
+        let Edges { clock, models, tools } = edges;
+        let store = Store::open(&settings.state_dir, &tracker).await?;
+        let parts = ExecutorParts {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            models,
+            registry: tools.clone(),
+            policy: Policy::builtin(),
+            defaults: defaults(&settings.config),
+            tracker: tracker.clone(),
+            stop: stop.clone(),
+        };
+        let executor = Executor::new(parts);
+        let resumed = executor.resume_all().await?;
+        if resumed != 0 {
+            tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
+        }
+        let state = State {
+            store,
+            executor,
+            tools,
+            agents: settings.agents,
+            problems: settings.problems,
+            started_at: clock.now(),
+            started: clock.monotonic(),
+            clock,
+            instance: ids::fresh(),
+            connections: Default::default(),
+            stop: stop.clone(),
+        };
+        let state = Arc::new(state);
+        let methods = Arc::new(handlers::methods(Arc::clone(&state)));
+        Ok(Daemon { state, methods, tracker, stop })
+    }
+
+    /// Serves connections of `listener` until the daemon stops.
+    pub fn listen(&self, listener: UnixListener, allowed_uids: Vec<u32>) {
+        let serving = rpc::serve(
+            listener,
+            Arc::clone(&self.methods),
+            allowed_uids,
+            self.state.connections.clone(),
+            self.stop.clone(),
+        );
+        self.tracker.spawn(serving);
+    }
+
+    /// Serves one connection over any pair of pipes: how tests talk to a daemon in their own process.
+    pub fn connect(&self) -> tokio::io::DuplexStream {
+        /// Bytes in flight in each direction before the writer waits.
+        const PIPE: usize = 64 << 10;
+        let (ours, theirs) = tokio::io::duplex(PIPE);
+        let serving = rpc::serve_connection(
+            ours,
+            rpc::PeerInfo::in_process(),
+            Arc::clone(&self.methods),
+            self.state.connections.clone(),
+            self.stop.clone(),
+        );
+        self.tracker.spawn(serving);
+        theirs
+    }
+
+    /// Ends the daemon after 15 minutes without connections and runs (spec 01, stdio; spec 12).
+    pub fn end_when_idle(&self) {
+        self.tracker.spawn(idle::watch(Arc::clone(&self.state)));
+    }
+
+    /// Completes when something asked the daemon to stop.
+    pub async fn asked_to_stop(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Stops: no new work, connections answered and flushed, runs left to go on at the next start, the database
+    /// closed. Returns false when something did not end in time.
+    pub async fn stop(self) -> bool {
+        self.stop.cancel();
+        self.state.store.drained(&self.state.executor, &*self.state.clock).await;
+        self.state.store.close().await;
+        self.tracker.close();
+        tokio::select! {
+            () = self.tracker.wait() => true,
+            () = tokio::time::sleep(STOP_TIMEOUT) => false,
+        }
+    }
+
+    /// Runs that are being driven, open connections, and tasks: what a soak test counts.
+    pub fn census(&self) -> Census {
+        Census {
+            live_runs: self.state.executor.live_runs(),
+            connections: self.state.connections.count(),
+            tasks: self.tracker.len(),
+            open_texts: self.state.store.live().len(),
+        }
+    }
+
+    /// The log, for tests and benches that look at it from inside.
+    pub fn store(&self) -> &Store {
+        &self.state.store
+    }
+}
+
+/// What lives in a daemon at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Census {
+    pub live_runs: usize,
+    pub connections: usize,
+    pub tasks: usize,
+    pub open_texts: usize,
+}
+
+fn defaults(config: &Config) -> RunDefaults {
+    let run = &config.run;
+    RunDefaults {
+        model: config.models.default.as_ref().map(|it| it.value.as_str().into()),
+        limits: LimitsParams {
+            max_turns: run.max_turns.as_ref().map(|it| it.value),
+            max_time_ms: run.max_time_ms.as_ref().map(|it| it.value),
+            max_tokens: run.max_tokens.as_ref().map(|it| it.value),
+            grace_ms: run.grace_ms.as_ref().map(|it| it.value),
+        },
+        output: OutputLimits { max_chars: config.tools.output_max_chars.value },
+        excluded: config.tools.exclude.value.clone(),
+    }
+}

@@ -94,6 +94,11 @@ impl Follower {
         }
     }
 
+    /// Everything that matches up to here has been answered.
+    pub fn position(&self) -> Seq {
+        self.after
+    }
+
     /// Waits until there may be more: an event that matches, or a text of the session that grew. May wake
     /// without cause. Cancel safe.
     pub async fn wait(&self) {

@@ -1,0 +1,255 @@
+//! Following a session: a snapshot or a cursor, then every event, with texts as they are written.
+//!
+//! The log is the feed: an attachment holds a cursor and a number of bytes for each open text, and pulls. A slow
+//! client costs no memory and no run waits for it; deltas of one text are merged while it is slow.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+
+use super::{rpc::Sink, state::State};
+use crate::protocol::{
+    AttachFrom, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord, OpenItem, RpcError, RunId, Seq,
+    SessionAttachParams, SessionId, Snapshot,
+};
+use crate::store::{Filter, Follower, OpenStream, Stored};
+
+/// Runs a snapshot shows besides the live ones; older ones are found through the log.
+const SNAPSHOT_RUNS: u32 = 20;
+
+/// One client's view of one session.
+pub(super) struct Attachment {
+    state: Arc<State>,
+    session: SessionId,
+    follower: Follower,
+    deltas: bool,
+    /// The `seq` sent last on this subscription.
+    prev: Seq,
+    snapshot: Option<Snapshot>,
+    /// The head when the attachment began; once it is passed, the client is told.
+    catch_up: Option<Seq>,
+    /// Texts that are open, by stream.
+    open: BTreeMap<String, Progress>,
+}
+
+/// How much of a text was sent, in bytes.
+struct Progress {
+    run: RunId,
+    after_seq: Seq,
+    text: usize,
+    thought: usize,
+}
+
+/// The client or its subscription is gone.
+struct Gone;
+
+/// A cursor that lies inside of the log.
+pub(super) fn checked(state: &State, from: Seq) -> Result<Seq, RpcError> {
+    let head = state.store.head();
+    if (Seq(0)..=head).contains(&from) {
+        return Ok(from);
+    }
+    let details = json!({ "oldest": 1, "head": head, "logId": state.store.log_id() });
+    Err(RpcError::new(ErrorKind::CursorGone, format!("the log has no event {from}; its newest is {head}"))
+        .with_details(details)
+        .with_hint("this is another log than the one the cursor came from; attach anew without a cursor"))
+}
+
+impl Attachment {
+    /// Finds the session and the place to begin; nothing is sent yet.
+    pub async fn open(state: &Arc<State>, params: SessionAttachParams) -> Result<Attachment, RpcError> {
+        let SessionAttachParams { session_id, from, deltas } = params;
+        let view = state.store.session_view(&session_id, SNAPSHOT_RUNS).await?.ok_or_else(|| {
+            RpcError::new(ErrorKind::NotFound, format!("there is no session {session_id}"))
+                .with_hint("run/start answers the id of the session it opens")
+        })?;
+        let (from, snapshot, catch_up) = match from {
+            AttachFrom::Word(FromWord::Now) => (view.seq, true, None),
+            AttachFrom::Word(FromWord::Start) => (Seq(0), false, Some(view.seq)),
+            AttachFrom::Seq(seq) => (checked(state, seq)?, false, Some(view.seq)),
+        };
+        let mut open = BTreeMap::new();
+        let mut open_items = Vec::new();
+        // With a cursor, texts that are open begin at offset 0, also those that were announced before it.
+        for item in view.open {
+            let live = state.store.live().get(&item.stream).filter(|_| snapshot);
+            let text = live.as_ref().map(|live| live.text_after(0)).unwrap_or_default();
+            let thought = live.as_ref().map(|live| live.thought_after(0)).unwrap_or_default();
+            let progress = Progress {
+                run: item.run.clone(),
+                after_seq: item.after_seq,
+                text: text.len(),
+                thought: thought.len(),
+            };
+            open.insert(item.stream.clone(), progress);
+            let OpenStream { run, stream, after_seq } = item;
+            open_items.push(OpenItem { run_id: run, stream, after_seq, text, thought });
+        }
+        let snapshot =
+            snapshot.then(|| Snapshot { seq: view.seq, session: view.session, runs: view.runs, open_items });
+        Ok(Attachment {
+            state: Arc::clone(state),
+            follower: state.store.follow(Filter::session(session_id.clone()), from),
+            session: session_id,
+            deltas,
+            prev: from,
+            snapshot,
+            catch_up,
+            open,
+        })
+    }
+
+    /// Sends until the client, its subscription or the daemon is gone.
+    pub async fn pump(mut self, sink: Sink) {
+        if let Some(snapshot) = self.snapshot.take() {
+            let data = json!(snapshot);
+            if self.signal(&sink, "signal.snapshot", data).await.is_err() {
+                return;
+            }
+        }
+        loop {
+            let events = match self.follower.poll().await {
+                Ok(events) => events,
+                Err(error) => {
+                    // The client resubscribes from its last seq; nothing is lost.
+                    tracing::warn!(session = %self.session, %error, "an attachment ends: the log cannot be read");
+                    return;
+                }
+            };
+            let is_idle = events.is_empty();
+            if self.send_events(&sink, events).await.is_err() {
+                return;
+            }
+            if self.follower.position() >= self.catch_up.unwrap_or(Seq(i64::MAX)) {
+                self.catch_up = None;
+                let data = json!(CaughtUp { head: self.state.store.head() });
+                if self.signal(&sink, "signal.caughtUp", data).await.is_err() {
+                    return;
+                }
+            }
+            if !is_idle {
+                continue;
+            }
+            match self.send_deltas(&sink).await {
+                Err(Gone) => return,
+                Ok(true) => continue,
+                Ok(false) => (),
+            }
+            tokio::select! {
+                () = self.follower.wait() => (),
+                () = sink.closed() => return,
+                () = self.state.stop.cancelled() => return,
+            }
+        }
+    }
+
+    async fn send_events(&mut self, sink: &Sink, events: Vec<Arc<Stored>>) -> Result<(), Gone> {
+        for event in events {
+            if self.deltas {
+                self.follow_text(sink, &event).await?;
+            }
+            sink.send(event.envelope(Some(self.prev))).await.map_err(|_| Gone)?;
+            self.prev = event.seq;
+        }
+        Ok(())
+    }
+
+    /// Opens and closes texts as their events pass. Before the event that ends a text goes out, what the client
+    /// has not yet seen of it does: concatenated deltas equal the final text for every client.
+    async fn follow_text(&mut self, sink: &Sink, event: &Stored) -> Result<(), Gone> {
+        let (Some(run), "model.started" | "model.retrying" | "model.completed" | "thought") =
+            (event.run.clone(), &*event.kind)
+        else {
+            return Ok(());
+        };
+        // An event that cannot be read is still sent as it is; its text then has no deltas.
+        let Ok(Some(body)) = event.parse() else { return Ok(()) };
+        match body {
+            EventBody::ModelStarted(data) => {
+                let progress = Progress { run, after_seq: event.seq, text: 0, thought: 0 };
+                self.open.insert(data.stream, progress);
+            }
+            EventBody::ModelRetrying(data) => {
+                self.open.remove(&data.stream);
+            }
+            EventBody::Thought(data) => {
+                if let Some(progress) = self.open.get_mut(&data.stream) {
+                    let rest = data.text.get(progress.thought..).unwrap_or_default().to_owned();
+                    let delta = progress.thought_delta(&data.stream, rest);
+                    self.delta(sink, &run, delta).await?;
+                }
+            }
+            EventBody::ModelCompleted(data) => {
+                if let Some(mut progress) = self.open.remove(&data.stream) {
+                    let rest = data.text.get(progress.text..).unwrap_or_default().to_owned();
+                    let delta = progress.text_delta(&data.stream, rest);
+                    self.delta(sink, &run, delta).await?;
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// What has been written since; true when there was something.
+    async fn send_deltas(&mut self, sink: &Sink) -> Result<bool, Gone> {
+        if !self.deltas {
+            return Ok(false);
+        }
+        let mut due = Vec::new();
+        for (stream, progress) in &mut self.open {
+            let Some(live) = self.state.store.live().get(stream) else { continue };
+            let thought = live.thought_after(progress.thought);
+            due.extend(progress.thought_delta(stream, thought).map(|delta| (progress.run.clone(), delta)));
+            let text = live.text_after(progress.text);
+            due.extend(progress.text_delta(stream, text).map(|delta| (progress.run.clone(), delta)));
+        }
+        let is_any = !due.is_empty();
+        for (run, delta) in due {
+            self.delta(sink, &run, Some(delta)).await?;
+        }
+        Ok(is_any)
+    }
+
+    async fn delta(&self, sink: &Sink, run: &RunId, delta: Option<(&'static str, Delta)>) -> Result<(), Gone> {
+        let Some((kind, delta)) = delta else { return Ok(()) };
+        self.notify(sink, kind, Some(run.clone()), json!(delta)).await
+    }
+
+    async fn signal(&self, sink: &Sink, kind: &str, data: Value) -> Result<(), Gone> {
+        self.notify(sink, kind, None, data).await
+    }
+
+    async fn notify(&self, sink: &Sink, kind: &str, run: Option<RunId>, data: Value) -> Result<(), Gone> {
+        let envelope = Envelope {
+            seq: None,
+            prev: None,
+            at: Some(self.state.clock.now()),
+            kind: kind.to_owned(),
+            session_id: Some(self.session.clone()),
+            run_id: run,
+            head: EventHead::default(),
+            data,
+        };
+        sink.send(json!(envelope).to_string()).await.map_err(|_| Gone)
+    }
+}
+
+impl Progress {
+    fn text_delta(&mut self, stream: &str, text: String) -> Option<(&'static str, Delta)> {
+        let delta = self.delta(stream, self.text, text)?;
+        self.text += delta.text.len();
+        Some(("model.textDelta", delta))
+    }
+
+    fn thought_delta(&mut self, stream: &str, text: String) -> Option<(&'static str, Delta)> {
+        let delta = self.delta(stream, self.thought, text)?;
+        self.thought += delta.text.len();
+        Some(("model.thoughtDelta", delta))
+    }
+
+    fn delta(&self, stream: &str, offset: usize, text: String) -> Option<Delta> {
+        let offset = u64::try_from(offset).unwrap_or(u64::MAX);
+        (!text.is_empty()).then(|| Delta { stream: stream.to_owned(), after_seq: self.after_seq, offset, text })
+    }
+}

@@ -1,0 +1,65 @@
+//! From each module's errors to the wire's; the only place that does (DESIGN, "Errors").
+
+use serde_json::json;
+
+use crate::{
+    protocol::{ErrorKind, RpcError},
+    run::{CancelError, PlanError},
+    store::StoreError,
+};
+
+impl From<StoreError> for RpcError {
+    fn from(error: StoreError) -> RpcError {
+        let kind = match &error {
+            StoreError::Full => ErrorKind::StorageFull,
+            StoreError::Closed => ErrorKind::ShuttingDown,
+            StoreError::Locked { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Incompatible { .. }
+            | StoreError::Database(_)
+            | StoreError::Io { .. }
+            | StoreError::Unreadable { .. }
+            | StoreError::Encode(_) => ErrorKind::StorageError,
+        };
+        let hint = match &error {
+            StoreError::Full => "free some space; nothing was lost, and the same request works then",
+            StoreError::Closed => "the daemon is stopping; ask again when it is back",
+            _ => "see the daemon's log; `subagent status` names the database",
+        };
+        tracing::warn!(%error, "the store refused a request");
+        RpcError::new(kind, error.to_string()).with_hint(hint)
+    }
+}
+
+impl From<CancelError> for RpcError {
+    fn from(CancelError(error): CancelError) -> RpcError {
+        error.into()
+    }
+}
+
+impl From<PlanError> for RpcError {
+    fn from(error: PlanError) -> RpcError {
+        let message = error.to_string();
+        match error {
+            PlanError::InvalidInput(violations) => {
+                let list: Vec<String> =
+                    violations.iter().map(|it| format!("{}: {}", it.pointer, it.message)).collect();
+                RpcError::new(ErrorKind::InvalidInput, format!("{message}: {}", list.join("; ")))
+                    .with_details(json!({ "violations": violations }))
+                    .with_hint("`subagent list` names each agent's inputs; give them with --input name=value")
+            }
+            PlanError::MissingTemplateInput(missing) => {
+                RpcError::new(ErrorKind::MissingTemplateInput, message)
+                    .with_details(json!({ "missing": missing.missing, "known": missing.known }))
+                    .with_hint("give the missing values with --input name=value, or declare them as inputs")
+            }
+            PlanError::Model(error) => {
+                RpcError::new(ErrorKind::NoModel, message).with_hint(error.hint())
+            }
+            PlanError::Workspace(_) => RpcError::new(ErrorKind::InvalidParams, message)
+                .with_hint("a workspace is one or more existing folders, given as absolute paths"),
+            PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)
+                .with_hint("mend `output.schema` in the agent's file"),
+        }
+    }
+}

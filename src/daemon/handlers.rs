@@ -1,0 +1,62 @@
+//! The methods, one file an area; the table in `protocol` says what each promises.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::json;
+
+use super::{
+    rpc::{Api, Caller, Served},
+    state::State,
+};
+use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
+
+mod agents;
+mod connection;
+mod daemon;
+mod events;
+mod runs;
+mod session;
+mod tools;
+
+/// Every method with its handler.
+pub(super) fn methods(state: Arc<State>) -> Served<State> {
+    let mut api = Api::new(state);
+    connection::register(&mut api);
+    daemon::register(&mut api);
+    agents::register(&mut api);
+    tools::register(&mut api);
+    runs::register(&mut api);
+    session::register(&mut api);
+    events::register(&mut api);
+    api.build()
+}
+
+/// The roots a client named. Relative ones are refused: the daemon does not stand where the client stands.
+fn roots(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
+    let roots: Vec<PathBuf> = workspace.roots().iter().map(PathBuf::from).collect();
+    let relative: Vec<String> =
+        roots.iter().filter(|root| !root.is_absolute()).map(|root| root.display().to_string()).collect();
+    if roots.is_empty() || !relative.is_empty() {
+        let message = match relative.is_empty() {
+            true => "a workspace needs at least one folder".to_owned(),
+            false => format!("not an absolute path: {}", relative.join(", ")),
+        };
+        return Err(RpcError::new(ErrorKind::InvalidParams, message)
+            .with_details(json!({ "violations": [{ "pointer": "/workspace", "message": "must be absolute" }] }))
+            .with_hint("give absolute paths: the daemon does not know your working directory"));
+    }
+    Ok(roots)
+}
+
+/// Who an event is attributed to.
+fn by(caller: &Caller) -> Option<String> {
+    caller.client_id().map(|id| id.to_string())
+}
+
+/// A task of the daemon's own that could not be finished.
+fn internal(what: &str, error: &dyn std::fmt::Display) -> RpcError {
+    let id: String = crate::sys::ids::fresh();
+    tracing::error!(%id, %error, "{what}");
+    RpcError::new(ErrorKind::InternalError, format!("{what}; the daemon's log has it as {id}"))
+        .with_details(json!({ "id": id }))
+}

@@ -1,0 +1,53 @@
+//! `rpc/discover`, `daemon/status`, `daemon/shutdown`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::{
+    rpc::{Api, Caller, docs},
+    state::State,
+};
+use crate::{
+    protocol::{
+        DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, NoParams, RpcDiscover, RpcError,
+        ShutdownResult,
+    },
+    sys::process,
+};
+
+pub fn register(api: &mut Api<State>) {
+    api.method::<RpcDiscover, _, _>(discover);
+    api.method::<DaemonStatus, _, _>(status);
+    api.method::<DaemonShutdown, _, _>(shutdown);
+}
+
+async fn discover(_: Arc<State>, _: Caller, _: NoParams) -> Result<Value, RpcError> {
+    Ok(docs::openrpc())
+}
+
+async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatusResult, RpcError> {
+    let uptime = state.clock.monotonic().saturating_sub(state.started);
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Ok(DaemonStatusResult {
+        daemon: state.info(),
+        uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
+        runs: state.store.run_counts().await?,
+        clients: count(state.connections.count()),
+        subscriptions: count(state.connections.subscriptions()),
+        database: DatabaseStatus {
+            path: state.store.path().to_owned(),
+            bytes: state.store.bytes().await?,
+            head: state.store.head(),
+        },
+        rss_bytes: process::rss_bytes(),
+        degraded: state.problems.iter().map(|problem| format!("settings: {problem}")).collect(),
+    })
+}
+
+async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {
+    let suspended_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
+    tracing::info!(client = ?caller.client_id(), suspended_runs, "asked to stop");
+    state.stop.cancel();
+    Ok(ShutdownResult { suspended_runs })
+}

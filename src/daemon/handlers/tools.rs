@@ -1,0 +1,39 @@
+//! `tools/list`.
+
+use std::sync::Arc;
+
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    internal,
+    runs::definition,
+};
+use crate::protocol::{ListedTool, RpcError, ToolDeclaration, ToolsList, ToolsListParams, ToolsListResult};
+
+pub fn register(api: &mut Api<State>) {
+    api.method::<ToolsList, _, _>(list);
+}
+
+async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<ToolsListResult, RpcError> {
+    let listed = |declaration: ToolDeclaration| ListedTool { declaration, source: "builtin".to_owned() };
+    let declarations: Vec<ToolDeclaration> = match &params.agent {
+        None => state.tools.list().iter().map(|tool| tool.declaration().clone()).collect(),
+        Some(agent) => {
+            let catalog = state
+                .catalog(Vec::new())
+                .await
+                .map_err(|error| internal("the agents could not be read", &error))?;
+            let (definition, _) = definition(&catalog, agent)?;
+            let mut declarations = state.tools.select(&definition.tools).declarations().to_vec();
+            let completion = state
+                .executor
+                .completion_declaration(&definition)
+                .map_err(crate::run::PlanError::from)?;
+            declarations.push(completion);
+            declarations
+        }
+    };
+    Ok(ToolsListResult { tools: declarations.into_iter().map(listed).collect() })
+}

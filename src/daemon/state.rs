@@ -1,0 +1,51 @@
+//! What every handler can reach.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::rpc::Connections;
+use crate::{
+    agents::{AgentPlaces, Agents, Catalog},
+    protocol::{DaemonInfo, FileProblem, Timestamp},
+    run::Executor,
+    store::Store,
+    sys::clock::Clock,
+    tools::Registry,
+};
+
+pub(super) struct State {
+    pub store: Store,
+    pub executor: Executor,
+    pub tools: Registry,
+    pub agents: AgentPlaces,
+    /// Of the settings files.
+    pub problems: Vec<FileProblem>,
+    pub clock: Arc<dyn Clock>,
+    pub started_at: Timestamp,
+    /// The same moment on the monotonic clock.
+    pub started: Duration,
+    /// New at every start.
+    pub instance: String,
+    pub connections: Connections,
+    pub stop: CancellationToken,
+}
+
+impl State {
+    pub fn info(&self) -> DaemonInfo {
+        DaemonInfo {
+            name: "subagentd".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            instance: self.instance.clone(),
+            log_id: self.store.log_id().to_owned(),
+            started_at: self.started_at,
+        }
+    }
+
+    /// The agents there are for a workspace. Reads files, so it leaves the async threads alone.
+    pub async fn catalog(&self, roots: Vec<PathBuf>) -> Result<Catalog, tokio::task::JoinError> {
+        let places = self.agents.clone();
+        tokio::task::spawn_blocking(move || Agents::load(&places, &roots)).await
+    }
+}

@@ -1,0 +1,19 @@
+//! What the system says about this process.
+
+use std::fs;
+
+/// Resident memory in bytes, from `/proc/self/status`; `None` where there is none.
+pub fn rss_bytes() -> Option<u64> {
+    status_kib("VmRSS:").map(|kib| kib * 1_024)
+}
+
+/// Resident memory that no file backs, in bytes.
+pub fn rss_anon_bytes() -> Option<u64> {
+    status_kib("RssAnon:").map(|kib| kib * 1_024)
+}
+
+fn status_kib(field: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}

@@ -112,20 +112,32 @@ fn unknown_keys_are_warnings_that_name_the_nearest() {
 
 #[test]
 fn what_is_no_json_object_is_refused_with_its_place() {
-    check_problems("{\"run\": {\n  \"maxTurns\": }\n}", expect![[r#"
+    check_problems(
+        "{\"run\": {\n  \"maxTurns\": }\n}",
+        expect![[r#"
         error BadJson user.json:2:15: is not JSON with comments: Unexpected close brace
-    "#]]);
-    check_problems("[1]", expect![[r#"
+    "#]],
+    );
+    check_problems(
+        "[1]",
+        expect![[r#"
         error WrongType user.json:1:1: expected an object with settings, found a list
-    "#]]);
-    check_problems("{'run': 1}", expect![[r#"
+    "#]],
+    );
+    check_problems(
+        "{'run': 1}",
+        expect![[r#"
         error BadJson user.json:1:2: is not JSON with comments: Single-quoted strings are not allowed
-    "#]]);
+    "#]],
+    );
     check_problems("", expect![[""]]);
     check_problems("// only a comment\n", expect![[""]]);
-    check_problems(&"[".repeat(100_000), expect![[r#"
+    check_problems(
+        &"[".repeat(100_000),
+        expect![[r#"
         error BadJson user.json:1:513: is not JSON with comments: Maximum nesting depth exceeded
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

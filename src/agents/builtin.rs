@@ -1,0 +1,30 @@
+//! Which agents come with the daemon? (spec 02, "Built in")
+//!
+//! They are files of our own format, compiled in, and read like any other.
+
+use std::path::Path;
+
+use super::file::AgentFile;
+use crate::protocol::{AgentName, AgentScope};
+
+/// File names, for messages, and contents.
+const FILES: &[(&str, &str)] = &[
+    ("codebase-investigator.md", include_str!("builtin/codebase-investigator.md")),
+    ("generalist.md", include_str!("builtin/generalist.md")),
+];
+
+/// Other names that built-in agents answer to.
+const ALIASES: &[(&str, &str)] = &[("codebase_investigator", "codebase-investigator")];
+
+/// The built-in agents.
+pub(super) fn files() -> Vec<AgentFile> {
+    let read =
+        |(name, text): &(&str, &str)| AgentFile::read(Path::new(name), text.as_bytes(), AgentScope::Builtin);
+    FILES.iter().map(read).collect()
+}
+
+/// The name behind an alias.
+pub(super) fn name_behind(alias: &AgentName) -> Option<AgentName> {
+    let found = ALIASES.iter().find(|(known, _)| *known == alias.as_str());
+    found.map(|(_, name)| AgentName::from(*name))
+}

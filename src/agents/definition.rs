@@ -1,0 +1,258 @@
+//! Turns the fields and the body of a file of our format into an agent (spec 02, "The file").
+
+use std::collections::HashSet;
+
+use super::{
+    fields::{Fields, Suggestion},
+    file::Body,
+    findings::Findings,
+    names, schema,
+    template::{DAEMON_VALUES, Placeholder, placeholders},
+    yaml::{Content, Node},
+};
+use crate::{
+    config::{Mark, nearest},
+    protocol::{
+        AgentDefinition, AgentName, AgentScope, Completion,
+        FileProblemCode::{BadValue, MissingField, UnknownField, WrongType},
+        InputSpec,
+    },
+};
+
+mod inputs;
+mod look;
+mod messages;
+mod model;
+mod output;
+mod tools;
+
+/// Every field of a file; all but [`WITHOUT_EFFECT`] are read.
+const FIELDS: &[&str] = &[
+    "kind",
+    "name",
+    "title",
+    "description",
+    "version",
+    "color",
+    "scope",
+    "model",
+    "run",
+    "completion",
+    "inputs",
+    "output",
+    "query",
+    "initialMessages",
+    "tools",
+    "hidden",
+    "mcp",
+    "approval",
+    "triggers",
+    "handoffs",
+    "guardrails",
+    "memory",
+    "graph",
+    "tracing",
+];
+
+/// Fields of the spec that this version does not act on.
+const WITHOUT_EFFECT: &[&str] =
+    &["mcp", "approval", "triggers", "handoffs", "guardrails", "memory", "graph", "tracing"];
+
+/// Where a field that stands at the top, but belongs deeper, should stand.
+const DEEPER_FIELDS: &[Suggestion<'static>] = &[
+    ("maxTurns", "run.maxTurns"),
+    ("maxTimeMinutes", "run.maxTimeMinutes"),
+    ("maxTokens", "run.maxTokens"),
+    ("graceSeconds", "run.graceSeconds"),
+    ("temperature", "model.temperature"),
+    ("topP", "model.topP"),
+    ("maxOutputTokens", "model.maxOutputTokens"),
+    ("thinkingBudget", "model.thinkingBudget"),
+    ("allow", "tools.allow"),
+    ("deny", "tools.deny"),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Agent,
+    Graph,
+}
+
+/// The agent's name, if the front matter has a usable one.
+pub(super) fn name(root: &Node) -> Option<AgentName> {
+    let Content::Map(entries) = &root.content else { return None };
+    let (_, node) = entries.iter().find(|(key, _)| key.text.eq_ignore_ascii_case("name"))?;
+    node.as_raw_text().filter(|_| !node.is_null()).and_then(names::slug)
+}
+
+/// Reads everything and tells everything that is wrong; `None` when too little is right to go by. The caller
+/// drops the result when there was any error.
+pub(super) fn read(
+    root: &Node,
+    body: &Body<'_>,
+    scope: AgentScope,
+    findings: &mut Findings,
+) -> Option<AgentDefinition> {
+    let fields = Fields::open_with_suggestions(root, "", FIELDS, DEEPER_FIELDS, findings)?;
+    read_kind(&fields, findings);
+    let named = read_name(&fields, findings);
+    for field in WITHOUT_EFFECT {
+        if let (Some(key), Some(_)) = (fields.key(field), fields.get(field)) {
+            let message = format!("`{field}` has no effect in this version");
+            findings.warning(Some(key.mark), UnknownField, message, None);
+        }
+    }
+    look::check_scope(&fields, scope, findings);
+    let title = fields.raw_text("title", findings);
+    let description = fields.text("description", findings);
+    let hidden = fields.flag("hidden", findings).unwrap_or(false);
+    if fields.get("description").is_none() && !hidden {
+        let message = "`description` is missing: other agents cannot tell when to call this one";
+        findings.warning(Some(root.mark), MissingField, message, None);
+    }
+    let version = look::version(&fields, findings);
+    let color = look::color(&fields, findings);
+    let (model, limits) = (model::model(&fields, findings), model::limits(&fields, findings));
+    let inputs = inputs::read(&fields, findings);
+    let output = output::read(&fields, findings);
+    let completion = read_completion(&fields, output.is_some(), findings);
+    let query = read_query(&fields, &inputs, findings);
+    let initial_messages = messages::read(&fields, &inputs, findings);
+    let tools = tools::read(&fields, findings);
+    if body.text.is_empty() {
+        let message = "the file has no text after the front matter, so the agent has no system prompt";
+        findings.warning(None, MissingField, message, None);
+    }
+    check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
+
+    let Named { name, text } = named?;
+    Some(AgentDefinition {
+        title: title.or(text).unwrap_or_else(|| names::title_case(&name)),
+        name,
+        description,
+        version,
+        color,
+        model,
+        limits,
+        completion,
+        inputs,
+        output,
+        query,
+        initial_messages,
+        tools,
+        hidden,
+        prompt: body.text.replace("\r\n", "\n"),
+    })
+}
+
+fn read_kind(fields: &Fields<'_>, findings: &mut Findings) {
+    if fields.require("kind", "kind: agent", findings).is_none() {
+        return;
+    }
+    let kind = fields.one_of("kind", &[("agent", Kind::Agent), ("graph", Kind::Graph)], findings);
+    if let (Some(Kind::Graph), Some(node)) = (kind, fields.get("kind")) {
+        findings.error(Some(node.mark), BadValue, "`kind`: graphs are not supported yet; expected `agent`");
+    }
+}
+
+/// A name, and what was written when that was another.
+struct Named {
+    name: AgentName,
+    text: Option<String>,
+}
+
+fn read_name(fields: &Fields<'_>, findings: &mut Findings) -> Option<Named> {
+    let node = fields.require("name", "name: my-agent", findings)?;
+    let text = fields.raw_text("name", findings)?;
+    let Some(name) = names::slug(&text) else {
+        let expected = "a name of small letters, digits and dashes, e.g. `debug-analyzer`";
+        findings.expected(node, "name", BadValue, expected);
+        return None;
+    };
+    if names::is_tool_name(&name) {
+        let message = format!("`name`: `{name}` is the name of a tool; expected a name of the agent's own");
+        findings.error(Some(node.mark), BadValue, message);
+    }
+    let is_changed = name.as_str() != text;
+    if is_changed {
+        let message = format!(
+            "`name`: {text:?} is no name of small letters, digits and dashes; it is read as `{name}`"
+        );
+        findings.warning(Some(node.mark), BadValue, message, Some(format!("write `name: {name}`")));
+    }
+    Some(Named { name, text: is_changed.then_some(text) })
+}
+
+fn read_completion(fields: &Fields<'_>, has_output: bool, findings: &mut Findings) -> Option<Completion> {
+    let choices = [("tool", Completion::Tool), ("message", Completion::Message)];
+    let completion = fields.one_of("completion", &choices, findings)?;
+    if completion == Completion::Message && has_output {
+        let message =
+            "`completion: message` has no effect beside `output`: a typed result ends with `complete_task`";
+        findings.warning(fields.get("completion").map(|node| node.mark), BadValue, message, None);
+        return Some(Completion::Tool);
+    }
+    Some(completion)
+}
+
+fn read_query(fields: &Fields<'_>, inputs: &[InputSpec], findings: &mut Findings) -> String {
+    if let (Some(query), Some(node)) = (fields.text("query", findings), fields.get("query")) {
+        check_placeholders(&query, inputs, |_| node.mark, findings);
+        return query;
+    }
+    let has_prompt = inputs.iter().any(|input| input.name == "prompt");
+    if has_prompt { "${prompt}".to_owned() } else { "Get Started!".to_owned() }
+}
+
+/// A template may name the inputs and what the daemon supplies; each other name is told once.
+fn check_placeholders(
+    template: &str,
+    inputs: &[InputSpec],
+    mark: impl Fn(usize) -> Mark,
+    findings: &mut Findings,
+) {
+    let known: HashSet<&str> = inputs.iter().map(|input| input.name.as_str()).chain(DAEMON_VALUES).collect();
+    for placeholder in undeclared(template, &known) {
+        if findings.are_full() {
+            return;
+        }
+        let fix = match nearest(placeholder.name, known.iter().copied()) {
+            Some(near) => format!("did you mean `${{{near}}}`? A literal `${{` is written `$${{`"),
+            None => format!(
+                "declare it under `inputs`, or write `$${{{}}}` for the literal text",
+                placeholder.name
+            ),
+        };
+        let message = format!("the template names `${{{}}}`, but there is no such input", placeholder.name);
+        findings.error_with_fix(Some(mark(placeholder.offset)), BadValue, message, fix);
+    }
+}
+
+/// The placeholders with other names than the known ones, each name once.
+fn undeclared<'a>(template: &'a str, known: &HashSet<&str>) -> impl Iterator<Item = Placeholder<'a>> {
+    let mut seen = HashSet::new();
+    placeholders(template)
+        .filter(move |placeholder| !known.contains(placeholder.name) && seen.insert(placeholder.name))
+}
+
+/// Reads a JSON Schema and tells what is wrong with it, each mistake at its own place.
+fn read_schema(node: &Node, path: &str, findings: &mut Findings) -> Option<serde_json::Value> {
+    if !matches!(node.content, Content::Map(_)) {
+        findings.expected(node, path, WrongType, "a JSON Schema");
+        return None;
+    }
+    let value = node.to_json();
+    let mistakes = schema::mistakes(&value);
+    for mistake in &mistakes {
+        let mark = node.at_pointer(&mistake.pointer).mark;
+        let message = format!("`{path}` is no JSON Schema: at `{}`: {}", mistake.pointer, mistake.message);
+        let is_type = mistake.pointer.ends_with("/type") && !mistake.pointer.ends_with("properties/type");
+        if is_type {
+            let fix = "types are `string`, `number`, `integer`, `boolean`, `array`, `object` and `null`";
+            findings.error_with_fix(Some(mark), BadValue, message, fix);
+        } else {
+            findings.error(Some(mark), BadValue, message);
+        }
+    }
+    mistakes.is_empty().then_some(value)
+}

@@ -1,0 +1,76 @@
+//! The fields that serve people: version, colour, and the place an agent says it lies in.
+
+use super::super::{fields::Fields, findings::Findings};
+use crate::protocol::{
+    AgentScope,
+    FileProblemCode::{BadValue, WrongType},
+};
+
+/// The basic colour keywords of CSS (CSS Color Module Level 4, "Named Colors", the sixteen of HTML 4).
+const CSS_COLORS: [&str; 16] = [
+    "aqua", "black", "blue", "fuchsia", "gray", "green", "lime", "maroon", "navy", "olive", "purple", "red",
+    "silver", "teal", "white", "yellow",
+];
+
+/// A semantic version: three numbers, then perhaps `-pre.release` and `+build`.
+pub(super) fn version(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
+    let version = fields.raw_text("version", findings)?;
+    if is_semantic(&version) {
+        return Some(version);
+    }
+    let node = fields.get("version")?;
+    findings.expected(node, "version", BadValue, "a semantic version like `1.2.0`");
+    None
+}
+
+fn is_semantic(version: &str) -> bool {
+    let (version, build) = version.split_once('+').unwrap_or((version, "0"));
+    let (numbers, release) = version.split_once('-').unwrap_or((version, "0"));
+    let is_number = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|digit| digit.is_ascii_digit())
+            && (part == "0" || !part.starts_with('0'))
+    };
+    let is_word =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    numbers.split('.').count() == 3
+        && numbers.split('.').all(is_number)
+        && release.split('.').all(is_word)
+        && build.split('.').all(is_word)
+}
+
+/// `#RRGGBB` or a basic colour's name.
+pub(super) fn color(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
+    const EXPECTED: &str = "`#RRGGBB` in quotes, or a basic colour name like `teal`";
+    let node = fields.get_even_if_empty("color")?;
+    if node.is_null() {
+        // An unquoted `#ff0000` is a comment, which leaves nothing.
+        findings.expected(node, "color", WrongType, EXPECTED);
+        return None;
+    }
+    let color = fields.raw_text("color", findings)?;
+    let is_hex = color
+        .strip_prefix('#')
+        .is_some_and(|digits| digits.len() == 6 && digits.chars().all(|digit| digit.is_ascii_hexdigit()));
+    if is_hex || CSS_COLORS.contains(&color.to_ascii_lowercase().as_str()) {
+        return Some(color);
+    }
+    findings.expected(node, "color", BadValue, EXPECTED);
+    None
+}
+
+/// Where the file lies decides; a file that says otherwise is warned about.
+pub(super) fn check_scope(fields: &Fields<'_>, scope: AgentScope, findings: &mut Findings) {
+    let choices =
+        [("project", AgentScope::Project), ("user", AgentScope::User), ("global", AgentScope::User)];
+    let Some(said) = fields.one_of("scope", &choices, findings) else { return };
+    if said != scope {
+        let lies = match scope {
+            AgentScope::Project => "a project's agents",
+            AgentScope::User => "the user's agents",
+            AgentScope::Builtin => "the built-in agents",
+        };
+        let message = format!("`scope` does not match: the file lies among {lies}, and that counts");
+        findings.warning(fields.get("scope").map(|node| node.mark), BadValue, message, None);
+    }
+}

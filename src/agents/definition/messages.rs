@@ -1,0 +1,46 @@
+//! The field `initialMessages`: examples that stand before the first message.
+
+use super::{
+    super::{
+        fields::Fields,
+        findings::Findings,
+        yaml::{Content, Node},
+    },
+    check_placeholders,
+};
+use crate::protocol::{FileProblemCode::WrongType, InitialMessage, InputSpec, Role};
+
+const MESSAGE_FIELDS: &[&str] = &["role", "text"];
+
+pub(super) fn read(
+    fields: &Fields<'_>,
+    inputs: &[InputSpec],
+    findings: &mut Findings,
+) -> Vec<InitialMessage> {
+    let Some(node) = fields.get("initialMessages") else { return Vec::new() };
+    let Content::List(nodes) = &node.content else {
+        findings.expected(node, "initialMessages", WrongType, "a list of `{role, text}`");
+        return Vec::new();
+    };
+    let numbered = nodes.iter().enumerate();
+    numbered.filter_map(|(number, node)| read_one(number, node, inputs, findings)).collect()
+}
+
+fn read_one(
+    number: usize,
+    node: &Node,
+    inputs: &[InputSpec],
+    findings: &mut Findings,
+) -> Option<InitialMessage> {
+    let path = format!("initialMessages[{number}]");
+    let fields = Fields::open(node, &path, MESSAGE_FIELDS, findings)?;
+    let role = fields
+        .require("role", "role: user", findings)
+        .and_then(|_| fields.one_of("role", &[("user", Role::User), ("model", Role::Model)], findings));
+    let text = fields.require("text", "text: …", findings).and_then(|node| {
+        let text = fields.text("text", findings)?;
+        check_placeholders(&text, inputs, |_| node.mark, findings);
+        Some(text)
+    });
+    Some(InitialMessage { role: role?, text: text? })
+}

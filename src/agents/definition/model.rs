@@ -1,0 +1,102 @@
+//! Which model an agent runs on, and how far a run may go: the fields `model` and `run`.
+
+use super::super::{
+    fields::{self, Fields},
+    findings::Findings,
+    yaml::Content,
+};
+use crate::protocol::{
+    AgentLimits,
+    FileProblemCode::{BadValue, UnknownField, WrongType},
+    ModelChoice, ModelRef, Sampling,
+};
+
+/// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
+const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
+
+const MODEL_FIELDS: &[&str] = &["name", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
+
+const RUN_FIELDS: &[&str] = &[
+    "maxTurns",
+    "maxTimeMinutes",
+    "maxTokens",
+    "graceSeconds",
+    "maxCostUsd",
+    "onBudget",
+    "maxContextTokens",
+    "maxDepth",
+];
+
+/// A model's name alone, or a map that also says how it samples.
+pub(super) fn model(fields: &Fields<'_>, findings: &mut Findings) -> ModelChoice {
+    let Some(node) = fields.get("model") else { return ModelChoice::default() };
+    if let Content::Scalar { .. } = node.content {
+        let name = fields::text(node, "model", findings);
+        return ModelChoice { name: name.and_then(model_name), sampling: Sampling::default() };
+    }
+    let Content::Map(_) = node.content else {
+        findings.expected(
+            node,
+            "model",
+            WrongType,
+            "a model's name, or a map with `name` and sampling settings",
+        );
+        return ModelChoice::default();
+    };
+    let Some(fields) = Fields::open(node, "model", MODEL_FIELDS, findings) else {
+        return ModelChoice::default();
+    };
+    let is_share = |number: f64| (0.0..=1.0).contains(&number);
+    let is_temperature = |number: f64| (0.0..=2.0).contains(&number);
+    let sampling = Sampling {
+        temperature: fields.number("temperature", "a number from 0 to 2", is_temperature, findings),
+        top_p: fields.number("topP", "a number from 0 to 1", is_share, findings),
+        max_output_tokens: fields.whole("maxOutputTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
+        thinking_budget: fields.whole("thinkingBudget", -1, i64::MAX, findings),
+    };
+    let name = fields.text("name", findings);
+    ModelChoice { name: name.as_deref().and_then(model_name), sampling }
+}
+
+/// `inherit` names no model.
+fn model_name(name: &str) -> Option<ModelRef> {
+    let name = name.trim();
+    (!name.is_empty() && name != "inherit").then(|| ModelRef::from(name))
+}
+
+/// The limits of a run.
+pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimits {
+    let Some(node) = fields.get("run") else { return AgentLimits::default() };
+    let Some(fields) = Fields::open(node, "run", RUN_FIELDS, findings) else {
+        return AgentLimits::default();
+    };
+    if let (Some(key), Some(_)) = (fields.key("maxCostUsd"), fields.get("maxCostUsd")) {
+        fields.number("maxCostUsd", "a number above 0", |number| number > 0.0, findings);
+        let message = "`run.maxCostUsd` is not enforced: no prices yet";
+        findings.warning(Some(key.mark), BadValue, message, None);
+    }
+    for field in ["onBudget", "maxContextTokens", "maxDepth"] {
+        if let (Some(key), Some(_)) = (fields.key(field), fields.get(field)) {
+            let message = format!("`run.{field}` has no effect in this version");
+            findings.warning(Some(key.mark), UnknownField, message, None);
+        }
+    }
+    let is_time = |minutes: f64| minutes > 0.0 && minutes <= LONGEST_MINUTES;
+    let is_grace = |seconds: f64| (0.0..=LONGEST_MINUTES * 60.0).contains(&seconds);
+    let minutes = fields.number("maxTimeMinutes", "a number of minutes above 0", is_time, findings);
+    let grace = fields.number("graceSeconds", "a number of seconds, 0 or more", is_grace, findings);
+    AgentLimits {
+        max_turns: fields
+            .whole("maxTurns", 1, u32::MAX.into(), findings)
+            .and_then(|turns| u32::try_from(turns).ok()),
+        max_time_ms: minutes.map(|minutes| milliseconds(minutes * 60.0).max(1)),
+        max_tokens: fields.whole("maxTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
+        grace_ms: grace.map(milliseconds),
+    }
+}
+
+/// Rounded; the callers bound the number.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to a year in seconds")]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0).round() as u64
+}

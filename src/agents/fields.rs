@@ -1,0 +1,230 @@
+//! Reads the fields of one map: any spelling of a key, the type each needs, and a word on each that is wrong.
+
+use super::{
+    findings::Findings,
+    yaml::{Content, Key, Node, to_number},
+};
+use crate::{
+    config::nearest,
+    protocol::FileProblemCode::{BadValue, BadYaml, MissingField, UnknownField, WrongType},
+};
+
+/// A map whose keys are known.
+pub(super) struct Fields<'a> {
+    /// Of the map itself, for messages; empty at the top.
+    prefix: String,
+    /// Under their names in camelCase.
+    entries: Vec<(String, &'a Key, &'a Node)>,
+    map: &'a Node,
+}
+
+/// What an unknown key might have meant: a known name, and how to write it in full.
+pub(super) type Suggestion<'a> = (&'a str, &'a str);
+
+impl<'a> Fields<'a> {
+    /// Opens a map. Unknown keys are warnings; `None`, after an error, when it is no map.
+    pub fn open(node: &'a Node, path: &str, known: &[&str], findings: &mut Findings) -> Option<Fields<'a>> {
+        Fields::open_with_suggestions(node, path, known, &[], findings)
+    }
+
+    /// Like [`Fields::open`]; an unknown key may also have meant one of `suggestions`.
+    pub fn open_with_suggestions(
+        node: &'a Node,
+        path: &str,
+        known: &[&str],
+        suggestions: &[Suggestion<'_>],
+        findings: &mut Findings,
+    ) -> Option<Fields<'a>> {
+        let Content::Map(pairs) = &node.content else {
+            if path.is_empty() {
+                findings.expected(
+                    node,
+                    "front matter",
+                    WrongType,
+                    "fields, one per line, like `kind: agent`",
+                );
+            } else {
+                findings.expected(node, path, WrongType, &format!("a map with {}", listed(known)));
+            }
+            return None;
+        };
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
+        let mut fields = Fields { prefix, entries: Vec::new(), map: node };
+        for (key, value) in pairs {
+            fields.take(key, value, known, suggestions, findings);
+        }
+        Some(fields)
+    }
+
+    fn take(
+        &mut self,
+        key: &'a Key,
+        value: &'a Node,
+        known: &[&str],
+        suggestions: &[Suggestion<'_>],
+        findings: &mut Findings,
+    ) {
+        let name = camel_case(&key.text);
+        if !known.contains(&name.as_str()) {
+            let names = known.iter().copied().chain(suggestions.iter().map(|(name, _)| *name));
+            let fix = nearest(&key.text, names).map(|near| {
+                let deeper = suggestions.iter().find(|(name, _)| *name == near && !known.contains(name));
+                let in_full = deeper.map_or_else(|| self.path(near), |(_, in_full)| (*in_full).to_owned());
+                format!("did you mean `{in_full}`?")
+            });
+            let message = format!("unknown field `{}{}`; it has no effect", self.prefix, key.text);
+            return findings.warning(Some(key.mark), UnknownField, message, fix);
+        }
+        if self.entries.iter().any(|(earlier, ..)| *earlier == name) {
+            let message =
+                format!("`{}{name}` stands here a second time, spelled `{}`", self.prefix, key.text);
+            return findings.error(Some(key.mark), BadYaml, message);
+        }
+        self.entries.push((name, key, value));
+    }
+
+    /// The field's full name, for messages.
+    pub fn path(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The field's value; an empty one counts as missing.
+    pub fn get(&self, name: &str) -> Option<&'a Node> {
+        self.entries
+            .iter()
+            .find(|(known, ..)| known == name)
+            .map(|(.., node)| *node)
+            .filter(|node| !node.is_null())
+    }
+
+    /// The field's value, empty or not.
+    pub fn get_even_if_empty(&self, name: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|(known, ..)| known == name).map(|(.., node)| *node)
+    }
+
+    /// The field's key.
+    pub fn key(&self, name: &str) -> Option<&'a Key> {
+        self.entries.iter().find(|(known, ..)| known == name).map(|(_, key, _)| *key)
+    }
+
+    /// The field's value; missing is an error that says what to write.
+    pub fn require(&self, name: &str, fix: &str, findings: &mut Findings) -> Option<&'a Node> {
+        let found = self.get(name);
+        if found.is_none() {
+            let mark = self.key(name).map_or(self.map.mark, |key| key.mark);
+            let message = format!("`{}` is missing", self.path(name));
+            findings.error_with_fix(Some(mark), MissingField, message, format!("add `{fix}`"));
+        }
+        found
+    }
+
+    /// A text.
+    pub fn text(&self, name: &str, findings: &mut Findings) -> Option<String> {
+        let node = self.get(name)?;
+        text(node, &self.path(name), findings).map(str::to_owned)
+    }
+
+    /// Any scalar, as it is written: `1.10` and `404` are good titles.
+    pub fn raw_text(&self, name: &str, findings: &mut Findings) -> Option<String> {
+        let node = self.get(name)?;
+        let Some(text) = node.as_raw_text() else {
+            findings.expected(node, &self.path(name), WrongType, "a text");
+            return None;
+        };
+        Some(text.to_owned())
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&self, name: &str, findings: &mut Findings) -> Option<bool> {
+        let node = self.get(name)?;
+        match node.to_scalar() {
+            Some(serde_json::Value::Bool(value)) => Some(value),
+            _ => {
+                findings.expected(node, &self.path(name), WrongType, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A whole number from `least` to `most`. Numbers in quotes are numbers.
+    pub fn whole(&self, name: &str, least: i64, most: i64, findings: &mut Findings) -> Option<i64> {
+        let node = self.get(name)?;
+        let expected = if most == i64::MAX {
+            format!("a whole number of at least {least}")
+        } else {
+            format!("a whole number from {least} to {most}")
+        };
+        let number = node.as_raw_text().and_then(|text| to_number(text.trim()));
+        match number.as_ref().map(serde_json::Number::as_i64) {
+            Some(Some(number)) if (least..=most).contains(&number) => return Some(number),
+            Some(_) => findings.expected(node, &self.path(name), BadValue, &expected),
+            None => findings.expected(node, &self.path(name), WrongType, &expected),
+        }
+        None
+    }
+
+    /// A number for which `is_fine` holds; `expected` says which those are.
+    pub fn number(
+        &self,
+        name: &str,
+        expected: &str,
+        is_fine: impl Fn(f64) -> bool,
+        findings: &mut Findings,
+    ) -> Option<f64> {
+        let node = self.get(name)?;
+        let number = node.as_raw_text().and_then(|text| to_number(text.trim()));
+        match number.and_then(|number| number.as_f64()) {
+            Some(number) if is_fine(number) => return Some(number),
+            Some(_) => findings.expected(node, &self.path(name), BadValue, expected),
+            None => findings.expected(node, &self.path(name), WrongType, expected),
+        }
+        None
+    }
+
+    /// One of a few words.
+    pub fn one_of<T: Copy>(&self, name: &str, choices: &[(&str, T)], findings: &mut Findings) -> Option<T> {
+        let node = self.get(name)?;
+        let chosen = node.as_raw_text().and_then(|text| choices.iter().find(|(word, _)| *word == text));
+        if chosen.is_none() {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            let code = if node.as_raw_text().is_some() { BadValue } else { WrongType };
+            findings.expected(node, &self.path(name), code, &listed(&words));
+        }
+        chosen.map(|(_, choice)| *choice)
+    }
+}
+
+/// A text; numbers and booleans need quotes to be one.
+pub(super) fn text<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> Option<&'a str> {
+    if !matches!(node.to_scalar(), Some(serde_json::Value::String(_))) {
+        findings.expected(node, path, WrongType, "a text");
+        return None;
+    }
+    node.as_raw_text()
+}
+
+/// `max_turns` and `max-turns` → `maxTurns`; `maxCost` is an old name (spec 02).
+fn camel_case(key: &str) -> String {
+    let mut name = String::with_capacity(key.len());
+    let mut starts_word = false;
+    for character in key.chars() {
+        match character {
+            '_' | '-' => starts_word = !name.is_empty(),
+            _ if starts_word => {
+                name.extend(character.to_uppercase());
+                starts_word = false;
+            }
+            _ => name.push(character),
+        }
+    }
+    if name == "maxCost" { "maxCostUsd".to_owned() } else { name }
+}
+
+/// `a`, `b` or `c`.
+fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}

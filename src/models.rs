@@ -9,6 +9,13 @@ use crate::protocol::{
     FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
 };
 
+mod gemini_reply;
+mod offline;
+mod registry;
+mod replay;
+
+pub use registry::{Models, OFFLINE, ResolveError, ResolvedModel};
+
 /// A provider's streaming endpoint for one model.
 ///
 /// Contract: the stream yields any number of deltas and then exactly one `Ok(Finished)` or one `Err`, which is

@@ -1,0 +1,205 @@
+//! How is a reply put together from Gemini's response chunks? The shape is the one of `generateContent` and of
+//! each chunk of `streamGenerateContent`; recordings are written in it too (spec 04, "`replay` and recording").
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{ModelError, ModelEvent, ModelReply, ReplyPart};
+use crate::protocol::{FinishReason, ProviderMessage, Usage};
+
+/// The provider's kind, as it stands in [`ProviderMessage`].
+const PROVIDER: &str = "gemini";
+
+/// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
+#[derive(Debug, Default)]
+pub(super) struct GeminiReply {
+    parts: Vec<ReplyPart>,
+    /// The same parts as they came, for sending back.
+    raw_parts: Vec<Box<RawValue>>,
+    usage: Usage,
+    finish: Option<Finish>,
+}
+
+/// Why the provider ended the response, in its own words.
+#[derive(Debug)]
+struct Finish {
+    reason: String,
+    message: Option<String>,
+}
+
+impl GeminiReply {
+    /// Takes one chunk. An error means that the chunk is not of Gemini's shape; what came before stays.
+    pub(super) fn push(&mut self, chunk: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
+        let chunk: Chunk = serde_json::from_str(chunk)?;
+        if let Some(usage) = chunk.usage_metadata {
+            self.usage = usage.into();
+        }
+        if let Some(PromptFeedback { block_reason: Some(reason), block_reason_message }) = chunk.prompt_feedback {
+            self.finish = Some(Finish { reason, message: block_reason_message });
+        }
+        let mut deltas = Vec::new();
+        // Only the first candidate: no more than one is ever asked for.
+        let Some(candidate) = chunk.candidates.into_iter().next() else { return Ok(deltas) };
+        for raw_part in candidate.content.unwrap_or_default().parts {
+            let part: ChunkPart = serde_json::from_str(raw_part.get())?;
+            deltas.extend(self.push_part(part));
+            self.raw_parts.push(raw_part);
+        }
+        if let Some(reason) = candidate.finish_reason {
+            self.finish = Some(Finish { reason, message: candidate.finish_message });
+        }
+        Ok(deltas)
+    }
+
+    fn push_part(&mut self, part: ChunkPart) -> Option<ModelEvent> {
+        if let Some(call) = part.function_call {
+            self.parts.push(ReplyPart::ToolCall {
+                provider_call_id: call.id,
+                name: call.name.into(),
+                arguments: call.args.unwrap_or_else(|| Value::Object(Map::new())),
+                signature: part.thought_signature,
+            });
+            return None;
+        }
+        let text = part.text?;
+        if part.thought {
+            self.push_thought(&text, part.thought_signature);
+            return (!text.is_empty()).then_some(ModelEvent::ThoughtDelta(text));
+        }
+        if text.is_empty() {
+            return None;
+        }
+        match self.parts.last_mut() {
+            Some(ReplyPart::Text(open)) => open.push_str(&text),
+            _ => self.parts.push(ReplyPart::Text(text.clone())),
+        }
+        Some(ModelEvent::TextDelta(text))
+    }
+
+    /// Thoughts come in pieces; a signature closes the piece it came on.
+    fn push_thought(&mut self, text: &str, signature: Option<String>) {
+        match self.parts.last_mut() {
+            Some(ReplyPart::Thought { text: open, signature: open_signature @ None }) => {
+                open.push_str(text);
+                *open_signature = signature;
+            }
+            _ => self.parts.push(ReplyPart::Thought { text: text.to_owned(), signature }),
+        }
+    }
+
+    /// The whole reply, once the stream has ended. A reply that is empty, cut or malformed is worth another
+    /// try (spec 04, "Retry").
+    pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
+        let Some(finish) = self.finish else {
+            return Err(passing("the response ended without a finish reason".to_owned()));
+        };
+        let says_something = self.parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
+        let reason = match finish.reason.as_str() {
+            "STOP" if says_something => FinishReason::Stop,
+            "STOP" => return Err(passing("the response is empty".to_owned())),
+            "MAX_TOKENS" => FinishReason::Length,
+            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" | "OTHER"
+            | "FINISH_REASON_UNSPECIFIED" => {
+                return Err(passing(format!("the response is malformed: {}", finish.words())));
+            }
+            // Everything else withholds the answer: SAFETY, RECITATION, PROHIBITED_CONTENT, BLOCKLIST, SPII,
+            // LANGUAGE, and whatever the provider will add.
+            _ => FinishReason::Refused { words: finish.words() },
+        };
+        Ok(ModelReply { raw: raw_message(&self.raw_parts), parts: self.parts, usage: self.usage, reason })
+    }
+}
+
+impl Finish {
+    fn words(&self) -> String {
+        match &self.message {
+            Some(message) => format!("{}: {message}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
+fn passing(message: String) -> ModelError {
+    ModelError::Passing { message, retry_after_ms: None }
+}
+
+/// The model's content with every part byte for byte: signatures are bound to the parts they came on.
+fn raw_message(raw_parts: &[Box<RawValue>]) -> Option<ProviderMessage> {
+    let parts: Vec<&str> = raw_parts.iter().map(|part| part.get()).collect();
+    let content = format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","));
+    // Each part was parsed as JSON, so their list is JSON; `None` would only cost the verbatim form.
+    let raw = RawValue::from_string(content).ok()?;
+    Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk {
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    usage_metadata: Option<UsageMetadata>,
+    prompt_feedback: Option<PromptFeedback>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    content: Option<Content>,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Content {
+    #[serde(default)]
+    parts: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChunkPart {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    thought_signature: Option<String>,
+    function_call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    name: String,
+    args: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    block_reason: Option<String>,
+    block_reason_message: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct UsageMetadata {
+    prompt_token_count: u64,
+    cached_content_token_count: u64,
+    candidates_token_count: u64,
+    thoughts_token_count: u64,
+}
+
+impl From<UsageMetadata> for Usage {
+    fn from(usage: UsageMetadata) -> Usage {
+        Usage {
+            prompt_tokens: usage.prompt_token_count,
+            cached_tokens: usage.cached_content_token_count,
+            output_tokens: usage.candidates_token_count,
+            thought_tokens: usage.thoughts_token_count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! What is the next step? Survey where the words stand, look into the likeliest files, read the best places, then
+//! report: at most five turns.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{
+    objective::Objective,
+    ranking::{RankedFile, Ranking},
+    reading,
+    source_line,
+    transcript::Transcript,
+};
+
+/// Files looked into line by line: more than are read, since the survey is coarse.
+const MAX_SEARCHED_FILES: usize = 10;
+/// Files read: what a report can hold without burying the answer.
+pub(super) const MAX_READ_FILES: usize = 8;
+/// Definitions are looked for by the most telling words only.
+const MAX_DEFINITION_SEARCHES: usize = 6;
+/// Lines of one search: about what fits into one tool result.
+const MAX_MATCHES: u32 = 500;
+/// Rounds of tool calls; the turn after the last one reports.
+const MAX_ROUNDS: usize = 4;
+/// Files to begin with when the question has no telling word.
+const ENTRY_POINTS: &[&str] = &[
+    "README.md", "README", "README.rst", "Cargo.toml", "package.json", "pyproject.toml", "go.mod", "src/lib.rs",
+    "src/main.rs", "src/ARCHITECTURE.md", "ARCHITECTURE.md", "main.go", "index.js", "src/index.ts",
+];
+
+/// The next thing to do.
+#[derive(Debug)]
+pub(super) enum Step {
+    Calls { intent: Intent, calls: Vec<Wish> },
+    Report,
+}
+
+/// What the calls of a turn are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intent {
+    Survey,
+    LookInto,
+    Read,
+    ReadOn,
+}
+
+/// A tool call to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wish {
+    pub(super) tool: &'static str,
+    pub(super) arguments: Value,
+}
+
+/// The next step; `offered` are the tools that may be called.
+pub(super) fn next(objective: &Objective, transcript: &Transcript, offered: &BTreeSet<&str>) -> Step {
+    let (intent, mut calls) = match transcript.rounds {
+        0 => (Intent::Survey, survey(objective)),
+        1 => (Intent::LookInto, look_into(objective, transcript)),
+        2 => (Intent::Read, read(objective, transcript)),
+        3 => (Intent::ReadOn, read_on(objective, transcript)),
+        MAX_ROUNDS.. => return Step::Report,
+    };
+    calls.retain(|call| offered.contains(call.tool));
+    if calls.is_empty() { Step::Report } else { Step::Calls { intent, calls } }
+}
+
+fn survey(objective: &Objective) -> Vec<Wish> {
+    let mut calls = vec![
+        Wish { tool: "list_directory", arguments: json!({"path": "."}) },
+        Wish { tool: "glob", arguments: json!({"pattern": "**/*"}) },
+    ];
+    calls.extend(objective.terms.iter().map(|term| Wish {
+        tool: "grep",
+        arguments: json!({"pattern": term.pattern, "outputMode": "count", "caseSensitive": true}),
+    }));
+    calls
+}
+
+fn look_into(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
+    let telling = objective.terms.iter().filter(|term| !term.is_weak() && !term.is_pair());
+    let known = telling.filter(|term| transcript.counts.get(&term.pattern).is_some_and(|counts| !counts.is_empty()));
+    let definitions = known.take(MAX_DEFINITION_SEARCHES).map(|term| Wish {
+        tool: "grep",
+        arguments: json!({
+            "pattern": source_line::definition_pattern(&term.pattern),
+            "outputMode": "content",
+            "caseSensitive": true,
+            "maxMatches": MAX_MATCHES,
+        }),
+    });
+    let files = Ranking::new(objective, transcript).files();
+    let mut calls: Vec<Wish> =
+        files.iter().take(MAX_SEARCHED_FILES).map(|file| outline(objective, &file.path)).collect();
+    calls.extend(definitions);
+    if calls.is_empty() {
+        return entry_points(transcript);
+    }
+    calls
+}
+
+/// Every definition of a file and every line with a term.
+fn outline(objective: &Objective, path: &str) -> Wish {
+    let mut patterns: Vec<&str> = objective.terms.iter().map(|term| term.pattern.as_str()).collect();
+    patterns.extend([source_line::DEFINITION_PATTERN, source_line::TESTS_PATTERN]);
+    Wish {
+        tool: "grep",
+        arguments: json!({
+            "pattern": patterns.join("|"),
+            "path": path,
+            "outputMode": "content",
+            "caseSensitive": true,
+            "maxMatches": MAX_MATCHES,
+        }),
+    }
+}
+
+fn entry_points(transcript: &Transcript) -> Vec<Wish> {
+    let known = ENTRY_POINTS.iter().filter(|path| {
+        transcript.files.contains(**path) || transcript.root_entries.iter().any(|entry| entry == *path)
+    });
+    known.map(|path| reading::whole(path)).collect()
+}
+
+fn read(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
+    let files = Ranking::new(objective, transcript).files();
+    let not_searched = files
+        .iter()
+        .take(MAX_READ_FILES)
+        .filter(|file| !transcript.searched.contains(&file.path))
+        .map(|file| outline(objective, &file.path));
+    let mut calls = read_best(&files, transcript);
+    calls.extend(not_searched);
+    calls
+}
+
+fn read_on(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
+    read_best(&Ranking::new(objective, transcript).files(), transcript)
+}
+
+/// Reads what has not been read of the best files' best windows.
+fn read_best(files: &[RankedFile], transcript: &Transcript) -> Vec<Wish> {
+    files.iter().take(MAX_READ_FILES).flat_map(|file| reading::stretches(file, transcript)).collect()
+}

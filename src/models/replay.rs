@@ -1,0 +1,213 @@
+//! What would the model have said? A recording answers in its place: line for line, so that tests, demos and bug
+//! reports run without a key (spec 04, "`replay` and recording").
+//!
+//! Which line answers follows from the request's ordinal and the file alone, so a run that is taken up after a
+//! crash gets the replies it would have got without it.
+
+use std::{fs::File, io::Read, path::Path, sync::Arc};
+
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, gemini_reply::GeminiReply};
+use crate::protocol::RunErrorCode;
+
+/// A recording is held in memory; the longest ones we know have a few MiB.
+const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A recorded model: `replay:FILE` or `replay+strict:FILE`.
+pub(super) struct Replay {
+    lines: Arc<[Line]>,
+    order: Order,
+}
+
+/// How the lines of a recording are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The next line of the method asked for; the others are passed over.
+    ByMethod,
+    /// The very next line must have the method asked for.
+    Strict,
+}
+
+/// What is wrong with a recording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadRecording {
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+    #[error("is larger than {} MiB", MAX_RECORDING_BYTES / 1024 / 1024)]
+    TooLarge,
+    /// Invariant: `line` counts from 1, blank lines included, as editors show it.
+    #[error("line {line}: {problem}")]
+    BadLine { line: usize, problem: String },
+}
+
+struct Line {
+    /// From 1, blank lines included.
+    number: usize,
+    method: Method,
+    /// What a client would have seen, and then the whole reply or why there is none.
+    deltas: Vec<ModelEvent>,
+    end: Result<ModelReply, ModelError>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Method {
+    GenerateContent,
+    GenerateContentStream,
+    CountTokens,
+    EmbedContent,
+}
+
+impl Method {
+    fn as_str(self) -> &'static str {
+        match self {
+            Method::GenerateContent => "generateContent",
+            Method::GenerateContentStream => "generateContentStream",
+            Method::CountTokens => "countTokens",
+            Method::EmbedContent => "embedContent",
+        }
+    }
+}
+
+impl From<Purpose> for Method {
+    fn from(purpose: Purpose) -> Method {
+        match purpose {
+            Purpose::Turn => Method::GenerateContentStream,
+            Purpose::Utility => Method::GenerateContent,
+        }
+    }
+}
+
+impl Replay {
+    /// Reads and checks the whole recording, so that a bad line shows before the run starts, not in its middle.
+    pub(super) fn open(path: &Path, order: Order) -> Result<Replay, BadRecording> {
+        let unreadable = |error: std::io::Error| BadRecording::Unreadable(error.to_string());
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(MAX_RECORDING_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_RECORDING_BYTES {
+            return Err(BadRecording::TooLarge);
+        }
+        let lines = bytes
+            .split(|byte| *byte == b'\n')
+            .enumerate()
+            .filter(|(_, line)| !line.trim_ascii().is_empty())
+            .map(|(index, line)| {
+                let number = index + 1;
+                read_line(number, line).map_err(|problem| BadRecording::BadLine { line: number, problem })
+            })
+            .collect::<Result<Vec<Line>, BadRecording>>()?;
+        Ok(Replay { lines: lines.into(), order })
+    }
+
+    fn line_for(&self, method: Method, ordinal: u32) -> Result<&Line, ModelError> {
+        match self.order {
+            Order::ByMethod => self.line_by_method(method, ordinal as usize),
+            Order::Strict => self.line_strictly(method, ordinal as usize),
+        }
+    }
+
+    /// The ordinal counts committed replies, and an empty or malformed one is never committed but asked for again:
+    /// so lines without a whole reply are passed over, as the recorded program went past them by asking again.
+    fn line_by_method(&self, method: Method, ordinal: usize) -> Result<&Line, ModelError> {
+        let mut whole = 0;
+        let mut failed_last = None;
+        for line in self.lines.iter().filter(|line| line.method == method) {
+            match &line.end {
+                Ok(_) if whole == ordinal => return Ok(line),
+                Ok(_) => {
+                    whole += 1;
+                    failed_last = None;
+                }
+                Err(_) => failed_last = Some(line),
+            }
+        }
+        match failed_last {
+            Some(line) if whole == ordinal => Ok(line),
+            _ => Err(exhausted(method, ordinal, whole)),
+        }
+    }
+
+    fn line_strictly(&self, method: Method, ordinal: usize) -> Result<&Line, ModelError> {
+        let line = self.lines.get(ordinal).ok_or_else(|| exhausted(method, ordinal, self.lines.len()))?;
+        if line.method == method {
+            return Ok(line);
+        }
+        let message = format!(
+            "line {} of the recording is {}, but {} was asked for",
+            line.number,
+            line.method.as_str(),
+            method.as_str()
+        );
+        Err(ModelError::Final { code: RunErrorCode::ReplayMismatch, message })
+    }
+}
+
+impl Model for Replay {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let events = match self.line_for(request.purpose.into(), request.ordinal) {
+            Ok(line) => {
+                let end = line.end.clone().map(ModelEvent::Finished);
+                line.deltas.iter().cloned().map(Ok).chain([end]).collect()
+            }
+            Err(error) => vec![Err(error)],
+        };
+        stream::iter(events).boxed()
+    }
+}
+
+fn exhausted(method: Method, ordinal: usize, lines: usize) -> ModelError {
+    let message = format!(
+        "the recording has run out: reply {} of {} was asked for, and it has {lines}",
+        ordinal + 1,
+        method.as_str()
+    );
+    ModelError::Final { code: RunErrorCode::ReplayExhausted, message }
+}
+
+#[derive(Deserialize)]
+struct RecordedLine<'a> {
+    method: Method,
+    #[serde(borrow)]
+    response: &'a RawValue,
+}
+
+fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
+    let text = std::str::from_utf8(line).map_err(|error| format!("is not UTF-8: {error}"))?;
+    let recorded: RecordedLine = serde_json::from_str(text)
+        .map_err(|error| format!(r#"is not {{"method": …, "response": …}}: {}"#, without_place(&error)))?;
+    let chunks: Vec<&RawValue> = match recorded.method {
+        Method::GenerateContentStream => serde_json::from_str(recorded.response.get())
+            .map_err(|error| format!("`response` is not an array of chunks: {}", without_place(&error)))?,
+        Method::GenerateContent => vec![recorded.response],
+        // Kept for the count of lines; nothing asks for them here.
+        Method::CountTokens | Method::EmbedContent => Vec::new(),
+    };
+    let mut reply = GeminiReply::default();
+    let mut deltas = Vec::new();
+    for (index, chunk) in chunks.iter().enumerate() {
+        let chunk_deltas = reply
+            .push(chunk.get())
+            .map_err(|error| format!("chunk {} is not a response: {}", index + 1, without_place(&error)))?;
+        deltas.extend(chunk_deltas);
+    }
+    Ok(Line { number, method: recorded.method, deltas, end: reply.finish() })
+}
+
+/// serde_json counts lines inside the piece it was given, which would contradict the line we name.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(place) => text[..place].to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rpc::Connections;
 use crate::{
-    agents::{AgentPlaces, Agents, Catalog},
+    agents::{AgentPlaces, Catalog},
     protocol::{DaemonInfo, FileProblem, Timestamp},
     run::Executor,
     store::Store,
@@ -46,6 +46,6 @@ impl State {
     /// The agents there are for a workspace. Reads files, so it leaves the async threads alone.
     pub async fn catalog(&self, roots: Vec<PathBuf>) -> Result<Catalog, tokio::task::JoinError> {
         let places = self.agents.clone();
-        tokio::task::spawn_blocking(move || Agents::load(&places, &roots)).await
+        tokio::task::spawn_blocking(move || Catalog::load(&places, &roots)).await
     }
 }

@@ -10,10 +10,7 @@ use super::{
     gate::Gate,
 };
 use crate::{
-    agents::{
-        inputs,
-        template::{self, MissingTemplateInput},
-    },
+    agents::{self, MissingTemplateInput},
     models::{Model, Models, ResolveError},
     policy::Policy,
     protocol::{
@@ -100,7 +97,7 @@ impl RunPlan {
     pub(super) fn new(request: RunRequest, now: Timestamp, supplies: &Supplies<'_>) -> Result<RunPlan, PlanError> {
         let RunRequest { definition, digest, roots, prompt, inputs: given, limits, model } = request;
         let values =
-            inputs::resolve(&definition.inputs, prompt.as_deref(), given).map_err(PlanError::InvalidInput)?;
+            agents::resolve(&definition.inputs, prompt.as_deref(), given).map_err(PlanError::InvalidInput)?;
         let model = model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let equipment = equip(&definition, model.as_ref(), &roots, supplies)?;
         let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
@@ -114,11 +111,11 @@ impl RunPlan {
         known.insert("daemonVersion".to_owned(), env!("CARGO_PKG_VERSION").into());
         known.extend(values.clone());
 
-        let body = template::fill(&definition.prompt, &known)?;
-        let query = template::fill(&definition.query, &known)?;
+        let body = agents::fill(&definition.prompt, &known)?;
+        let query = agents::fill(&definition.query, &known)?;
         let mut messages = Vec::with_capacity(definition.initial_messages.len() + 1);
         for message in &definition.initial_messages {
-            let text = template::fill(&message.text, &known)?;
+            let text = agents::fill(&message.text, &known)?;
             messages.push(Message { role: message.role, parts: vec![Part::text(text)], raw: None });
         }
         messages.push(Message::user(query.clone()));

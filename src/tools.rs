@@ -1,9 +1,9 @@
 //! Tools: what an agent can do (spec 05). Preparing a call may read but never write; running it consumes a
 //! permit, which only the run's gate mints.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -12,9 +12,19 @@ use crate::{
     sys::clock::Clock,
 };
 
+mod builtin;
+mod nearest;
+mod parameters;
+mod registry;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod work;
 mod workspace;
 
-pub use workspace::Workspace;
+pub use nearest::nearest;
+pub use registry::{Lookup, PreparedCall, Registry, Toolset};
+pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {
@@ -93,11 +103,27 @@ impl Permit {
     }
 }
 
-/// Runs a prepared call, if what it will touch is what was permitted.
+/// Runs a prepared call, if what it will touch is what was permitted. A panic ends the call, not the run.
 pub async fn run(invocation: Box<dyn Invocation>, permit: Permit, cx: CallContext) -> ToolResult {
     if invocation.accesses() != permit.accesses {
         let message = "what the call would touch is not what was judged; it was not run";
         return ToolResult::failure(ToolErrorType::ExecutionFailed, message);
     }
-    invocation.run(permit, cx).await
+    let running = async { invocation.run(permit, cx).await };
+    match AssertUnwindSafe(running).catch_unwind().await {
+        Ok(result) => result,
+        Err(panic) => {
+            let error = panicked(panic.as_ref());
+            ToolResult::failure(error.kind, error.message)
+        }
+    }
+}
+
+/// What the model learns of a panic: that it was not its fault, and nothing of our inside.
+fn panicked(panic: &(dyn Any + Send)) -> ToolError {
+    let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    tracing::error!(panic = text.as_deref().unwrap_or("(no text)"), "a tool panicked");
+    let message = "the tool failed by a defect of its own; other arguments may work".to_owned();
+    ToolError { kind: ToolErrorType::UnhandledException, message }
 }

@@ -1,4 +1,311 @@
-//! The boundary of file tools: one or more root folders, held open.
+//! Where may file tools reach? The roots of a session, held open, and the one way to open what lies below them.
+//!
+//! It hides how a path text becomes a place (`resolve`), how the kernel is made to keep an opening below a root
+//! (`beneath`), how odd names are written (`name`) and which ignore rules hold (`ignores`). Nothing else in
+//! `tools` opens a workspace file.
 
-/// The roots of a session.
-pub struct Workspace {}
+use std::{
+    ffi::OsStr,
+    fs::File,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{FileType, Mode, OFlags, fstat, open, readlinkat},
+    io::Errno,
+};
+
+use crate::protocol::{Timestamp, ToolError, ToolErrorType};
+
+mod beneath;
+mod ignores;
+mod name;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use beneath::Opener;
+pub use ignores::Rules;
+
+/// The roots of a session. Their folders stay open, so renaming one does not move the boundary.
+#[derive(Debug)]
+pub struct Workspace {
+    roots: Vec<Root>,
+    opener: Opener,
+    ignore_files: ignores::Cache,
+}
+
+#[derive(Debug)]
+struct Root {
+    /// Canonical: absolute, without links, UTF-8.
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+/// A place below a root, its links resolved. It may not exist (yet, or any more).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    root: usize,
+    /// Invariant: only normal components; empty is the root itself.
+    relative: PathBuf,
+}
+
+impl Place {
+    /// The entry `name` of this folder.
+    #[must_use]
+    pub fn child(&self, name: &OsStr) -> Place {
+        Place { root: self.root, relative: self.relative.join(name) }
+    }
+
+    /// Below its root; empty for the root itself.
+    pub fn relative(&self) -> &Path {
+        &self.relative
+    }
+}
+
+/// What an opened place turned out to be.
+#[derive(Debug)]
+pub enum Opened {
+    /// A regular file, open for reading.
+    File {
+        file: File,
+        size: u64,
+    },
+    Folder(OwnedFd),
+    /// Neither; not opened, since opening alone can wait or act. The word says what it is.
+    Special(&'static str),
+}
+
+/// What is known of a place without reading it.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    pub is_folder: bool,
+    pub is_file: bool,
+    pub size: u64,
+    pub modified: Timestamp,
+}
+
+/// Why a workspace cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("a workspace needs at least one root folder")]
+    NoRoots,
+    #[error("{}", list(.0))]
+    BadRoots(Vec<BadRoot>),
+}
+
+/// One root that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRoot {
+    pub path: PathBuf,
+    pub problem: String,
+}
+
+fn list(bad: &[BadRoot]) -> String {
+    let line = |root: &BadRoot| format!("{}: {}", root.path.display(), root.problem);
+    bad.iter().map(line).collect::<Vec<_>>().join("; ")
+}
+
+impl Workspace {
+    /// Opens every root: absolute paths of existing folders whose names are UTF-8. The error names each bad
+    /// one. The first root is what relative paths start from.
+    pub fn open(roots: &[PathBuf]) -> Result<Workspace, WorkspaceError> {
+        Workspace::open_with(roots, None, ignores::global_excludes())
+    }
+
+    /// `opener`: `None` = what the machine has. `global_excludes`: git's own ignore file of the user.
+    fn open_with(
+        roots: &[PathBuf],
+        opener: Option<Opener>,
+        global_excludes: Option<PathBuf>,
+    ) -> Result<Workspace, WorkspaceError> {
+        let mut opened: Vec<Root> = Vec::new();
+        let mut bad = Vec::new();
+        for path in roots {
+            match open_root(path) {
+                Ok(root) if opened.iter().any(|other| other.path == root.path) => {}
+                Ok(root) => opened.push(root),
+                Err(problem) => bad.push(BadRoot { path: path.clone(), problem }),
+            }
+        }
+        if !bad.is_empty() {
+            return Err(WorkspaceError::BadRoots(bad));
+        }
+        let first = opened.first().ok_or(WorkspaceError::NoRoots)?;
+        let opener = opener.unwrap_or_else(|| Opener::detect(&first.handle));
+        Ok(Workspace { roots: opened, opener, ignore_files: ignores::Cache::new(global_excludes) })
+    }
+
+    /// Canonical paths of the roots, in the order given.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(|root| root.path.as_path())
+    }
+
+    /// The absolute path of a place.
+    pub fn absolute(&self, place: &Place) -> PathBuf {
+        join(&self.root(place).path, &place.relative)
+    }
+
+    /// The absolute path as accesses carry it: always UTF-8.
+    pub fn access_path(&self, place: &Place) -> PathBuf {
+        name::utf8(&self.absolute(place))
+    }
+
+    /// For output: relative to the first root, absolute in others, `.` for the first root itself. Accepted as
+    /// a path by every file tool, whole or by its `path-bytes:` part.
+    pub fn shown(&self, place: &Place) -> String {
+        name::shown(&self.spelled(place))
+    }
+
+    /// The absolute path for output.
+    pub fn shown_absolute(&self, place: &Place) -> String {
+        name::shown(&self.absolute(place))
+    }
+
+    /// The last component alone, for output.
+    pub fn shown_name(&self, place: &Place) -> String {
+        let spelled = self.spelled(place);
+        name::shown_as(spelled.file_name().unwrap_or(spelled.as_os_str()), &spelled)
+    }
+
+    /// What a link says, for output; it is not followed.
+    pub fn link_target(&self, link: &Place) -> String {
+        let name = link.relative.file_name().unwrap_or_default();
+        let folder = Place { root: link.root, relative: link.relative.with_file_name("") };
+        let target =
+            self.open_raw(&folder, OFlags::PATH).and_then(|handle| readlinkat(handle, name, Vec::new()));
+        match target {
+            Ok(target) => name::shown(Path::new(OsStr::from_bytes(target.as_bytes()))),
+            Err(_) => "?".to_owned(),
+        }
+    }
+
+    fn spelled(&self, place: &Place) -> PathBuf {
+        match (place.root, place.relative.as_os_str().is_empty()) {
+            (0, true) => PathBuf::from("."),
+            (0, false) => place.relative.clone(),
+            _ => self.absolute(place),
+        }
+    }
+
+    /// Opens a place for reading. Never waits: what is neither file nor folder is only described.
+    pub fn open_place(&self, place: &Place) -> Result<Opened, ToolError> {
+        self.open_quietly(place).map_err(|errno| self.failure(place, errno))
+    }
+
+    /// As `open_place`, for callers that go through many places and only count failures.
+    pub fn open_quietly(&self, place: &Place) -> Result<Opened, Errno> {
+        // First a handle that opens nothing: opening a FIFO or a device can wait or act.
+        match self.kind(place)? {
+            FileType::RegularFile => {}
+            FileType::Directory => return self.open_folder(place).map(Opened::Folder),
+            other => return Ok(Opened::Special(special(other)?)),
+        }
+        let handle = self.open_raw(place, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let stat = fstat(&handle)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                Ok(Opened::File { file: File::from(handle), size: u64::try_from(stat.st_size).unwrap_or(0) })
+            }
+            other => Ok(Opened::Special(special(other)?)),
+        }
+    }
+
+    /// A folder, to list it.
+    pub fn open_folder(&self, place: &Place) -> Result<OwnedFd, Errno> {
+        self.open_raw(place, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)
+    }
+
+    /// Size, time and kind, without opening for reading.
+    pub fn facts(&self, place: &Place) -> Result<Facts, Errno> {
+        let stat = fstat(self.open_raw(place, OFlags::PATH)?)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        let micros = i64::try_from(stat.st_mtime_nsec / 1000).unwrap_or(0);
+        Ok(Facts {
+            is_folder: kind == FileType::Directory,
+            is_file: kind == FileType::RegularFile,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: Timestamp(stat.st_mtime.saturating_mul(1_000_000).saturating_add(micros)),
+        })
+    }
+
+    fn kind(&self, place: &Place) -> Result<FileType, Errno> {
+        Ok(FileType::from_raw_mode(fstat(self.open_raw(place, OFlags::PATH)?)?.st_mode))
+    }
+
+    fn open_raw(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
+        self.opener.open(&self.root(place).handle, &place.relative, flags)
+    }
+
+    /// What a failed opening means to a model.
+    pub fn failure(&self, place: &Place, errno: Errno) -> ToolError {
+        let shown = self.shown(place);
+        let (kind, message) = match errno {
+            Errno::NOENT => (ToolErrorType::FileNotFound, format!("there is no `{shown}`")),
+            Errno::NOTDIR => {
+                (ToolErrorType::FileNotFound, format!("there is no `{shown}`: a part of it is not a folder"))
+            }
+            Errno::NAMETOOLONG => {
+                (ToolErrorType::FileNotFound, format!("there is no `{shown}`: the name is too long to exist"))
+            }
+            Errno::LOOP | Errno::XDEV => (
+                ToolErrorType::PathNotInWorkspace,
+                format!("`{shown}` became a link while it was being opened; it was not followed"),
+            ),
+            Errno::ACCESS | Errno::PERM => {
+                (ToolErrorType::PermissionDenied, format!("the system does not let us read `{shown}`"))
+            }
+            other => (ToolErrorType::ReadContentFailure, format!("`{shown}` cannot be read: {other}")),
+        };
+        ToolError { kind, message }
+    }
+
+    fn root(&self, place: &Place) -> &Root {
+        // Invariant: a place is only made by this workspace, with the index of one of its roots.
+        &self.roots[place.root]
+    }
+
+    fn first_root(&self) -> &Root {
+        // Invariant: `open_with` refuses an empty list.
+        &self.roots[0]
+    }
+}
+
+fn open_root(path: &Path) -> Result<Root, String> {
+    if path.to_str().is_none() {
+        return Err("its name is not UTF-8".to_owned());
+    }
+    if !path.is_absolute() {
+        return Err("it is not an absolute path".to_owned());
+    }
+    let canonical = path.canonicalize().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        _ => error.to_string(),
+    })?;
+    if canonical.to_str().is_none() {
+        return Err("it leads to a folder whose name is not UTF-8".to_owned());
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match open(&canonical, flags, Mode::empty()) {
+        Ok(handle) => Ok(Root { path: canonical, handle }),
+        Err(Errno::NOTDIR) => Err("it is not a folder".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn join(root: &Path, relative: &Path) -> PathBuf {
+    // `join("")` would add a slash.
+    if relative.as_os_str().is_empty() { root.to_owned() } else { root.join(relative) }
+}
+
+/// A word for what is neither file nor folder. A link here is a race: places have none.
+fn special(kind: FileType) -> Result<&'static str, Errno> {
+    match kind {
+        FileType::Symlink => Err(Errno::LOOP),
+        FileType::Fifo => Ok("a FIFO"),
+        FileType::Socket => Ok("a socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Ok("a device"),
+        _ => Ok("neither a file nor a folder"),
+    }
+}

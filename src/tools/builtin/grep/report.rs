@@ -1,0 +1,95 @@
+//! How are the matches told?
+
+use serde_json::json;
+
+use super::{
+    Call, MAX_MATCHES, OutputMode,
+    search::{FileHits, Searched},
+};
+use crate::{
+    protocol::ToolResult,
+    tools::{builtin::page::Page, walk::Walk},
+};
+
+impl Call {
+    pub fn report(&self, searched: &Searched, walk: &Walk) -> ToolResult {
+        let mut page = Page::new(self.output.max_chars);
+        page.note(&self.headline(searched));
+        let shown = match self.arguments.output_mode {
+            OutputMode::Content => self.blocks(&mut page, &searched.files),
+            mode => self.list(&mut page, &searched.files, mode),
+        };
+        let total = searched.files.len();
+        if shown < total {
+            let narrow = match self.arguments.output_mode {
+                OutputMode::Content => {
+                    "narrow it with path, include or a more specific pattern, or use outputMode filesWithMatches"
+                }
+                _ => "narrow it with path, include or a more specific pattern",
+            };
+            page.note(&format!("[{shown} of {total} files with matches shown in full; {narrow}]"));
+        }
+        if searched.is_cut {
+            page.note(&format!("[the search ended at {MAX_MATCHES} matching lines; there are more]"));
+        }
+        if searched.unreadable != 0 {
+            page.note(&format!("[{} files cannot be read]", searched.unreadable));
+        }
+        for note in walk.notes() {
+            page.note(&note);
+        }
+        let data = json!({ "files": total, "matches": searched.matches, "shownFiles": shown });
+        let display = Some(match self.arguments.output_mode {
+            OutputMode::FilesWithMatches => format!("{total} files"),
+            _ => format!("{} matches in {total} files", searched.matches),
+        });
+        ToolResult { return_display: display, data: Some(data), ..ToolResult::text(page.into_text()) }
+    }
+
+    fn headline(&self, searched: &Searched) -> String {
+        let files = match searched.files.len() {
+            1 => "1 file".to_owned(),
+            files => format!("{files} files"),
+        };
+        match (self.arguments.output_mode, searched.matches) {
+            (_, 0) => format!("No match for {}.", self.subject()),
+            (OutputMode::FilesWithMatches, _) => format!("{files} with matches."),
+            (_, 1) => format!("1 matching line in {files}."),
+            (_, matches) => format!("{matches} matching lines in {files}."),
+        }
+    }
+
+    /// One block per file; gives how many are whole.
+    fn blocks(&self, page: &mut Page, files: &[FileHits]) -> usize {
+        for (index, file) in files.iter().enumerate() {
+            let has_lines = !file.lines.is_empty();
+            if !has_lines || !page.add("") || !page.add(&self.workspace.shown(&file.place)) {
+                return index;
+            }
+            if file.lines.iter().any(|line| !page.add(&line.text)) {
+                return index;
+            }
+            if file.has_more
+                && !page.add(&format!("[more matches in this file; the first {} are shown]", file.matches))
+            {
+                return index;
+            }
+        }
+        files.len()
+    }
+
+    fn list(&self, page: &mut Page, files: &[FileHits], mode: OutputMode) -> usize {
+        for (index, file) in files.iter().enumerate() {
+            let path = self.workspace.shown(&file.place);
+            let line = match (mode, file.has_more) {
+                (OutputMode::Count, false) => format!("{path}: {}", file.matches),
+                (OutputMode::Count, true) => format!("{path}: {} or more", file.matches),
+                _ => path,
+            };
+            if !page.add(&line) {
+                return index;
+            }
+        }
+        files.len()
+    }
+}

@@ -1,0 +1,76 @@
+//! What do the glob patterns of a call match?
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+
+use crate::{
+    protocol::{ToolError, Violation},
+    tools::parameters::refusal,
+};
+
+/// Patterns of one call, and characters of one pattern: more is no pattern but a list.
+pub const MAX_PATTERNS: usize = 100;
+pub const MAX_PATTERN_CHARS: usize = 1_000;
+
+/// Characters of a pattern that people and notes get to see.
+const MAX_SHOWN_CHARS: usize = 120;
+
+/// A pattern for one line of output.
+pub fn shown(pattern: &str) -> String {
+    let line = pattern.replace(char::is_control, "\u{fffd}");
+    match line.char_indices().nth(MAX_SHOWN_CHARS) {
+        None => line,
+        Some((end, _)) => format!("{}…", &line[..end]),
+    }
+}
+
+/// Patterns of single names, without case.
+pub fn names(patterns: &[String], pointer: &str) -> Result<GlobSet, ToolError> {
+    let mut set = GlobSetBuilder::new();
+    for (index, pattern) in patterns.iter().enumerate() {
+        let pattern = pattern.trim_end_matches('/');
+        let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
+        set.add(glob.map_err(|error| bad(&format!("{pointer}/{index}"), &error))?);
+    }
+    set.build().map_err(|error| bad(pointer, &error))
+}
+
+/// One pattern of paths: `*` stays within a folder, `**` does not.
+pub fn path(pattern: &str, is_case_sensitive: bool, pointer: &str) -> Result<GlobMatcher, ToolError> {
+    let glob = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .case_insensitive(!is_case_sensitive)
+        .build()
+        .map_err(|error| bad(pointer, &error))?;
+    Ok(glob.compile_matcher())
+}
+
+/// Which files a search looks at: a pattern without `/` is about the name, one with `/` about the path, and one
+/// that begins with `!` says what to leave out.
+pub struct Include {
+    matcher: GlobMatcher,
+    is_negated: bool,
+}
+
+impl Include {
+    pub fn new(pattern: &str, pointer: &str) -> Result<Include, ToolError> {
+        let (is_negated, pattern) = match pattern.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, pattern),
+        };
+        let pattern = pattern.trim_start_matches("./");
+        let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+        let matcher = path(anywhere.trim_start_matches('/'), false, pointer)?;
+        Ok(Include { matcher, is_negated })
+    }
+
+    /// Whether one of the file's paths is meant: seen from the root and from where the search starts.
+    pub fn has(&self, from_root: &Path, from_start: &Path) -> bool {
+        (self.matcher.is_match(from_root) || self.matcher.is_match(from_start)) != self.is_negated
+    }
+}
+
+fn bad(pointer: &str, error: &globset::Error) -> ToolError {
+    refusal(&[Violation { pointer: pointer.to_owned(), message: format!("not a glob pattern: {error}") }])
+}

@@ -1,0 +1,235 @@
+//! `read_file`: what does a text file say? (spec 05)
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    sync::Arc,
+};
+
+use futures_util::future::{BoxFuture, ready};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Declared;
+use crate::{
+    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    tools::{
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool, work,
+        workspace::{Opened, Place, Workspace},
+    },
+};
+
+mod excerpt;
+mod text;
+
+use excerpt::{Excerpt, Range};
+use text::Content;
+
+/// Larger files are refused before anything is read (spec 05).
+const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+/// Smaller files are read at once: handing one to another thread costs more than reading it.
+const SMALL_FILE_BYTES: u64 = 256 * 1024;
+/// Lines shown when the call does not say how many (spec 05).
+const DEFAULT_LINES: u64 = 2_000;
+
+const DESCRIPTION: &str = "\
+Reads one text file and returns its text as it is, without line numbers. Any common encoding is understood and \
+shown as UTF-8.
+- At most 2,000 lines are returned, and at most as many as fit the output limit. When something is left out, or \
+the text was decoded from another encoding, the first line is a note in square brackets that says so, with the \
+total number of lines and the `offset` to read on with; the file's own text starts on the second line.
+- A line of more than 2,000 characters is cut, with a mark in square brackets at its end.
+- Images, audio, PDF and other binary files are described (type and size), not returned.
+- A file of more than 20 MiB is refused; `grep` can search it.
+- Read several files with several calls in one turn; they run at the same time.";
+
+pub struct ReadFile(Declared);
+
+impl ReadFile {
+    pub fn new() -> ReadFile {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The file: absolute, or relative to the workspace root."
+                },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": u32::MAX,
+                    "description": "The first line to return, counted from 0. Default: 0."
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": u32::MAX,
+                    "description": "How many lines to return at most. Default: 2000."
+                }
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        });
+        ReadFile(Declared::new("read_file", "Read file", ToolKind::Read, DESCRIPTION, parameters))
+    }
+
+    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let arguments: Arguments = self.0.parameters.read(arguments)?;
+        let place = cx.workspace.resolve(&arguments.path)?;
+        let accesses = vec![Access::Read { path: cx.workspace.access_path(&place) }];
+        let workspace = Arc::clone(&cx.workspace);
+        Ok(Box::new(Call { workspace, place, arguments, accesses, output: cx.output }))
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Tool for ReadFile {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.0.declaration
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::Safe
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
+        Box::pin(ready(self.check(arguments, cx)))
+    }
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: Place,
+    arguments: Arguments,
+    accesses: Vec<Access>,
+    output: OutputLimits,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        let shown = self.workspace.shown(&self.place);
+        let first = self.arguments.offset.unwrap_or(0) + 1;
+        match (self.arguments.offset, self.arguments.limit) {
+            (None, None) => shown,
+            (_, None) => format!("{shown}, from line {first}"),
+            (_, Some(limit)) => format!("{shown}, lines {first}-{}", first.saturating_add(limit) - 1),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let line = self.arguments.offset.and_then(|offset| u32::try_from(offset + 1).ok());
+        vec![Location { path: self.workspace.shown_absolute(&self.place), line }]
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        Box::pin(async move {
+            if cx.cancel.is_cancelled() {
+                return work::cancelled();
+            }
+            // Perf: opening costs microseconds and never waits, so it stays on this thread.
+            match self.workspace.open_place(&self.place) {
+                Err(error) => failure(error),
+                Ok(Opened::Folder(_)) => self.is_a_folder(),
+                Ok(Opened::Special(what)) => ToolResult::text(format!(
+                    "[`{}` is {what}, not a file; it was not read]",
+                    self.workspace.shown(&self.place)
+                )),
+                Ok(Opened::File { size, .. }) if MAX_FILE_BYTES < size => {
+                    self.is_too_large(&size.to_string())
+                }
+                Ok(Opened::File { file, size }) if size <= SMALL_FILE_BYTES => self.read(file),
+                Ok(Opened::File { file, .. }) => work::off_thread(cx, move |_| self.read(file)).await,
+            }
+        })
+    }
+}
+
+impl Call {
+    fn read(&self, file: File) -> ToolResult {
+        let bytes = match read_to_limit(file) {
+            Ok(Some(bytes)) => bytes,
+            // It grew after its size was looked at.
+            Ok(None) => return self.is_too_large(&format!("more than {MAX_FILE_BYTES}")),
+            Err(error) => {
+                let message = format!("`{}` cannot be read: {error}", self.workspace.shown(&self.place));
+                return ToolResult::failure(ToolErrorType::ReadContentFailure, message);
+            }
+        };
+        match text::content(&bytes) {
+            Content::Binary { mime } => self.is_binary(bytes.len(), mime),
+            Content::Text { text, encoding } => self.excerpt(&text, encoding),
+        }
+    }
+
+    fn excerpt(&self, text: &str, encoding: Option<&str>) -> ToolResult {
+        let range = Range {
+            offset: self.arguments.offset.unwrap_or(0),
+            limit: self.arguments.limit.unwrap_or(DEFAULT_LINES),
+            max_chars: self.output.max_chars,
+        };
+        let excerpt = Excerpt::of(text, range);
+        let note = excerpt.note(encoding);
+        let display = match excerpt.is_whole() {
+            true => format!("Read {} lines", excerpt.total),
+            false => format!("Read lines {}-{} of {}", excerpt.from + 1, excerpt.to, excerpt.total),
+        };
+        let data = json!({
+            "lines": excerpt.total,
+            "from": excerpt.from,
+            "to": excerpt.to,
+            "encoding": encoding.unwrap_or("UTF-8"),
+        });
+        let shown = match note {
+            Some(note) if excerpt.text.is_empty() => note,
+            Some(note) => format!("{note}\n{}", excerpt.text),
+            None => excerpt.text,
+        };
+        ToolResult { return_display: Some(display), data: Some(data), ..ToolResult::text(shown) }
+    }
+
+    fn is_binary(&self, size: usize, mime: &str) -> ToolResult {
+        let shown = self.workspace.shown(&self.place);
+        let description =
+            format!("[`{shown}` is a binary file: {mime}, {size} bytes; its content is not shown]");
+        ToolResult { data: Some(json!({"mimeType": mime, "bytes": size})), ..ToolResult::text(description) }
+    }
+
+    fn is_a_folder(&self) -> ToolResult {
+        let message = format!("`{}` is a folder; list_directory shows it", self.workspace.shown(&self.place));
+        ToolResult::failure(ToolErrorType::TargetIsDirectory, message)
+    }
+
+    fn is_too_large(&self, size: &str) -> ToolResult {
+        let shown = self.workspace.shown(&self.place);
+        let message = format!(
+            "`{shown}` has {size} bytes; at most {MAX_FILE_BYTES} are read. grep finds the lines of interest in it"
+        );
+        ToolResult::failure(ToolErrorType::FileTooLarge, message)
+    }
+}
+
+fn failure(error: ToolError) -> ToolResult {
+    ToolResult::failure(error.kind, error.message)
+}
+
+/// The whole file; `None` = it is larger than allowed.
+fn read_to_limit(file: File) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    let fits = u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_FILE_BYTES);
+    Ok(fits.then_some(bytes))
+}

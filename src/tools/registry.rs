@@ -1,0 +1,141 @@
+//! Which tools are there, by which names, and which of them may an agent use? (spec 05 "Registry", 02 "Tool
+//! filtering")
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use super::{Tool, builtin};
+use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection};
+
+mod names;
+#[cfg(test)]
+mod tests;
+mod toolset;
+
+pub use toolset::{Lookup, PreparedCall, Toolset};
+
+/// What an agent of ours gets that does not say (spec 02): nothing here changes anything or asks anybody.
+const DEFAULT_TOOLS: [&str; 5] = ["list_directory", "read_file", "read_many_files", "glob", "grep"];
+
+/// Every tool, in the one order of listings and declarations.
+#[derive(Clone)]
+pub struct Registry {
+    tools: Vec<Arc<dyn Tool>>,
+    warnings: Vec<String>,
+}
+
+impl Registry {
+    /// The tools that are compiled in.
+    pub fn built_in() -> Registry {
+        Registry::with(Vec::new())
+    }
+
+    /// The built-in tools, then `extra` in their order. One of a known name takes the place of the known one,
+    /// with a warning; `complete_task` belongs to the run and is not taken.
+    pub fn with(extra: Vec<Arc<dyn Tool>>) -> Registry {
+        let mut registry = Registry { tools: builtin::all(), warnings: Vec::new() };
+        for tool in extra {
+            let name = tool.declaration().name.clone();
+            if name.as_str() == COMPLETE_TASK {
+                registry.warnings.push(format!("a tool cannot be called `{COMPLETE_TASK}`; it was left out"));
+                continue;
+            }
+            match registry.tools.iter_mut().find(|known| known.declaration().name == name) {
+                Some(known) => {
+                    *known = tool;
+                    registry.warnings.push(format!("a second tool `{name}` took the place of the first"));
+                }
+                None => registry.tools.push(tool),
+            }
+        }
+        registry
+    }
+
+    /// What was odd about the tools given.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The name that events and files carry for what a model or a user wrote. What is unknown stays.
+    pub fn canonical(&self, name: &ToolName) -> ToolName {
+        let text = name.as_str();
+        if self.find(text).is_some() || text == COMPLETE_TASK {
+            return name.clone();
+        }
+        if let Some(tool) = self.tools.iter().find(|tool| names::is_spelling(text, own_name(tool))) {
+            return tool.declaration().name.clone();
+        }
+        // A tool that is not here, by an alias: the error then has its proper name.
+        names::listed(text).map_or_else(|| name.clone(), ToolName::from)
+    }
+
+    /// The tool of this name or alias.
+    pub fn get(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
+        self.find(self.canonical(name).as_str())
+    }
+
+    /// Every declaration, in order; `complete_task` is the run's and not among them.
+    pub fn list(&self) -> impl Iterator<Item = &ToolDeclaration> {
+        self.tools.iter().map(|tool| tool.declaration())
+    }
+
+    /// The tools that a definition allows. Entries that match nothing are told as warnings of the result.
+    pub fn select(&self, selection: &ToolSelection) -> Toolset {
+        let mut unmatched = BTreeSet::new();
+        let allowed: HashSet<&str> = match &selection.allow {
+            None => DEFAULT_TOOLS.into_iter().collect(),
+            Some(entries) => self.matching(entries, &mut unmatched),
+        };
+        let denied = self.matching(&selection.deny, &mut unmatched);
+        let is_selected = |tool: &&Arc<dyn Tool>| {
+            let name = own_name(tool);
+            allowed.contains(name) && !denied.contains(name)
+        };
+        let selected = self.tools.iter().filter(is_selected).cloned().collect();
+        let warnings = unmatched.into_iter().map(|entry| self.explain_unmatched(entry)).collect();
+        Toolset::new(self.clone(), selected, warnings)
+    }
+
+    /// Names of the tools that one of `entries` means.
+    fn matching<'a>(
+        &'a self,
+        entries: &'a [ToolName],
+        unmatched: &mut BTreeSet<&'a str>,
+    ) -> HashSet<&'a str> {
+        let mut matched = HashSet::new();
+        for entry in entries.iter().map(ToolName::as_str) {
+            let before = self.tools.iter().map(own_name).filter(|name| names::entry_matches(entry, name));
+            let found: Vec<&str> = before.collect();
+            if found.is_empty() && !names::entry_matches(entry, COMPLETE_TASK) {
+                unmatched.insert(entry);
+            }
+            matched.extend(found);
+        }
+        matched
+    }
+
+    fn explain_unmatched(&self, entry: &str) -> String {
+        if let Some(listed) = names::listed(entry).filter(|listed| *listed != entry) {
+            return format!("`{entry}` means `{listed}`, which is not among the tools here");
+        }
+        match self.nearest(entry) {
+            Some(name) => format!("`{entry}` matches no tool; did you mean `{name}`?"),
+            None => format!("`{entry}` matches no tool"),
+        }
+    }
+
+    /// The known name nearest to a mistyped one.
+    fn nearest(&self, text: &str) -> Option<&str> {
+        super::nearest::nearest(text, self.tools.iter().map(own_name))
+    }
+
+    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| own_name(tool) == name)
+    }
+}
+
+fn own_name(tool: &Arc<dyn Tool>) -> &str {
+    tool.declaration().name.as_str()
+}

@@ -1,0 +1,116 @@
+//! What may one run call, and what becomes of a call it asks for?
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use serde_json::Value;
+
+use super::{Registry, own_name};
+use crate::{
+    protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName},
+    tools::{Invocation, PrepareContext, Tool, panicked, parameters},
+};
+
+/// The tools of one run. What is not in it does not exist for that run.
+#[derive(Clone)]
+pub struct Toolset {
+    registry: Registry,
+    selected: Vec<Arc<dyn Tool>>,
+    warnings: Vec<String>,
+}
+
+/// Whether a run may call a name.
+pub enum Lookup<'a> {
+    Found(&'a Arc<dyn Tool>),
+    /// There is such a tool, but not for this run.
+    NotAllowed,
+    Unknown,
+}
+
+/// A call a model asked for, made ready or refused.
+pub struct PreparedCall {
+    /// The canonical name, as events carry it.
+    pub name: ToolName,
+    /// Canonical arguments, as events carry them; the model's own stay in its history.
+    pub arguments: Value,
+    /// `None` when the run has no such tool.
+    pub tool: Option<Arc<dyn Tool>>,
+    pub outcome: Result<Box<dyn Invocation>, ToolError>,
+}
+
+impl Toolset {
+    pub(super) fn new(registry: Registry, selected: Vec<Arc<dyn Tool>>, warnings: Vec<String>) -> Toolset {
+        Toolset { registry, selected, warnings }
+    }
+
+    /// What the selection named in vain.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What the model is told, in the registry's order; the run adds `complete_task` at the end.
+    pub fn declarations(&self) -> impl Iterator<Item = &ToolDeclaration> {
+        self.selected.iter().map(|tool| tool.declaration())
+    }
+
+    /// The canonical name of what a model wrote.
+    pub fn canonical(&self, name: &ToolName) -> ToolName {
+        self.registry.canonical(name)
+    }
+
+    /// The tool of this name or alias, if this run has it.
+    pub fn lookup(&self, name: &ToolName) -> Lookup<'_> {
+        let canonical = self.canonical(name);
+        match self.selected.iter().find(|tool| tool.declaration().name == canonical) {
+            Some(tool) => Lookup::Found(tool),
+            None if self.registry.get(&canonical).is_some() => Lookup::NotAllowed,
+            None => Lookup::Unknown,
+        }
+    }
+
+    /// Maps names, then lets the tool check the arguments. Every refusal is data for the model. For the
+    /// built-in tools the future is ready when it is first polled.
+    pub async fn prepare(&self, name: &ToolName, arguments: Value, cx: &PrepareContext) -> PreparedCall {
+        let canonical = self.canonical(name);
+        let error = match self.lookup(&canonical) {
+            Lookup::Found(tool) => return prepare_with(tool, canonical, arguments, cx).await,
+            Lookup::NotAllowed => self.not_allowed(&canonical),
+            Lookup::Unknown => self.not_registered(name),
+        };
+        PreparedCall { name: canonical, arguments, tool: None, outcome: Err(error) }
+    }
+
+    fn not_allowed(&self, name: &ToolName) -> ToolError {
+        let message = format!("`{name}` is not allowed in this run; {}", self.allowed_text());
+        ToolError { kind: ToolErrorType::ToolNotAllowed, message }
+    }
+
+    fn not_registered(&self, name: &ToolName) -> ToolError {
+        let meant = match super::super::nearest::nearest(name.as_str(), self.selected.iter().map(own_name)) {
+            Some(meant) => format!("; did you mean `{meant}`?"),
+            None => "; ".to_owned() + &self.allowed_text(),
+        };
+        ToolError {
+            kind: ToolErrorType::ToolNotRegistered,
+            message: format!("there is no tool `{name}`{meant}"),
+        }
+    }
+
+    fn allowed_text(&self) -> String {
+        let names: Vec<&str> = self.selected.iter().map(own_name).chain([COMPLETE_TASK]).collect();
+        format!("allowed are {}", names.join(", "))
+    }
+}
+
+async fn prepare_with(
+    tool: &Arc<dyn Tool>,
+    name: ToolName,
+    arguments: Value,
+    cx: &PrepareContext,
+) -> PreparedCall {
+    let arguments = parameters::canonical_arguments(&tool.declaration().parameters, arguments);
+    let preparing = async { tool.prepare(arguments.clone(), cx).await };
+    let outcome = AssertUnwindSafe(preparing).catch_unwind().await;
+    let outcome = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+    PreparedCall { name, arguments, tool: Some(Arc::clone(tool)), outcome }
+}

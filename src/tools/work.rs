@@ -1,0 +1,62 @@
+//! How does heavy work run beside the executor, and how does it stop?
+
+use std::{future::Future, panic::resume_unwind, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::CallContext;
+use crate::protocol::{ToolErrorType, ToolResult};
+
+/// How long a walk or search may take when the run sets no deadline. A search through gigabytes ends sooner;
+/// what takes longer hangs on a slow file system.
+const MAX_WORK_TIME: Duration = Duration::from_secs(60);
+
+/// Runs `work` on a blocking thread. `work` looks at the token often and returns soon after it fires: when the
+/// run stops, when the time is up, and when the returned future is dropped. What it returns then is not used.
+pub fn off_thread(
+    cx: CallContext,
+    work: impl FnOnce(&CancellationToken) -> ToolResult + Send + 'static,
+) -> impl Future<Output = ToolResult> + Send + 'static {
+    enum End {
+        Cancelled,
+        TimedOut,
+        Done(Result<ToolResult, tokio::task::JoinError>),
+    }
+
+    async move {
+        let stop = cx.cancel.child_token();
+        let _stops_when_dropped = stop.clone().drop_guard();
+        let seen_by_work = stop.clone();
+        let mut job = tokio::task::spawn_blocking(move || work(&seen_by_work));
+        let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
+        // In this order: work that ended because of the token must not pass for work that was done.
+        let end = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => End::Cancelled,
+            () = cx.clock.sleep(limit) => End::TimedOut,
+            joined = &mut job => End::Done(joined),
+        };
+        match end {
+            End::Done(Ok(result)) => result,
+            End::Done(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime is going down.
+            End::Done(Err(_)) => cancelled(),
+            End::Cancelled => {
+                // Waiting for it keeps the promise that nothing outlives its call.
+                let _ = job.await;
+                cancelled()
+            }
+            End::TimedOut => {
+                stop.cancel();
+                let _ = job.await;
+                let message = format!("not finished after {} s; narrow what is searched", limit.as_secs());
+                ToolResult::failure(ToolErrorType::TimedOut, message)
+            }
+        }
+    }
+}
+
+/// The result of a call whose run was stopped.
+pub fn cancelled() -> ToolResult {
+    ToolResult::failure(ToolErrorType::Cancelled, "the run was stopped before the call was done")
+}

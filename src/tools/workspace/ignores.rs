@@ -1,0 +1,222 @@
+//! Which entries do the ignore files hide? `.gitignore` (nested, the repository's and the user's own excludes),
+//! `.geminiignore` and `.subagentignore` (spec 05).
+//!
+//! The matching is the `ignore` crate's; finding and reading the files is ours, because they too must be opened
+//! below the root. A compiled file is kept and renewed when the file changes, not by time.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::Read,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+
+use super::{Place, Workspace};
+
+/// Ours beat git's at any depth; of ours, the first.
+const OWN_FILES: [&str; 2] = [".subagentignore", ".geminiignore"];
+const GIT_FILE: &str = ".gitignore";
+/// Folders of version control: never of interest to a search, unless it starts inside one.
+const METADATA_FOLDERS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+
+/// More of an ignore file than this is not read; real ones have a few kilobytes.
+const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
+/// Compiled files kept per workspace; beyond that all are dropped and compiled anew as needed.
+const MAX_KEPT: usize = 4096;
+
+/// The rules in force in one folder: its own files, then those of the folders above.
+#[derive(Debug)]
+pub struct Rules {
+    above: Option<Arc<Rules>>,
+    own: Vec<Arc<Gitignore>>,
+    git: Option<Arc<Gitignore>>,
+    /// The repository's and the user's excludes; weaker than every `.gitignore`.
+    excludes: Vec<Arc<Gitignore>>,
+    respects_git: bool,
+}
+
+impl Rules {
+    /// The rules that the folders above `place` set for it. With `respects_git` false only our own files count.
+    pub fn above(workspace: &Workspace, place: &Place, respects_git: bool) -> Arc<Rules> {
+        let root = Place { root: place.root, relative: PathBuf::new() };
+        let mut rules =
+            Arc::new(Rules { above: None, own: Vec::new(), git: None, excludes: Vec::new(), respects_git });
+        if respects_git {
+            rules = rules.with_repository_above(workspace, &root);
+        }
+        // From the root down to the parent; the folder itself adds its own when it is listed.
+        let mut folders: Vec<&Path> = place.relative.ancestors().skip(1).collect();
+        folders.reverse();
+        for relative in folders {
+            let folder = Place { root: place.root, relative: relative.to_owned() };
+            rules = rules.within(workspace, &folder, |_| true);
+        }
+        rules
+    }
+
+    /// The rules inside of `folder`. `has` tells whether it has an entry of that name.
+    pub fn within(
+        self: &Arc<Rules>,
+        workspace: &Workspace,
+        folder: &Place,
+        has: impl Fn(&str) -> bool,
+    ) -> Arc<Rules> {
+        let read = |name: &str| match has(name) {
+            true => workspace.ignore_file(&folder.child(name.as_ref()), folder),
+            false => None,
+        };
+        let own: Vec<_> = OWN_FILES.into_iter().filter_map(read).collect();
+        let git = self.respects_git.then(|| read(GIT_FILE)).flatten();
+        let mut excludes = Vec::new();
+        if self.respects_git && has(".git") {
+            let file = folder.child(".git".as_ref()).child("info".as_ref()).child("exclude".as_ref());
+            excludes.extend(workspace.ignore_file(&file, folder));
+        }
+        if own.is_empty() && git.is_none() && excludes.is_empty() {
+            return Arc::clone(self);
+        }
+        Arc::new(Rules { above: Some(Arc::clone(self)), own, git, excludes, respects_git: self.respects_git })
+    }
+
+    /// Whether an entry is hidden. `path` is absolute; entries of hidden folders are not asked about.
+    pub fn hides(&self, path: &Path, is_folder: bool) -> bool {
+        let is_metadata =
+            || path.file_name().is_some_and(|name| METADATA_FOLDERS.iter().any(|it| name == *it));
+        if self.respects_git && is_folder && is_metadata() {
+            return true;
+        }
+        // A pattern with `!` is an opinion too: shown.
+        let said = |files: &[Arc<Gitignore>]| {
+            let mut verdicts = files.iter().map(|file| file.matched(path, is_folder));
+            verdicts.find(|verdict| !verdict.is_none()).map(|verdict| verdict.is_ignore())
+        };
+        let opinions = [
+            self.levels().find_map(|rules| said(&rules.own)),
+            self.levels().find_map(|rules| said(rules.git.as_slice())),
+            self.levels().find_map(|rules| said(&rules.excludes)),
+        ];
+        opinions.into_iter().flatten().next().unwrap_or(false)
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &Rules> {
+        std::iter::successors(Some(self), |rules| rules.above.as_deref())
+    }
+
+    /// A root inside of a repository obeys that repository, as git would; and the user's own excludes.
+    fn with_repository_above(self: Arc<Rules>, workspace: &Workspace, root: &Place) -> Arc<Rules> {
+        let root_path = workspace.absolute(root);
+        let mut rules = self;
+        if let Some(path) = &workspace.ignore_files.global_excludes
+            && let Some(file) = workspace.outer_ignore_file(path, &root_path)
+        {
+            rules = rules.adding(None, vec![file]);
+        }
+        let Some(repository) = root_path.ancestors().find(|folder| folder.join(".git").exists()) else {
+            return rules;
+        };
+        let between = |folder: &&Path| *folder != root_path && folder.starts_with(repository);
+        let mut folders: Vec<&Path> = root_path.ancestors().filter(between).collect();
+        folders.reverse();
+        for folder in folders {
+            if let Some(file) = workspace.outer_ignore_file(&folder.join(GIT_FILE), folder) {
+                rules = rules.adding(Some(file), Vec::new());
+            }
+        }
+        rules
+    }
+
+    fn adding(self: Arc<Rules>, git: Option<Arc<Gitignore>>, excludes: Vec<Arc<Gitignore>>) -> Arc<Rules> {
+        let respects_git = self.respects_git;
+        Arc::new(Rules { above: Some(self), own: Vec::new(), git, excludes, respects_git })
+    }
+}
+
+/// The user's own ignore file for all repositories, as git finds it.
+pub fn global_excludes() -> Option<PathBuf> {
+    ignore::gitignore::gitconfig_excludes_path()
+}
+
+/// Compiled ignore files.
+#[derive(Debug)]
+pub struct Cache {
+    global_excludes: Option<PathBuf>,
+    compiled: Mutex<Compiled>,
+}
+
+/// By file and the folder its patterns are relative to: the user's own excludes hold in several.
+type Compiled = HashMap<(PathBuf, PathBuf), (Stamp, Arc<Gitignore>)>;
+
+/// What changes when a file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Cache {
+    pub fn new(global_excludes: Option<PathBuf>) -> Cache {
+        Cache { global_excludes, compiled: Mutex::default() }
+    }
+
+    fn compile(&self, handle: OwnedFd, path: PathBuf, base: &Path) -> Option<Arc<Gitignore>> {
+        let stat = fstat(&handle).ok()?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return None;
+        }
+        let nanos = |nanos| i64::try_from(nanos).unwrap_or(0);
+        let stamp = Stamp {
+            inode: stat.st_ino,
+            size: stat.st_size,
+            modified: (stat.st_mtime, nanos(stat.st_mtime_nsec)),
+            changed: (stat.st_ctime, nanos(stat.st_ctime_nsec)),
+        };
+        let key = (path, base.to_owned());
+        if let Some((known, file)) = self.lock().get(&key)
+            && *known == stamp
+        {
+            return Some(Arc::clone(file));
+        }
+        let mut bytes = Vec::new();
+        File::from(handle).take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut builder = GitignoreBuilder::new(base);
+        for line in text.trim_start_matches('\u{feff}').lines() {
+            // A line that is no pattern hides nothing, as in git.
+            let _ = builder.add_line(None, line);
+        }
+        let file = Arc::new(builder.build().ok()?);
+        let mut compiled = self.lock();
+        if MAX_KEPT <= compiled.len() {
+            compiled.clear();
+        }
+        compiled.insert(key, (stamp, Arc::clone(&file)));
+        Some(file)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Compiled> {
+        // A panic while it was held leaves whole entries behind.
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Workspace {
+    /// The rules of an ignore file; its patterns are relative to `folder`.
+    fn ignore_file(&self, file: &Place, folder: &Place) -> Option<Arc<Gitignore>> {
+        let handle = self.open_raw(file, OFlags::RDONLY | OFlags::NONBLOCK).ok()?;
+        self.ignore_files.compile(handle, self.absolute(file), &self.absolute(folder))
+    }
+
+    /// As `ignore_file`, for the two kinds that lie above or outside of the roots. Only patterns leave them.
+    fn outer_ignore_file(&self, file: &Path, base: &Path) -> Option<Arc<Gitignore>> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let handle = openat(CWD, file, flags, Mode::empty()).ok()?;
+        self.ignore_files.compile(handle, file.to_owned(), base)
+    }
+}

@@ -1,0 +1,63 @@
+//! How is a path written for people and models, and read back?
+//!
+//! Ordinary names stand as they are. A name that is not UTF-8, or has control characters which would break the
+//! line it stands in, is shown lossy plus `path-bytes:<base64url>`; that form is accepted wherever a path is.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+const PREFIX: &str = "path-bytes:";
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// `path` for one line of output.
+pub fn shown(path: &Path) -> String {
+    shown_as(path.as_os_str(), path)
+}
+
+/// A name for one line of output; `path` is what the name must be called by when the name alone cannot be
+/// written.
+pub fn shown_as(name: &OsStr, path: &Path) -> String {
+    match name.to_str() {
+        Some(text) if !text.contains(char::is_control) => text.to_owned(),
+        _ => {
+            let lossy = name.to_string_lossy().replace(char::is_control, "\u{fffd}");
+            format!("{lossy} [{PREFIX}{}]", BASE64.encode(path.as_os_str().as_bytes()))
+        }
+    }
+}
+
+/// The bytes behind `path-bytes:…`; `None` = `text` is an ordinary path.
+pub fn bytes_of(text: &str) -> Option<Result<PathBuf, String>> {
+    let encoded = text.strip_prefix(PREFIX)?;
+    Some(match BASE64.decode(encoded.trim_end()) {
+        Ok(bytes) => Ok(PathBuf::from(OsString::from_vec(bytes))),
+        Err(error) => Err(format!("what follows `{PREFIX}` is not base64url: {error}")),
+    })
+}
+
+/// `path` as UTF-8, for the log: components that are not are written `path-bytes:…`. Different paths stay
+/// different.
+pub fn utf8(path: &Path) -> PathBuf {
+    if path.to_str().is_some() {
+        return path.to_owned();
+    }
+    let component = |name: &OsStr| match name.to_str() {
+        Some(text) => text.to_owned(),
+        None => format!("{PREFIX}{}", BASE64.encode(name.as_bytes())),
+    };
+    path.components().map(|part| component(part.as_os_str())).collect()
+}

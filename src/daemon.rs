@@ -9,7 +9,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     agents::AgentPlaces,
-    config::Config,
+    config::{Config, Origin, Setting},
     models::Models,
     policy::Policy,
     protocol::{FileProblem, LimitsParams},
@@ -175,13 +175,16 @@ pub struct Census {
 
 fn defaults(config: &Config) -> RunDefaults {
     let run = &config.run;
+    // What nobody set is left to the run, whose defaults depend on how it ends.
+    let ms = |setting: &Setting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
+    let is_set = |origin: Origin| origin != Origin::Default;
     RunDefaults {
-        model: config.models.default.as_ref().map(|it| it.value.as_str().into()),
+        model: config.models.default.value.clone(),
         limits: LimitsParams {
-            max_turns: run.max_turns.as_ref().map(|it| it.value),
-            max_time_ms: run.max_time_ms.as_ref().map(|it| it.value),
-            max_tokens: run.max_tokens.as_ref().map(|it| it.value),
-            grace_ms: run.grace_ms.as_ref().map(|it| it.value),
+            max_turns: is_set(run.max_turns.origin).then_some(run.max_turns.value),
+            max_time_ms: is_set(run.max_time.origin).then(|| ms(&run.max_time)),
+            max_tokens: run.max_tokens.value,
+            grace_ms: is_set(run.grace.origin).then(|| ms(&run.grace)),
         },
         output: OutputLimits { max_chars: config.tools.output_max_chars.value },
         excluded: config.tools.exclude.value.clone(),

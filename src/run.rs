@@ -14,6 +14,3 @@ mod transcript;
 
 pub use executor::{CancelError, Cancelled, Executor, ExecutorParts, Started};
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
-
-pub use executor::{CancelError, Cancelled, Executor, ExecutorParts, Started};
-pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::{
+    models::Models,
     protocol::{ErrorKind, RpcError},
     run::{CancelError, PlanError},
     store::StoreError,
@@ -52,6 +53,9 @@ impl From<PlanError> for RpcError {
                 RpcError::new(ErrorKind::MissingTemplateInput, message)
                     .with_details(json!({ "missing": missing.missing, "known": missing.known }))
                     .with_hint("give the missing values with --input name=value, or declare them as inputs")
+            }
+            PlanError::NoModel => {
+                RpcError::new(ErrorKind::NoModel, message).with_hint(Models::NO_MODEL_HINT)
             }
             PlanError::Model(error) => {
                 RpcError::new(ErrorKind::NoModel, message).with_hint(error.hint())

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     agents,
     protocol::{
-        COMPLETE_TASK, CompletionResult, OutputSpec, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
+        COMPLETE_TASK, CompletionResult, OutputSpec, Risk, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind,
     },
 };
 
@@ -39,11 +40,12 @@ impl CompletionTool {
             "required": [name],
             "additionalProperties": false,
         });
-        let validator = jsonschema::validator_for(&parameters)
-            .map_err(|error| BadOutputSchema(error.to_string()))?;
-        let mut text = "Hands in your result and ends your work. Call it once, when the task is done; nothing \
+        let validator =
+            jsonschema::validator_for(&parameters).map_err(|error| BadOutputSchema(error.to_string()))?;
+        let mut text =
+            "Hands in your result and ends your work. Call it once, when the task is done; nothing \
                         you say outside of it reaches whoever asked."
-            .to_owned();
+                .to_owned();
         if let Some(description) = description {
             text.push_str(&format!(" `{name}`: {description}"));
         }

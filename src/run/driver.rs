@@ -27,8 +27,8 @@ use super::{
 use crate::{
     models::{Model, ModelRequest, Purpose},
     protocol::{
-        AgentName, CallId, ContextId, EventBody, EventHead, Private, RunId, RunSeed, Sampling, Seq, SessionId,
-        Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
+        AgentName, CallId, ContextId, EventBody, EventHead, Private, RunId, RunSeed, Sampling, Seq,
+        SessionId, Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
     },
     store::{LiveWriter, NewEvent, Store, StoreError},
     sys::clock::Clock,
@@ -143,7 +143,7 @@ impl Driver {
     ) -> Driver {
         let Equipment { model_name, model, gate } = equipment;
         let completion = gate.completion.declaration().clone();
-        let mut declarations = gate.toolset.declarations().to_vec();
+        let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion.clone());
         let charged_at = parts.clock.monotonic();
         Driver {
@@ -333,7 +333,9 @@ impl Driver {
 
     /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.
     async fn judge_now(&mut self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
-        while let Some(first) = machine.unjudged().next().map(|it| it.call_id.clone()) {
+        loop {
+            let first = machine.unjudged().next().map(|it| it.call_id.clone());
+            let Some(first) = first else { return };
             let want = Want::Judge { first };
             if self.flights.contains_key(&want) {
                 return;

@@ -13,17 +13,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    completion::CompletionTool,
     driver::{Driver, Identity, Message},
     machine::{Draft, Input, RunMachine, Terms},
-    plan::{self, Equipment, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
+    plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
     transcript::Transcript,
 };
 use crate::{
     models::Models,
     policy::Policy,
     protocol::{
-        ContextId, EventBody, ModelRef, Private, RunErrorCode, RunId, RunSeed, RunStarted, Seq, SessionCreated,
-        SessionId,
+        AgentDefinition, ContextId, EventBody, ModelRef, Private, RunErrorCode, RunId, RunSeed, RunStarted,
+        Seq, SessionCreated, SessionId, ToolDeclaration,
     },
     store::{Event, NewEvent, Store, StoreError},
     sys::{clock::Clock, ids},
@@ -167,8 +168,7 @@ impl Executor {
         let Folded { identity, seed, model, machine, transcript } = fold(run, &events, &parts.store).await?;
         let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
         let model = ModelRef::from(model);
-        let restarted =
-            Input::Restarted { unclean: !parts.store.stopped_cleanly(), now: parts.clock.now() };
+        let restarted = Input::Restarted { unclean: !parts.store.stopped_cleanly(), now: parts.clock.now() };
         match plan::equip(&seed.definition, Some(&model), &roots, &self.supplies()) {
             Ok(equipment) => {
                 let mut driver = Driver::new(self.driver_parts(), identity, seed.into(), equipment, machine);
@@ -208,6 +208,11 @@ impl Executor {
             // The driver ended before it read the request: the run is over, or the daemon stops.
             Err(_) => Ok(Cancelled::NothingToDo),
         }
+    }
+
+    /// What a run of this definition would declare as `complete_task`.
+    pub fn completion_declaration(&self, definition: &AgentDefinition) -> Result<ToolDeclaration, PlanError> {
+        Ok(CompletionTool::new(definition.output.as_ref())?.declaration().clone())
     }
 
     /// How many runs are being driven.

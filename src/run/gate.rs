@@ -7,7 +7,8 @@ use super::{completion::CompletionTool, machine::Judgement};
 use crate::{
     policy::{Decision, Policy, PolicyCall},
     protocol::{
-        AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, ToolCall, ToolError, ToolErrorType, Verdict,
+        AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, ToolCall, ToolError, ToolErrorType,
+        Verdict,
     },
     tools::{Invocation, Permit, PrepareContext, Toolset},
 };
@@ -54,9 +55,15 @@ impl Gate {
     /// A call that passes every check, ready to run. Also used after a restart: what is prepared anew is judged
     /// anew.
     pub async fn prepare(&self, call: &ToolCall) -> Result<Prepared, ToolError> {
-        let prepared = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await?;
-        let declaration = prepared.tool.declaration();
-        let accesses = prepared.invocation.accesses().to_vec();
+        let prepared = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await;
+        let invocation = prepared.outcome?;
+        // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
+        let Some(tool) = prepared.tool else {
+            let message = format!("there is no tool {}", prepared.name);
+            return Err(ToolError { kind: ToolErrorType::ToolNotRegistered, message });
+        };
+        let declaration = tool.declaration();
+        let accesses = invocation.accesses().to_vec();
         let decision = self.policy.decide(&PolicyCall {
             tool: &declaration.name,
             agent: &self.agent,
@@ -67,13 +74,13 @@ impl Gate {
         settle(&decision)?;
         let details = CallDetails {
             title: declaration.title.clone(),
-            description: prepared.invocation.description(),
+            description: invocation.description(),
             kind: declaration.kind,
             risk: declaration.risk,
-            locations: prepared.invocation.locations(),
+            locations: invocation.locations(),
         };
-        let call = PreparedCall { kind: declaration.kind, accesses, replay: prepared.tool.replay() };
-        Ok(Prepared { invocation: prepared.invocation, details, arguments: prepared.arguments, call })
+        let call = PreparedCall { kind: declaration.kind, accesses, replay: tool.replay() };
+        Ok(Prepared { invocation, details, arguments: prepared.arguments, call })
     }
 
     /// The permit of a call whose `executing` is committed, over the accesses that were judged.

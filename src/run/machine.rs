@@ -20,8 +20,6 @@ mod apply;
 mod decide;
 mod wants;
 
-pub use apply::Fold;
-
 /// What a driver tells its machine.
 #[derive(Debug, Clone)]
 pub enum Input {

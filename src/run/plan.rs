@@ -15,7 +15,7 @@ use crate::{
     policy::Policy,
     protocol::{
         AgentDefinition, Completion, LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, Timestamp,
-        Violation,
+        ToolName, Violation,
     },
     tools::{OutputLimits, PrepareContext, Registry, Workspace, WorkspaceError},
 };
@@ -49,7 +49,7 @@ pub struct RunDefaults {
     pub limits: LimitsParams,
     pub output: OutputLimits,
     /// Tools that no run gets (setting `tools.exclude`).
-    pub excluded: Vec<String>,
+    pub excluded: Vec<ToolName>,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -59,6 +59,8 @@ pub enum PlanError {
     InvalidInput(Vec<Violation>),
     #[error(transparent)]
     MissingTemplateInput(#[from] MissingTemplateInput),
+    #[error("no model is configured: neither the request nor the agent nor the settings name one")]
+    NoModel,
     #[error(transparent)]
     Model(#[from] ResolveError),
     #[error(transparent)]
@@ -94,11 +96,16 @@ pub(super) struct Supplies<'a> {
 }
 
 impl RunPlan {
-    pub(super) fn new(request: RunRequest, now: Timestamp, supplies: &Supplies<'_>) -> Result<RunPlan, PlanError> {
+    pub(super) fn new(
+        request: RunRequest,
+        now: Timestamp,
+        supplies: &Supplies<'_>,
+    ) -> Result<RunPlan, PlanError> {
         let RunRequest { definition, digest, roots, prompt, inputs: given, limits, model } = request;
         let values =
             agents::resolve(&definition.inputs, prompt.as_deref(), given).map_err(PlanError::InvalidInput)?;
-        let model = model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
+        let model =
+            model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let equipment = equip(&definition, model.as_ref(), &roots, supplies)?;
         let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
 
@@ -146,10 +153,10 @@ pub(super) fn equip(
     roots: &[PathBuf],
     supplies: &Supplies<'_>,
 ) -> Result<Equipment, PlanError> {
-    let resolved = supplies.models.resolve(model)?;
+    let resolved = supplies.models.resolve(model.ok_or(PlanError::NoModel)?)?;
     let workspace = Arc::new(Workspace::open(roots)?);
     let mut selection = definition.tools.clone();
-    selection.deny.extend(supplies.defaults.excluded.iter().map(|name| name.as_str().into()));
+    selection.deny.extend(supplies.defaults.excluded.iter().cloned());
     let gate = Gate {
         agent: definition.name.clone(),
         policy: supplies.policy.clone(),

@@ -13,7 +13,6 @@ use crate::{
     protocol::{Message, Part, Role, RunErrorCode, ToolCall},
     store::{LiveAppender, MAX_LIVE_BYTES},
     sys::{clock::Clock, ids},
-
 };
 
 /// Without a sign of life for this long the call is given up and tried again (spec 04, "Retry").
@@ -71,7 +70,13 @@ impl Thinking {
             ReplyPart::Thought { text, signature } => Part::Thought { text, signature },
             ReplyPart::ToolCall { provider_call_id, name, arguments, signature } => {
                 let name = self.gate.toolset.canonical(&name);
-                Part::ToolCall(ToolCall { call_id: ids::fresh(), provider_call_id, name, arguments, signature })
+                Part::ToolCall(ToolCall {
+                    call_id: ids::fresh(),
+                    provider_call_id,
+                    name,
+                    arguments,
+                    signature,
+                })
             }
         }
     }

@@ -38,7 +38,10 @@ pub(super) struct Term {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Meaning {
-    Word { key: String, synonyms: Vec<String> },
+    Word {
+        key: String,
+        synonyms: Vec<String>,
+    },
     Pair(String, String),
     /// Lower case.
     Literal(String),
@@ -174,7 +177,9 @@ impl Reading {
 
     fn take_identifier(&mut self, text: &str) {
         self.previous = None;
-        for name in text.split("::").flat_map(|name| name.split(['(', ')', '<', '>', '!', '&', '=', '{', '}'])) {
+        for name in
+            text.split("::").flat_map(|name| name.split(['(', ')', '<', '>', '!', '&', '=', '{', '}']))
+        {
             let name = name.trim();
             if name.len() < 2 || self.knows(name) {
                 continue;
@@ -239,7 +244,8 @@ impl Reading {
 /// Keeps the order of the text.
 fn keep_weightiest(terms: &mut Vec<Term>, count: usize) {
     while terms.len() > count {
-        let lightest = (0..terms.len()).rev().min_by(|&one, &other| terms[one].weight.total_cmp(&terms[other].weight));
+        let lightest =
+            (0..terms.len()).rev().min_by(|&one, &other| terms[one].weight.total_cmp(&terms[other].weight));
         let Some(lightest) = lightest else { return };
         terms.remove(lightest);
     }
@@ -270,7 +276,8 @@ fn tokens(text: &str) -> Vec<Token> {
         } else {
             let end = rest.find(|character: char| character.is_whitespace() || "`\"“".contains(character));
             let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
-            let plain = word.trim_matches(|character: char| !character.is_alphanumeric() && !"_/!".contains(character));
+            let plain = word
+                .trim_matches(|character: char| !character.is_alphanumeric() && !"_/!".contains(character));
             let plain = plain.trim_end_matches('!');
             if !plain.is_empty() {
                 tokens.push(Token::Plain(plain.to_owned()));
@@ -285,7 +292,8 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 fn is_identifier(text: &str) -> bool {
-    let has_inner_capital = text.chars().skip(1).any(char::is_uppercase) && text.chars().any(char::is_lowercase);
+    let has_inner_capital =
+        text.chars().skip(1).any(char::is_uppercase) && text.chars().any(char::is_lowercase);
     let is_word = text.chars().all(|character| character.is_alphanumeric());
     text.contains('_') || text.contains("::") || text.ends_with("()") || (has_inner_capital && is_word)
 }
@@ -352,15 +360,10 @@ mod tests {
 
     #[test]
     fn stop_words_are_left_out_and_neighbours_paired() {
-        assert_eq!(labels("Where is the retry back-off computed?"), [
-            "retry",
-            "back",
-            "off",
-            "computed",
-            "retry back",
-            "back off",
-            "off computed"
-        ]);
+        assert_eq!(
+            labels("Where is the retry back-off computed?"),
+            ["retry", "back", "off", "computed", "retry back", "back off", "off computed"]
+        );
     }
 
     #[test]

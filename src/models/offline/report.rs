@@ -131,7 +131,8 @@ fn location(file: &RankedFile, window: &Window, read: &Lines) -> Option<Location
     let peak_text = read.get(&window.peak)?;
     let reach = window.peak.saturating_sub(MAX_REACH_TO_DEFINITION);
     let above = contiguous_from(read, window.peak, reach);
-    let is_definition = |number: &u32| read.get(number).is_some_and(|text| source_line::definition(text).is_some());
+    let is_definition =
+        |number: &u32| read.get(number).is_some_and(|text| source_line::definition(text).is_some());
     let defined = if source_line::is_comment(peak_text) || source_line::is_attribute(peak_text) {
         (window.peak..=window.peak + MAX_COMMENT_LINES)
             .take_while(|number| read.contains_key(number))
@@ -207,9 +208,17 @@ fn quote(line: &str) -> String {
 fn summary(objective: &Objective, transcript: &Transcript, locations: &[Location]) -> String {
     let mut summary = match locations.split_first() {
         Some((best, others)) => {
-            let mut text = format!("Best match: `{}`, where line {} reads `{}`", best.file_path(), best.quoted_line, best.quote);
+            let mut text = format!(
+                "Best match: `{}`, where line {} reads `{}`",
+                best.file_path(),
+                best.quoted_line,
+                best.quote
+            );
             if !best.terms.is_empty() {
-                text.push_str(&format!(" and these words of the question stand together: {}", best.terms.join(", ")));
+                text.push_str(&format!(
+                    " and these words of the question stand together: {}",
+                    best.terms.join(", ")
+                ));
             }
             text.push('.');
             let others: Vec<String> = others
@@ -222,7 +231,9 @@ fn summary(objective: &Objective, transcript: &Transcript, locations: &[Location
             }
             text
         }
-        None if objective.terms.is_empty() => "The question has no word that could be searched for.".to_owned(),
+        None if objective.terms.is_empty() => {
+            "The question has no word that could be searched for.".to_owned()
+        }
         None => "Nothing was found that answers the question.".to_owned(),
     };
     let missing: Vec<&str> = objective
@@ -236,7 +247,10 @@ fn summary(objective: &Objective, transcript: &Transcript, locations: &[Location
         summary.push_str(&format!(" Found in no file: {}.", missing.join(", ")));
     }
     if let Some(failure) = transcript.failures.first() {
-        summary.push_str(&format!(" {} tool calls failed, the first with: {failure}", transcript.failures.len()));
+        summary.push_str(&format!(
+            " {} tool calls failed, the first with: {failure}",
+            transcript.failures.len()
+        ));
     }
     format!("{summary}\n\n{NO_MODEL_NOTE}")
 }
@@ -256,7 +270,10 @@ fn trace(objective: &Objective, transcript: &Transcript, files: &[RankedFile]) -
     }];
     if !transcript.searched.is_empty() {
         let searched: Vec<&str> = transcript.searched.iter().map(String::as_str).collect();
-        trace.push(format!("Looked into the likeliest files for those words and for definitions: {}.", searched.join(", ")));
+        trace.push(format!(
+            "Looked into the likeliest files for those words and for definitions: {}.",
+            searched.join(", ")
+        ));
     }
     let read: Vec<String> = files
         .iter()
@@ -264,7 +281,10 @@ fn trace(objective: &Objective, transcript: &Transcript, files: &[RankedFile]) -
         .map(|(file, lines)| format!("{} ({} lines)", file.path, lines.len()))
         .collect();
     if !read.is_empty() {
-        trace.push(format!("Read the places where rare words and definitions stand together, best file first: {}.", read.join(", ")));
+        trace.push(format!(
+            "Read the places where rare words and definitions stand together, best file first: {}.",
+            read.join(", ")
+        ));
     }
     trace
 }

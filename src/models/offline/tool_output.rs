@@ -19,7 +19,10 @@ pub(super) fn entries(text: &str) -> Vec<String> {
 /// The paths of a list of files: one a line.
 pub(super) fn paths(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
-    lines.filter(|line| !is_note(line) && !line.is_empty() && !line.ends_with(':')).map(str::to_owned).collect()
+    lines
+        .filter(|line| !is_note(line) && !line.is_empty() && !line.ends_with(':'))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Matching lines per file: `path: 3` or `path:3` a line.
@@ -58,7 +61,10 @@ pub(super) fn numbered(text: &str, first: u32, limit: Option<usize>, known: &Lin
     let numbers = first..;
     let numbered = numbers.zip(texts.iter().skip(skipped)).take(limit.unwrap_or(usize::MAX));
     // A note at the end says that there is more; no line of ours may point at it.
-    numbered.filter(|(_, line)| !is_reading_note(line)).map(|(number, line)| (number, (*line).to_owned())).collect()
+    numbered
+        .filter(|(_, line)| !is_reading_note(line))
+        .map(|(number, line)| (number, (*line).to_owned()))
+        .collect()
 }
 
 /// Whether the lines are numbered right when the first text is line `first`.
@@ -85,7 +91,10 @@ fn is_note(line: &str) -> bool {
 
 /// A note of `read_file`, and not a line of a file that stands in brackets.
 fn is_reading_note(line: &str) -> bool {
-    is_note(line) && line.contains(' ') && line.contains("line") && line.contains(|digit: char| digit.is_ascii_digit())
+    is_note(line)
+        && line.contains(' ')
+        && line.contains("line")
+        && line.contains(|digit: char| digit.is_ascii_digit())
 }
 
 fn numbered_line(line: &str) -> Option<(u32, &str)> {

@@ -15,7 +15,8 @@ pub(super) fn split(text: &str) -> Vec<String> {
         let after = characters.get(index + 1);
         let begins_word = character.is_uppercase()
             && (before.is_some_and(|before| before.is_lowercase() || before.is_numeric())
-                || (before.is_some_and(char::is_uppercase) && after.is_some_and(|after| after.is_lowercase())));
+                || (before.is_some_and(char::is_uppercase)
+                    && after.is_some_and(|after| after.is_lowercase())));
         if begins_word {
             close(&mut words, &mut word);
         }

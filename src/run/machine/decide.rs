@@ -1,10 +1,10 @@
 //! Given this input, what happened? Each event is applied as it is decided, so that what follows from it
 //! is decided on the state it made. Stale input decides nothing.
 
-use super::{Draft, Input, ModelAsk, Phase, RunMachine, Stage};
+use super::{Draft, Input, Phase, RunMachine, Stage};
 use crate::protocol::{
-    Activity, CallId, CallState, EventBody, Message, ModelRetrying, ModelStarted, Private, Reason, Replay,
-    RunErrorCode, RunResumed, Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
+    Activity, CallId, CallState, EventBody, Message, ModelRetrying, Private, Reason, Replay, RunErrorCode,
+    RunResumed, Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
 };
 
 mod calls;

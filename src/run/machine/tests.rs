@@ -72,7 +72,10 @@ impl Script {
             writeln!(out, "  wants {}", wants.join(" ")).unwrap();
             let folded = RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
             let is_over = machine.is_finished();
-            assert!(is_over || is_stale || folded == machine, "folding the log must make the same machine, after {line}");
+            assert!(
+                is_over || is_stale || folded == machine,
+                "folding the log must make the same machine, after {line}"
+            );
         }
         out
     }
@@ -564,14 +567,19 @@ fn turn_limit_and_token_budget_are_checked_between_turns() {
 #[test]
 fn conversational_run_ends_with_its_text_also_in_grace() {
     let talk = Script { completion: Completion::Message, ..TOOL };
-    talk.check("model | hello", expect![[r#"
+    talk.check(
+        "model | hello",
+        expect![[r#"
         > model | hello
           model.completed "hello" calls=[]
           turn.completed 1
           run.completed GOAL turns=1 calls=0 result="hello"
           wants 
-    "#]]);
-    talk.check("model |  ", expect![[r#"
+    "#]],
+    );
+    talk.check(
+        "model |  ",
+        expect![[r#"
         > model |
           model.completed "" calls=[]
           run.stopping ERROR_NO_COMPLETE_TASK_CALL then=Grace
@@ -579,7 +587,8 @@ fn conversational_run_ends_with_its_text_also_in_grace() {
           turn.started 2 grace=ERROR_NO_COMPLETE_TASK_CALL
           model.started r#2.1
           wants model#2.1! timer@100ms
-    "#]]);
+    "#]],
+    );
     talk.check(
         "
         wait 1000
@@ -631,14 +640,17 @@ fn answer_cut_off_by_length_is_continued_once() {
 
 #[test]
 fn refusal_is_an_error_and_none_of_its_calls_is_acted_on() {
-    TOOL.check("refused a | I must not", expect![[r#"
+    TOOL.check(
+        "refused a | I must not",
+        expect![[r#"
         > refused a | I must not
           model.completed "I must not" calls=[]
           run.stopping ERROR then=End
           turn.completed 1
           run.completed ERROR turns=1 calls=0 partial="I must not" ModelFailed
           wants 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -698,14 +710,17 @@ fn passing_failures_back_off_and_five_are_final() {
               wants 
         "#]],
     );
-    TOOL.check("fails-for-good", expect![[r#"
+    TOOL.check(
+        "fails-for-good",
+        expect![[r#"
         > fails-for-good
           model.completed "" calls=[] cut
           run.stopping ERROR then=End
           turn.completed 1
           run.completed ERROR turns=1 calls=0 ProviderAuth
           wants 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -999,12 +1014,15 @@ fn panic_of_the_driver_ends_the_run_with_its_calls() {
               wants 
         "#]],
     );
-    TOOL.check("panic", expect![[r#"
+    TOOL.check(
+        "panic",
+        expect![[r#"
         > panic
           model.retrying r#1.1 attempt=2 after=0us
           run.stopping ERROR then=End
           turn.completed 1
           run.completed ERROR turns=1 calls=0 Panic
           wants 
-    "#]]);
+    "#]],
+    );
 }

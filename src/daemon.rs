@@ -27,10 +27,10 @@ mod idle;
 pub mod rpc;
 mod state;
 
-pub use command::{Flags, main};
+pub use command::{DaemonError, Options, main};
 use state::State;
 
-/// How long a stop waits for connections to be flushed and tasks to end, beyond what each of them waits itself.
+/// How long a stop waits for each kind of task; each has a shorter bound of its own.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What a test replaces.
@@ -52,18 +52,22 @@ pub struct Settings {
 /// A running daemon. Dropping it without [`Daemon::stop`] is a crash, and recovered from like one.
 pub struct Daemon {
     state: Arc<State>,
-    methods: Arc<rpc::Served<State>>,
-    tracker: TaskTracker,
+    methods: Arc<rpc::MethodTable>,
+    /// Drivers of runs; they end first, since they write.
+    runs: TaskTracker,
+    connections: TaskTracker,
+    /// The store's writer.
+    base: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Daemon {
     /// Opens the database, takes up the runs that were left unfinished, and is ready for connections.
     pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
-        let tracker = TaskTracker::new();
+        let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
         let stop = CancellationToken::new();
         let Edges { clock, models, tools } = edges;
-        let store = Store::open(&settings.state_dir, &tracker).await?;
+        let store = Store::open(&settings.state_dir, &base).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -71,7 +75,7 @@ impl Daemon {
             registry: tools.clone(),
             policy: Policy::builtin(),
             defaults: defaults(&settings.config),
-            tracker: tracker.clone(),
+            tracker: runs.clone(),
             stop: stop.clone(),
         };
         let executor = Executor::new(parts);
@@ -89,45 +93,34 @@ impl Daemon {
             started: clock.monotonic(),
             clock,
             instance: ids::fresh(),
-            connections: Default::default(),
+            load: rpc::Load::new(),
             stop: stop.clone(),
         };
         let state = Arc::new(state);
-        let methods = Arc::new(handlers::methods(Arc::clone(&state)));
-        Ok(Daemon { state, methods, tracker, stop })
+        let methods = handlers::methods(Arc::clone(&state));
+        Ok(Daemon { state, methods, runs, connections, base, stop })
     }
 
     /// Serves connections of `listener` until the daemon stops.
     pub fn listen(&self, listener: UnixListener, allowed_uids: Vec<u32>) {
-        let serving = rpc::serve(
-            listener,
-            Arc::clone(&self.methods),
-            allowed_uids,
-            self.state.connections.clone(),
-            self.stop.clone(),
-        );
-        self.tracker.spawn(serving);
+        let serving = rpc::serve(listener, Arc::clone(&self.methods), allowed_uids, self.stop.clone());
+        self.connections.spawn(serving);
     }
 
-    /// Serves one connection over any pair of pipes: how tests talk to a daemon in their own process.
+    /// Serves one connection over a pair of pipes: how tests talk to a daemon in their own process.
     pub fn connect(&self) -> tokio::io::DuplexStream {
         /// Bytes in flight in each direction before the writer waits.
         const PIPE: usize = 64 << 10;
         let (ours, theirs) = tokio::io::duplex(PIPE);
-        let serving = rpc::serve_connection(
-            ours,
-            rpc::PeerInfo::in_process(),
-            Arc::clone(&self.methods),
-            self.state.connections.clone(),
-            self.stop.clone(),
-        );
-        self.tracker.spawn(serving);
+        let peer = rpc::PeerInfo { uid: 0, pid: None };
+        let serving = rpc::serve_connection(ours, peer, Arc::clone(&self.methods), self.stop.clone());
+        self.connections.spawn(serving);
         theirs
     }
 
     /// Ends the daemon after 15 minutes without connections and runs (spec 01, stdio; spec 12).
     pub fn end_when_idle(&self) {
-        self.tracker.spawn(idle::watch(Arc::clone(&self.state)));
+        self.connections.spawn(idle::watch(Arc::clone(&self.state)));
     }
 
     /// Completes when something asked the daemon to stop.
@@ -135,25 +128,22 @@ impl Daemon {
         self.stop.cancelled().await;
     }
 
-    /// Stops: no new work, connections answered and flushed, runs left to go on at the next start, the database
+    /// Stops: no new work, runs left to go on at the next start, connections answered and flushed, the database
     /// closed. Returns false when something did not end in time.
     pub async fn stop(self) -> bool {
         self.stop.cancel();
-        self.state.store.drained(&self.state.executor, &*self.state.clock).await;
+        let mut is_whole = ended(&self.runs).await;
+        is_whole &= ended(&self.connections).await;
         self.state.store.close().await;
-        self.tracker.close();
-        tokio::select! {
-            () = self.tracker.wait() => true,
-            () = tokio::time::sleep(STOP_TIMEOUT) => false,
-        }
+        is_whole & ended(&self.base).await
     }
 
     /// Runs that are being driven, open connections, and tasks: what a soak test counts.
     pub fn census(&self) -> Census {
         Census {
             live_runs: self.state.executor.live_runs(),
-            connections: self.state.connections.count(),
-            tasks: self.tracker.len(),
+            connections: self.state.load.connections(),
+            tasks: self.runs.len() + self.connections.len() + self.base.len(),
             open_texts: self.state.store.live().len(),
         }
     }
@@ -171,6 +161,17 @@ pub struct Census {
     pub connections: usize,
     pub tasks: usize,
     pub open_texts: usize,
+}
+
+async fn ended(tracker: &TaskTracker) -> bool {
+    tracker.close();
+    tokio::select! {
+        () = tracker.wait() => true,
+        () = tokio::time::sleep(STOP_TIMEOUT) => {
+            tracing::error!(tasks = tracker.len(), "tasks did not end in time");
+            false
+        }
+    }
 }
 
 fn defaults(config: &Config) -> RunDefaults {

@@ -5,9 +5,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
-use super::{rpc::Sink, state::State};
+use super::{
+    rpc::{Gone, Sink},
+    state::State,
+};
 use crate::protocol::{
     AttachFrom, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord, OpenItem, RpcError, RunId, Seq,
     SessionAttachParams, SessionId, Snapshot,
@@ -39,9 +42,6 @@ struct Progress {
     text: usize,
     thought: usize,
 }
-
-/// The client or its subscription is gone.
-struct Gone;
 
 /// A cursor that lies inside of the log.
 pub(super) fn checked(state: &State, from: Seq) -> Result<Seq, RpcError> {
@@ -131,7 +131,7 @@ impl Attachment {
                 continue;
             }
             match self.send_deltas(&sink).await {
-                Err(Gone) => return,
+                Err(_gone) => return,
                 Ok(true) => continue,
                 Ok(false) => (),
             }
@@ -148,7 +148,7 @@ impl Attachment {
             if self.deltas {
                 self.follow_text(sink, &event).await?;
             }
-            sink.send(event.envelope(Some(self.prev))).await.map_err(|_| Gone)?;
+            send(sink, event.envelope(Some(self.prev))).await?;
             self.prev = event.seq;
         }
         Ok(())
@@ -231,8 +231,17 @@ impl Attachment {
             head: EventHead::default(),
             data,
         };
-        sink.send(json!(envelope).to_string()).await.map_err(|_| Gone)
+        send(sink, json!(envelope).to_string()).await
     }
+}
+
+async fn send(sink: &Sink, envelope: String) -> Result<(), Gone> {
+    // An envelope that is no JSON would be a defect of ours; the subscription then ends rather than skip one.
+    let envelope = RawValue::from_string(envelope).map_err(|error| {
+        tracing::error!(%error, "an envelope is no JSON");
+        Gone
+    })?;
+    sink.send(envelope).await
 }
 
 impl Progress {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::json;
 
 use super::{
-    rpc::{Api, Caller, Served},
+    rpc::{Api, Caller, MethodTable},
     state::State,
 };
 use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
@@ -19,7 +19,8 @@ mod session;
 mod tools;
 
 /// Every method with its handler.
-pub(super) fn methods(state: Arc<State>) -> Served<State> {
+pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
+    let load = Arc::clone(&state.load);
     let mut api = Api::new(state);
     connection::register(&mut api);
     daemon::register(&mut api);
@@ -28,7 +29,8 @@ pub(super) fn methods(state: Arc<State>) -> Served<State> {
     runs::register(&mut api);
     session::register(&mut api);
     events::register(&mut api);
-    api.build()
+    // Proved by every test that boots a daemon: the handlers above are exactly the table's.
+    api.build(load).expect("every method of the table has its handler")
 }
 
 /// The roots a client named. Relative ones are refused: the daemon does not stand where the client stands.
@@ -50,7 +52,7 @@ fn roots(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
 
 /// Who an event is attributed to.
 fn by(caller: &Caller) -> Option<String> {
-    caller.client_id().map(|id| id.to_string())
+    caller.introduction().map(|it| it.client_id.to_string())
 }
 
 /// A task of the daemon's own that could not be finished.

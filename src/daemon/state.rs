@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::rpc::Connections;
+use super::rpc::Load;
 use crate::{
     agents::{AgentPlaces, Catalog},
     protocol::{DaemonInfo, FileProblem, Timestamp},
@@ -27,7 +27,7 @@ pub(super) struct State {
     pub started: Duration,
     /// New at every start.
     pub instance: String,
-    pub connections: Connections,
+    pub load: Arc<Load>,
     pub stop: CancellationToken,
 }
 

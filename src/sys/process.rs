@@ -1,6 +1,6 @@
 //! What the system says about this process.
 
-use std::fs;
+use std::{fs, io, os::unix::fs::MetadataExt as _};
 
 /// Resident memory in bytes, from `/proc/self/status`; `None` where there is none.
 pub fn rss_bytes() -> Option<u64> {
@@ -16,4 +16,9 @@ fn status_kib(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// The user this process runs as.
+pub fn uid() -> io::Result<u32> {
+    Ok(fs::metadata("/proc/self")?.uid())
 }

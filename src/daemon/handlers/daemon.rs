@@ -33,8 +33,8 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
         daemon: state.info(),
         uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
         runs: state.store.run_counts().await?,
-        clients: count(state.connections.count()),
-        subscriptions: count(state.connections.subscriptions()),
+        clients: count(state.load.connections()),
+        subscriptions: count(state.load.subscriptions()),
         database: DatabaseStatus {
             path: state.store.path().to_owned(),
             bytes: state.store.bytes().await?,
@@ -47,7 +47,7 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
 
 async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {
     let suspended_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
-    tracing::info!(client = ?caller.client_id(), suspended_runs, "asked to stop");
+    tracing::info!(client = ?caller.introduction().map(|it| it.client_id), suspended_runs, "asked to stop");
     state.stop.cancel();
     Ok(ShutdownResult { suspended_runs })
 }

@@ -23,7 +23,7 @@ async fn attach(
     feed: Feed,
 ) -> Result<(), RpcError> {
     let attachment = Attachment::open(&state, params).await?;
-    attachment.pump(feed.accept().await).await;
+    attachment.pump(feed.accept().await?).await;
     Ok(())
 }
 

@@ -1,0 +1,407 @@
+//! The harness: a daemon in this process over an in-memory pipe, scripted models, probe tools, and a client that
+//! keeps what it saw. Every daemon's log is held to the laws when it is stopped.
+
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use serde_json::{Value, json};
+use subagentd::{
+    agents::AgentPlaces,
+    config::Config,
+    daemon::{Daemon, Edges, Settings},
+    models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Models, ReplyPart},
+    protocol::{FinishReason, Seq, Timestamp, Usage},
+    store::Filter,
+    sys::clock::{Clock, ManualClock, SystemClock},
+    tools::{Registry, Tool},
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf},
+    sync::mpsc,
+    time::timeout,
+};
+
+use crate::laws;
+
+/// Longer than any machine needs; reached only by a defect.
+pub const STUCK: Duration = Duration::from_secs(60);
+
+/// A daemon with a home of its own.
+pub struct House {
+    pub dir: Arc<tempfile::TempDir>,
+    pub clock: Arc<dyn Clock>,
+    pub models: Models,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub config: Config,
+}
+
+impl House {
+    pub fn new() -> House {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("work")).unwrap();
+        std::fs::create_dir(dir.path().join("agents")).unwrap();
+        House {
+            dir: Arc::new(dir),
+            clock: SystemClock::new(),
+            models: Models::new(),
+            tools: Vec::new(),
+            config: Config::default(),
+        }
+    }
+
+    /// A model that answers from a script, under the name `script`.
+    pub fn script(mut self, script: &Script) -> House {
+        self.models = self.models.with_model("script", Arc::new(script.clone()));
+        self
+    }
+
+    pub fn manual_clock(mut self) -> (House, Arc<ManualClock>) {
+        let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000_000));
+        self.clock = clock.clone();
+        (self, clock)
+    }
+
+    pub fn tool(mut self, tool: impl Tool) -> House {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// A user's agent file.
+    pub fn agent(self, name: &str, text: &str) -> House {
+        std::fs::write(self.dir.path().join("agents").join(format!("{name}.md")), text).unwrap();
+        self
+    }
+
+    /// A file in the workspace.
+    pub fn file(self, path: &str, text: impl AsRef<[u8]>) -> House {
+        let path = self.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    pub async fn boot(&self) -> Running {
+        let settings = Settings {
+            state_dir: self.dir.path().join("state"),
+            agents: AgentPlaces { user: self.dir.path().join("agents") },
+            config: self.config.clone(),
+            problems: Vec::new(),
+        };
+        let edges = Edges {
+            clock: Arc::clone(&self.clock),
+            models: self.models.clone(),
+            tools: Registry::with(self.tools.clone()),
+        };
+        let daemon = Daemon::boot(settings, edges).await.unwrap();
+        Running { daemon, work: self.work(), _dir: Arc::clone(&self.dir) }
+    }
+}
+
+/// A daemon that runs.
+pub struct Running {
+    pub daemon: Daemon,
+    work: PathBuf,
+    _dir: Arc<tempfile::TempDir>,
+}
+
+impl Running {
+    pub fn client(&self) -> Client {
+        Client::new(self.daemon.connect())
+    }
+
+    /// The whole log, as clients would read it.
+    pub async fn log(&self) -> Vec<Value> {
+        let mut events = Vec::new();
+        let mut from = Seq(0);
+        loop {
+            let page = self.daemon.store().page(&Filter::default(), from, 1_000).await.unwrap();
+            events.extend(
+                page.events.iter().map(|it| serde_json::from_str::<Value>(&it.envelope(None)).unwrap()),
+            );
+            from = page.searched_to;
+            if page.head <= from {
+                return events;
+            }
+        }
+    }
+
+    /// Stops the daemon and holds its log to the laws; with `finished` also to those of a log at rest.
+    pub async fn stop(self) {
+        self.end(true).await;
+    }
+
+    /// As [`Running::stop`], for a log with runs that go on later.
+    pub async fn stop_unfinished(self) {
+        self.end(false).await;
+    }
+
+    async fn end(self, finished: bool) {
+        let log = self.log().await;
+        let broken = if finished { laws::check_finished(&log) } else { laws::check(&log) };
+        if let Err(violations) = broken {
+            panic!("the log breaks laws:\n{}\n{}", violations.join("\n"), lines(&log));
+        }
+        assert!(timeout(STUCK, self.daemon.stop()).await.expect("the daemon did not stop"), "something was left");
+    }
+
+    pub fn work(&self) -> &Path {
+        &self.work
+    }
+}
+
+/// One event a line: type and what tells it apart.
+pub fn lines(log: &[Value]) -> String {
+    let line = |event: &Value| {
+        let data = &event["data"];
+        let mut line = event["type"].as_str().unwrap().to_owned();
+        for key in ["turn", "grace", "name", "to", "reason", "then", "text", "result", "message"] {
+            match &data[key] {
+                Value::Null => (),
+                Value::String(text) => line.push_str(&format!(" {key}={text:?}")),
+                Value::Object(object) if key == "result" => {
+                    let text = object["llmContent"][0]["text"].as_str().unwrap_or_default();
+                    line.push_str(&format!(" {key}={:?}", text.chars().take(60).collect::<String>()));
+                }
+                other => line.push_str(&format!(" {key}={other}")),
+            }
+        }
+        if let Some(kind) = data["error"]["type"].as_str().or(data["error"]["code"].as_str()) {
+            line.push_str(&format!(" error={kind}"));
+        }
+        line
+    };
+    log.iter().map(|event| line(event) + "\n").collect()
+}
+
+/// A client on the wire. Requests are answered in order of asking; notifications are kept.
+pub struct Client {
+    writer: WriteHalf<DuplexStream>,
+    reader: BufReader<ReadHalf<DuplexStream>>,
+    next_id: u64,
+    notifications: VecDeque<Value>,
+}
+
+impl Client {
+    pub fn new(stream: DuplexStream) -> Client {
+        let (reader, writer) = tokio::io::split(stream);
+        Client { writer, reader: BufReader::new(reader), next_id: 1, notifications: VecDeque::new() }
+    }
+
+    pub async fn send(&mut self, text: &str) {
+        self.writer.write_all(text.as_bytes()).await.unwrap();
+        self.writer.write_all(b"\n").await.unwrap();
+    }
+
+    async fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        let read = timeout(STUCK, self.reader.read_line(&mut line)).await.expect("no answer").unwrap();
+        assert_ne!(read, 0, "the daemon hung up");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The whole response.
+    pub async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
+        loop {
+            let message = self.receive().await;
+            if message["id"] == json!(id) {
+                return message;
+            }
+            self.notifications.push_back(message);
+        }
+    }
+
+    /// The result; an error fails the test.
+    pub async fn call(&mut self, method: &str, params: Value) -> Value {
+        let response = self.request(method, params).await;
+        assert!(response.get("error").is_none(), "{method}: {response}");
+        response["result"].clone()
+    }
+
+    /// The error's `kind` and the whole error.
+    pub async fn refused(&mut self, method: &str, params: Value) -> (String, Value) {
+        let response = self.request(method, params).await;
+        let error = response.get("error").unwrap_or_else(|| panic!("{method} was not refused: {response}"));
+        (error["data"]["kind"].as_str().unwrap().to_owned(), error.clone())
+    }
+
+    /// The next envelope of any subscription.
+    pub async fn event(&mut self) -> Value {
+        let message = match self.notifications.pop_front() {
+            Some(message) => message,
+            None => self.receive().await,
+        };
+        assert_eq!(message["method"], "event", "{message}");
+        message["params"]["result"].clone()
+    }
+
+    /// Envelopes up to and with the first of this type.
+    pub async fn events_until(&mut self, kind: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.event().await;
+            let is_last = event["type"] == kind;
+            events.push(event);
+            if is_last {
+                return events;
+            }
+        }
+    }
+
+    /// Starts a run of `agent` with the scripted model; answers run and session.
+    pub async fn start(&mut self, house: &Running, agent: &str, more: Value) -> (String, String) {
+        let mut params = json!({
+            "workspace": house.work(), "agent": agent, "model": "script", "prompt": "do it",
+        });
+        for (key, value) in more.as_object().unwrap() {
+            params[key] = value.clone();
+        }
+        let started = self.call("run/start", params).await;
+        (started["runId"].as_str().unwrap().to_owned(), started["sessionId"].as_str().unwrap().to_owned())
+    }
+
+    /// The record of a run that has ended.
+    pub async fn ended(&mut self, run: &str) -> Value {
+        let waited = self.call("run/wait", json!({ "runId": run, "timeoutMs": 60_000 })).await;
+        assert_eq!(waited["done"], true, "{waited}");
+        waited["run"].clone()
+    }
+}
+
+/// A model that does what a test says, reply by reply.
+#[derive(Clone)]
+pub struct Script {
+    shared: Arc<ScriptShared>,
+}
+
+struct ScriptShared {
+    replies: Mutex<Vec<Reply>>,
+    requests: Mutex<Vec<ModelRequest>>,
+    asked: mpsc::UnboundedSender<usize>,
+    heard: tokio::sync::Mutex<mpsc::UnboundedReceiver<usize>>,
+}
+
+/// One scripted reply. Replies are taken by the request's ordinal, so that a retry gets the same one.
+#[derive(Clone)]
+pub enum Reply {
+    /// Text in these chunks, then calls.
+    Says { chunks: Vec<String>, thought: Option<String>, calls: Vec<(String, Value)>, finish: FinishReason },
+    /// Streams the chunks it is sent until the sender is dropped, then ends with them as text.
+    Streams(Arc<tokio::sync::Mutex<mpsc::Receiver<String>>>),
+    Fails(ModelError),
+    /// Never answers.
+    Hangs,
+    Panics,
+}
+
+impl Reply {
+    pub fn calls(calls: &[(&str, Value)]) -> Reply {
+        let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
+        Reply::Says { chunks: Vec::new(), thought: None, calls, finish: FinishReason::Stop }
+    }
+
+    pub fn done(result: &str) -> Reply {
+        Reply::calls(&[("complete_task", json!({ "result": result }))])
+    }
+
+    pub fn text(text: &str) -> Reply {
+        let chunks = text.split_inclusive(' ').map(str::to_owned).collect();
+        Reply::Says { chunks, thought: None, calls: Vec::new(), finish: FinishReason::Stop }
+    }
+
+    pub fn streams() -> (Reply, mpsc::Sender<String>) {
+        let (sender, receiver) = mpsc::channel(1);
+        (Reply::Streams(Arc::new(tokio::sync::Mutex::new(receiver))), sender)
+    }
+}
+
+impl Script {
+    pub fn new(replies: impl Into<Vec<Reply>>) -> Script {
+        let (asked, heard) = mpsc::unbounded_channel();
+        let shared = ScriptShared {
+            replies: Mutex::new(replies.into()),
+            requests: Mutex::default(),
+            asked,
+            heard: tokio::sync::Mutex::new(heard),
+        };
+        Script { shared: Arc::new(shared) }
+    }
+
+    /// Every request so far.
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until the model has been asked once more.
+    pub async fn asked(&self) {
+        let mut heard = self.shared.heard.lock().await;
+        timeout(STUCK, heard.recv()).await.expect("the model was not asked").unwrap();
+    }
+}
+
+impl Model for Script {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let ordinal = usize::try_from(request.ordinal).unwrap();
+        let n_replies = self.shared.replies.lock().unwrap().len();
+        let reply = self.shared.replies.lock().unwrap().get(ordinal.min(n_replies - 1)).cloned().unwrap();
+        self.shared.requests.lock().unwrap().push(request);
+        self.shared.asked.send(ordinal).unwrap();
+        match reply {
+            Reply::Says { chunks, thought, calls, finish } => {
+                let mut events = Vec::new();
+                events.extend(thought.clone().map(ModelEvent::ThoughtDelta));
+                events.extend(chunks.iter().cloned().map(ModelEvent::TextDelta));
+                let mut parts = Vec::new();
+                parts.extend(thought.map(|text| ReplyPart::Thought { text, signature: None }));
+                if !chunks.is_empty() {
+                    parts.push(ReplyPart::Text(chunks.concat()));
+                }
+                parts.extend(calls.into_iter().map(|(name, arguments)| ReplyPart::ToolCall {
+                    provider_call_id: None,
+                    name: name.into(),
+                    arguments,
+                    signature: None,
+                }));
+                events.push(finished(parts, finish));
+                stream::iter(events.into_iter().map(Ok)).boxed()
+            }
+            Reply::Streams(receiver) => stream::unfold((receiver, String::new(), false), |state| async move {
+                let (receiver, mut text, is_over) = state;
+                if is_over {
+                    return None;
+                }
+                let chunk = receiver.lock().await.recv().await;
+                match chunk {
+                    Some(chunk) => {
+                        text.push_str(&chunk);
+                        Some((Ok(ModelEvent::TextDelta(chunk)), (receiver, text, false)))
+                    }
+                    None => {
+                        let event = finished(vec![ReplyPart::Text(text)], FinishReason::Stop);
+                        Some((Ok(event), (receiver, String::new(), true)))
+                    }
+                }
+            })
+            .boxed(),
+            Reply::Fails(error) => stream::iter([Err(error)]).boxed(),
+            Reply::Hangs => stream::pending().boxed(),
+            Reply::Panics => stream::poll_fn(|_| panic!("planted")).boxed(),
+        }
+    }
+}
+
+fn finished(parts: Vec<ReplyPart>, reason: FinishReason) -> ModelEvent {
+    let usage = Usage { prompt_tokens: 10, output_tokens: 5, ..Usage::default() };
+    ModelEvent::Finished(ModelReply { parts, raw: None, usage, reason })
+}

@@ -58,8 +58,7 @@ pub fn follow_the_state_machine(run: &Run, violations: &mut Violations) {
                     .add(event, format_args!("call {call} says it comes from {from}, but it was {before}"));
             }
             let is_legal = CHANGES.contains(&(before, to))
-                || (event.text("name") == "complete_task"
-                    && CHANGES_OF_COMPLETE_TASK.contains(&(before, to)));
+                || (is_complete_task(event) && CHANGES_OF_COMPLETE_TASK.contains(&(before, to)));
             if !is_legal {
                 violations
                     .add(event, format_args!("call {call} may not go from {} to {to}", or_nothing(before)));
@@ -139,14 +138,15 @@ pub fn mark_their_activity(run: &Run, violations: &mut Violations) {
     }
 }
 
-/// 03, "A stop ends every open call first": between a stop and its grace turn, or its end, no call begins.
+/// 03, "A stop ends every open call first": between a stop and its grace turn, or its end, no call begins. (An
+/// accepted `complete_task` only ends: a limit that comes meanwhile does not take the result away.)
 pub fn none_executes_while_stopping(run: &Run, violations: &mut Violations) {
     let mut is_stopping = false;
     for event in &run.events {
         match event.kind {
             "run.stopping" => is_stopping = true,
             "turn.started" => is_stopping = false,
-            "tool.state" if is_stopping && event.brings_call_to("executing") => {
+            "tool.state" if is_stopping && event.brings_call_to("executing") && !is_complete_task(event) => {
                 violations.add(event, format_args!("call {} begins after the stop", event.text("callId")));
             }
             _ => (),
@@ -158,8 +158,7 @@ pub fn none_executes_while_stopping(run: &Run, violations: &mut Violations) {
 pub fn grace_runs_only_complete_task(run: &Run, violations: &mut Violations) {
     let is_grace_turn = |event: &&Event| event.is("turn.started") && !event.data("grace").is_null();
     for event in run.events.iter().skip_while(|event| !is_grace_turn(event)) {
-        let is_other = event.text("name") != "complete_task";
-        if event.brings_call_to("executing") && is_other {
+        if event.brings_call_to("executing") && !is_complete_task(event) {
             violations.add(event, format_args!("`{}` runs in the grace turn", event.text("name")));
         }
     }
@@ -167,8 +166,7 @@ pub fn grace_runs_only_complete_task(run: &Run, violations: &mut Violations) {
 
 /// 03, 6: the accepted `complete_task` is the last call to end, and the model is not asked again.
 pub fn complete_task_ends_last(run: &Run, violations: &mut Violations) {
-    let is_accepted =
-        |event: &Event| event.brings_call_to("success") && event.text("name") == "complete_task";
+    let is_accepted = |event: &Event| event.brings_call_to("success") && is_complete_task(event);
     for event in run.events.iter().skip_while(|event| !is_accepted(event)).skip(1) {
         if ["tool.state", "model.started", "turn.started"].contains(&event.kind) {
             violations.add(event, format_args!("`{}` after `complete_task` was accepted", event.kind));
@@ -176,8 +174,10 @@ pub fn complete_task_ends_last(run: &Run, violations: &mut Violations) {
     }
 }
 
-/// 11, promise 4: `INTERRUPTED` is for calls that were executing when the daemon died.
+/// 11, promise 4: `INTERRUPTED` is for calls that were executing when the daemon died, or when the run's own
+/// driver did.
 pub fn only_a_restart_interrupts(run: &Run, violations: &mut Violations) {
+    let has_panicked = run.of_kind("run.stopping").any(|stop| stop.data("error")["code"] == "PANIC");
     let mut was_executing_at_restart: HashSet<&str> = HashSet::new();
     let mut executing: HashSet<&str> = HashSet::new();
     for event in &run.events {
@@ -191,7 +191,7 @@ pub fn only_a_restart_interrupts(run: &Run, violations: &mut Violations) {
         if event.ends_call() {
             executing.remove(call);
             let is_interrupted = event.data("error")["type"] == "INTERRUPTED";
-            if is_interrupted && !was_executing_at_restart.contains(call) {
+            if is_interrupted && !has_panicked && !was_executing_at_restart.contains(call) {
                 violations.add(
                     event,
                     format_args!("call {call} is INTERRUPTED, but no restart found it executing"),
@@ -201,13 +201,16 @@ pub fn only_a_restart_interrupts(run: &Run, violations: &mut Violations) {
     }
 }
 
-/// 11, promise 4: a mutating call that a restart finds executing ends `error INTERRUPTED`; it is not run again.
+/// 11, promise 4: a mutating call that a restart finds executing ends `error INTERRUPTED`, or `cancelled` when it
+/// was being stopped; it is not run again.
 pub fn a_mutator_is_never_rerun(run: &Run, violations: &mut Violations) {
     let mut kinds: HashMap<&str, &str> = HashMap::new();
     let mut executing: HashSet<&str> = HashSet::new();
     let mut cut: HashSet<&str> = HashSet::new();
+    let mut was_stopped = false;
     for event in &run.events {
         let call = event.text("callId");
+        was_stopped |= event.is("run.stopping");
         if let Some(kind) = event.data("details")["kind"].as_str() {
             kinds.insert(call, kind);
         }
@@ -221,14 +224,17 @@ pub fn a_mutator_is_never_rerun(run: &Run, violations: &mut Violations) {
         if event.ends_call() {
             executing.remove(call);
             let is_interrupted = event.data("error")["type"] == "INTERRUPTED";
-            if cut.contains(call) && !is_interrupted {
-                let sentence = format!(
-                    "call {call} changes things and was cut by a restart; it may only end INTERRUPTED"
-                );
-                violations.add(event, sentence);
+            let is_given_up = is_interrupted || (was_stopped && event.brings_call_to("cancelled"));
+            if cut.contains(call) && !is_given_up {
+                let sentence = "changes things and was cut by a restart; it may only end INTERRUPTED";
+                violations.add(event, format_args!("call {call} {sentence}"));
             }
         }
     }
+}
+
+fn is_complete_task(event: &Event) -> bool {
+    event.text("name") == "complete_task"
 }
 
 fn or_nothing(state: &str) -> &str {

@@ -63,6 +63,40 @@ const RECOVERED: &str = r#"
     run.completed {"reason": "GOAL", "recovered": true, "recoveredFrom": "TIMEOUT", "turns": 2, "toolCalls": 3}
 "#;
 
+/// A run whose limit comes while a neighbour of an accepted `complete_task` runs; the daemon dies meanwhile.
+const PENDING: &str = r#"
+    run.started {"completion": "tool"}
+    turn.started {"turn": 1}
+    model.started {"stream": "s1", "attempt": 1}
+    model.completed {"stream": "s1", "calls": ["c1", "c2"]}
+    tool.state c1 >validating
+    tool.state c2 >validating {"name": "complete_task"}
+    tool.state c1 validating>scheduled {"details": {"kind": "execute"}}
+    tool.state c1 scheduled>executing
+    tool.state c2 validating>scheduled {"name": "complete_task"}
+    run.stopping {"reason": "TIMEOUT", "then": "grace"}
+    run.resumed {"unclean": true}
+    tool.state c1 executing>cancelled
+    tool.state c2 scheduled>executing {"name": "complete_task"}
+    tool.state c2 executing>success {"name": "complete_task"}
+    turn.completed {"turn": 1, "toolCalls": 2}
+    run.completed {"reason": "GOAL", "turns": 1, "toolCalls": 2}
+"#;
+
+/// A run whose driver has a defect. What it had open is committed in one append with its end.
+const PANICKED: &str = r#"
+    run.started {"completion": "tool"}
+    turn.started {"turn": 1}
+    model.started {"stream": "s1", "attempt": 1}
+    model.completed {"stream": "s1", "calls": ["c1"]}
+    tool.state c1 >validating
+    tool.state c1 validating>scheduled
+    tool.state c1 scheduled>executing
+    tool.state c1 executing>error {"error": {"type": "INTERRUPTED", "message": "m"}}
+    run.stopping {"reason": "ERROR", "then": "end", "error": {"code": "PANIC", "message": "m"}}
+    run.completed {"reason": "ERROR", "error": {"code": "PANIC", "message": "m"}, "turns": 1, "toolCalls": 1}
+"#;
+
 /// A run that is cancelled while the model speaks.
 const CANCELLED: &str = r#"
     run.started {"completion": "tool"}
@@ -75,7 +109,7 @@ const CANCELLED: &str = r#"
 
 #[test]
 fn lawful_logs_pass() {
-    for text in [GOOD, RECOVERED, CANCELLED] {
+    for text in [GOOD, RECOVERED, PENDING, PANICKED, CANCELLED] {
         assert_eq!(check(&log(text)), Ok(()), "{text}");
         assert_eq!(check_finished(&log(text)), Ok(()), "{text}");
     }
@@ -84,7 +118,7 @@ fn lawful_logs_pass() {
 /// Whatever was committed when the daemon died is lawful as far as it goes.
 #[test]
 fn every_beginning_of_a_lawful_log_passes_but_is_not_finished() {
-    for text in [GOOD, RECOVERED, CANCELLED] {
+    for text in [GOOD, RECOVERED, PENDING, CANCELLED] {
         let log = log(text);
         for end in 1..log.len() {
             assert_eq!(check(&log[..end]), Ok(()), "up to {}", log[end - 1]);

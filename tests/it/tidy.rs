@@ -1,0 +1,482 @@
+//! What the compiler cannot see inside one crate: who may know whom, and what no file may contain.
+//!
+//! When a test here fails, the change is in the wrong place more often than the rule is.
+
+use std::{collections::BTreeSet, fs};
+
+use self::source::{SourceFile, Token, modules_named, package_root, reads, rust_files, strip, tokens};
+
+mod source;
+
+/// Ground first. A module may name modules on lower floors, and itself; neighbours do not know each other.
+const FLOORS: &[&[&str]] = &[
+    &["protocol"],
+    // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
+    &["sys"],
+    &["policy", "config"],
+    &["agents", "store", "models", "client"],
+    &["memory", "hooks", "prompts"],
+    &["tools"],
+    &["run"],
+    &["graph"],
+    &["daemon", "cli"],
+    &["bin"],
+];
+
+/// Modules that see less than their floor would let them: the companion knows the wire and nothing else.
+const NARROWED: &[(&str, &[&str])] = &[("client", &["protocol"]), ("cli", &["protocol", "client"])];
+
+/// External crates that only these places may name. A place is a file with its folder; `*` ends a prefix.
+const FENCED: &[(&str, &[&str])] = &[
+    ("anyhow", &["bin"]),
+    ("clap", &["bin", "cli"]),
+    ("jsonrpsee", &["daemon/rpc"]),
+    ("reqwest", &["models", "tools/web*"]),
+    ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
+    ("sqlx", &["store"]),
+];
+
+/// Places that must do without these words: the ground and the machines know no runtime, no clock, no chance.
+const BARRED: &[(&str, &[&str])] = &[
+    ("protocol", ASYNC),
+    ("policy", ASYNC),
+    ("config", ASYNC),
+    ("run/machine", ASYNC),
+    ("graph/machine", ASYNC),
+    ("client", ASYNC),
+    ("cli", ASYNC),
+];
+const ASYNC: &[&str] = &["tokio", "tokio_util", "futures_util", "async", "await"];
+
+/// The machines get time, ids and rows as inputs.
+const MACHINES: &[&str] = &["run/machine", "graph/machine"];
+const NOT_FOR_MACHINES: &[&str] = &["sys", "store", "models"];
+
+/// About 400 is the aim; from here on a file must be split by what it hides.
+const LINES_MAX: usize = 450;
+
+/// Everything at the top of the repository that does not begin with a dot.
+const TOP_LEVEL: &[&str] = &[
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "benches",
+    "migrations",
+    "proto-docs",
+    "src",
+    "systemd",
+    "tests",
+];
+
+#[test]
+fn modules_name_only_lower_floors() {
+    let mut violations = Vec::new();
+    for file in library() {
+        let module = top_module(&file);
+        let Some(floor) = floor(module) else {
+            violations.push(format!("{}: give `{module}` a floor in tests/it/tidy.rs", file.path));
+            continue;
+        };
+        let code = strip(&file.text);
+        for named in modules_named(&tokens(&code), place(&file).split('/').count()) {
+            let is_allowed = named.text == module
+                || match NARROWED.iter().find(|(narrowed, _)| *narrowed == module) {
+                    Some((_, visible)) => visible.contains(&named.text),
+                    None => self::floor(named.text).is_some_and(|other| other < floor),
+                };
+            if !is_allowed {
+                violations.push(found(
+                    &file,
+                    named,
+                    format_args!("`{module}` may not name `{}`", named.text),
+                ));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn every_module_of_the_crate_has_a_floor() {
+    let root = fs::read_to_string(package_root().join("src/lib.rs")).unwrap();
+    let without: Vec<String> = top_modules(&root)
+        .into_iter()
+        .filter(|module| floor(module).is_none())
+        .map(|module| format!("src/lib.rs: give `{module}` a floor in tests/it/tidy.rs"))
+        .collect();
+    assert_none(&without);
+}
+
+#[test]
+fn external_crates_stay_where_they_belong() {
+    let mut violations = Vec::new();
+    for file in sources() {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for (name, places) in FENCED {
+            if places.iter().any(|allowed| is_within(place(&file), allowed)) {
+                continue;
+            }
+            for at in names_crate(&tokens, name) {
+                let places = places.join(", ");
+                violations.push(found(&file, tokens[at], format_args!("`{name}` is for {places} only")));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn the_ground_and_the_machines_know_no_runtime() {
+    let mut violations = Vec::new();
+    for file in library() {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for (barred, words) in BARRED.iter().filter(|(barred, _)| is_within(place(&file), barred)) {
+            for token in tokens.iter().filter(|token| words.contains(&token.text)) {
+                violations.push(found(
+                    &file,
+                    *token,
+                    format_args!("`{}` has no place in {barred}", token.text),
+                ));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn machines_know_no_clock_store_or_model() {
+    let mut violations = Vec::new();
+    for file in library() {
+        if !MACHINES.iter().any(|machine| is_within(place(&file), machine)) {
+            continue;
+        }
+        let code = strip(&file.text);
+        for named in modules_named(&tokens(&code), place(&file).split('/').count()) {
+            if NOT_FOR_MACHINES.contains(&named.text) {
+                let sentence =
+                    format_args!("a machine may not name `{}`; let it arrive in an input", named.text);
+                violations.push(found(&file, named, sentence));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// Running a tool takes a permit, so whoever can mint one can run anything.
+#[test]
+fn only_the_gate_mints_permits() {
+    let mut violations = Vec::new();
+    for file in sources().into_iter().filter(|file| !is_within(place(file), "run/gate")) {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for at in 1..tokens.len() {
+            if reads(&tokens, at, &["mint"]) && tokens[at - 1].text != "fn" {
+                violations.push(found(&file, tokens[at], "only run/gate.rs mints permits"));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn every_task_has_an_owner() {
+    let mut violations = Vec::new();
+    for file in sources() {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for at in 0..tokens.len() {
+            if reads(&tokens, at, &["tokio", "::", "spawn"]) || reads(&tokens, at, &["task", "::", "spawn"]) {
+                violations.push(found(&file, tokens[at], "spawn on the owner's TaskTracker or JoinSet"));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn nothing_is_unbounded() {
+    let mut violations = Vec::new();
+    for file in sources() {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for at in unbounded(&tokens) {
+            violations.push(found(&file, tokens[at], "every queue has a limit, with its reason"));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn no_test_is_skipped_or_wants_a_panic() {
+    let mut violations = Vec::new();
+    for file in everything() {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for at in skipped_tests(&tokens) {
+            violations.push(found(&file, tokens[at], "a test runs and says what it expects, or it goes"));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn unsafe_code_stays_in_sys() {
+    let mut violations = Vec::new();
+    for file in everything().into_iter().filter(|file| !is_within(place(file), "sys")) {
+        let code = strip(&file.text);
+        for token in tokens(&code).iter().filter(|token| ["unsafe", "unsafe_code"].contains(&token.text)) {
+            violations.push(found(&file, *token, "`unsafe` is for src/sys only"));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn every_file_says_which_question_it_answers() {
+    let silent: Vec<String> = everything()
+        .iter()
+        // The crate's documentation is the code map.
+        .filter(|file| !file.text.starts_with("//! ") && !file.text.starts_with("#![doc = include_str!"))
+        .map(|file| format!("{}: begins without `//!`", file.path))
+        .collect();
+    assert_none(&silent);
+}
+
+#[test]
+fn files_are_named_and_sized_to_be_read() {
+    let mut violations = Vec::new();
+    for file in everything() {
+        let lines = file.text.lines().count();
+        let is_tests = file.path.starts_with("tests/")
+            || file.path.ends_with("/tests.rs")
+            || file.path.contains("/tests/");
+        if !is_tests && lines > LINES_MAX {
+            violations.push(format!("{}: {lines} lines; split it by what it hides", file.path));
+        }
+        if file.path.ends_with("/mod.rs") {
+            violations.push(format!("{}: a module is `name.rs` beside `name/`", file.path));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn the_top_level_is_what_the_design_says() {
+    let mut violations = Vec::new();
+    for entry in fs::read_dir(package_root()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_hidden = name.starts_with('.') || name == "target";
+        if !is_hidden && !TOP_LEVEL.contains(&name.as_str()) {
+            violations.push(format!("{name}: does not belong at the top level"));
+        }
+    }
+    assert_none(&violations);
+}
+
+/// A migration that is listed and missing does not compile; one that is missing from the list is never applied.
+#[test]
+fn every_migration_is_listed() {
+    let folder: BTreeSet<String> = fs::read_dir(package_root().join("migrations"))
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let listed: BTreeSet<String> = library()
+        .iter()
+        .filter(|file| is_within(place(file), "store"))
+        .flat_map(|file| migrations_named(&file.text))
+        .collect();
+    assert_eq!(listed, folder, "include_str! in src/store and the folder migrations differ");
+}
+
+#[test]
+fn the_code_map_names_every_module() {
+    let map = fs::read_to_string(package_root().join("src/ARCHITECTURE.md")).unwrap();
+    let root = fs::read_to_string(package_root().join("src/lib.rs")).unwrap();
+    let missing: Vec<String> = top_modules(&root)
+        .into_iter()
+        .filter(|module| !["`", "/", "."].iter().any(|end| map.contains(&format!("`{module}{end}"))))
+        .map(|module| format!("src/ARCHITECTURE.md: says nothing about `{module}`"))
+        .collect();
+    assert_none(&missing);
+}
+
+/// The tests above find nothing when all is well; this shows that each would.
+mod detectors {
+    use super::*;
+
+    fn check<T>(detector: fn(&[Token]) -> Vec<T>, code: &str, expected: usize) {
+        let code = strip(code);
+        assert_eq!(detector(&tokens(&code)).len(), expected, "{code}");
+    }
+
+    #[test]
+    fn crates_are_named_in_many_ways() {
+        let clap: fn(&[Token]) -> Vec<usize> = |tokens| names_crate(tokens, "clap");
+        check(clap, "use clap::Parser;", 1);
+        check(clap, "use ::clap::Parser; #[derive(clap::Parser)]", 2);
+        check(clap, "use clap as arguments; extern crate clap;", 2);
+        check(clap, "use {clap, std::fs};", 1);
+        check(clap, "let clap = 1; a.clap; crate::clap::x(); // clap::y\n\"clap::z\";", 0);
+    }
+
+    #[test]
+    fn queues_without_a_limit_are_seen() {
+        check(unbounded, "mpsc::unbounded_channel(); let a: UnboundedSender<B>;", 2);
+        check(unbounded, "mpsc::channel(); mpsc::channel::<Vec<A>>();", 2);
+        check(
+            unbounded,
+            "mpsc::channel(8); mpsc::channel::<A>(LIMIT); sync_channel(1); oneshot::channel();",
+            0,
+        );
+    }
+
+    #[test]
+    fn skipped_tests_are_seen() {
+        check(skipped_tests, "#[ignore] #[ignore = \"slow\"] #[should_panic(expected = \"x\")]", 3);
+        check(skipped_tests, "#[cfg_attr(windows, ignore)] fn a() {}", 1);
+        check(skipped_tests, "use ignore::Walk; let ignore = [1]; // #[ignore]", 0);
+    }
+
+    #[test]
+    fn places_are_files_with_their_folders() {
+        for place in ["run/gate", "run/gate/tests"] {
+            assert!(
+                is_within(place, "run/gate") && is_within(place, "run") && is_within(place, "run/g*"),
+                "{place}"
+            );
+        }
+        assert!(!is_within("run/gates", "run/gate") && !is_within("run", "run/gate"));
+    }
+
+    #[test]
+    fn top_modules_and_migrations_are_found() {
+        assert_eq!(top_modules("pub mod a;\n#[cfg(test)]\nmod b;\n// mod c;"), ["a", "b"]);
+        assert_eq!(
+            migrations_named("(\"x\", include_str!(\"../../migrations/0001_log.sql\"))"),
+            ["0001_log.sql"]
+        );
+    }
+}
+
+/// Where a token names the crate `name`: at the beginning of a path, or taken in by `use` or `extern crate`.
+fn names_crate(tokens: &[Token], name: &str) -> Vec<usize> {
+    let names = |at: &usize| {
+        let before = |back: usize| at.checked_sub(back).map_or("", |at| tokens[at].text);
+        let is_word = |text: &str| text.starts_with(|ch: char| ch.is_alphanumeric() || ch == '_');
+        let follows_a_path = before(1) == "::" && is_word(before(2)) && before(2) != "use";
+        let begins_path = reads(tokens, at + 1, &["::"]) && !follows_a_path && before(1) != ".";
+        let is_taken_in = ["use", "crate"].contains(&before(1)) || (before(1) == "{" && before(2) == "use");
+        tokens[*at].text == name && (begins_path || is_taken_in)
+    };
+    (0..tokens.len()).filter(names).collect()
+}
+
+/// Where a queue is made that has no limit. `channel()` without a capacity is std's; `oneshot` holds one value.
+fn unbounded(tokens: &[Token]) -> Vec<usize> {
+    const WORDS: &[&str] = &["unbounded_channel", "unbounded", "UnboundedSender", "UnboundedReceiver"];
+    let is_unbounded = |at: &usize| {
+        let is_limitless = tokens[*at].text == "channel" && {
+            let is_oneshot = *at >= 2 && tokens[at - 2].text == "oneshot";
+            !is_oneshot && reads(tokens, after_turbofish(tokens, at + 1), &["(", ")"])
+        };
+        WORDS.contains(&tokens[*at].text) || is_limitless
+    };
+    (0..tokens.len()).filter(is_unbounded).collect()
+}
+
+fn after_turbofish(tokens: &[Token], at: usize) -> usize {
+    if !reads(tokens, at, &["::", "<"]) {
+        return at;
+    }
+    let mut depth = 0;
+    for (offset, token) in tokens[at + 1..].iter().enumerate() {
+        depth += match token.text {
+            "<" => 1,
+            ">" => -1,
+            _ => 0,
+        };
+        if depth == 0 {
+            return at + 1 + offset + 1;
+        }
+    }
+    tokens.len()
+}
+
+/// Where an attribute skips a test or lets it pass by panicking.
+fn skipped_tests(tokens: &[Token]) -> Vec<usize> {
+    let mut found = Vec::new();
+    for at in (0..tokens.len()).filter(|at| reads(tokens, *at, &["#", "["])) {
+        let end =
+            tokens[at..].iter().position(|token| token.text == "]").map_or(tokens.len(), |end| at + end);
+        let is_conditional = reads(tokens, at + 2, &["cfg_attr"]);
+        let skips = |inside: &usize| match tokens[*inside].text {
+            "ignore" => *inside == at + 2 || is_conditional,
+            "should_panic" => true,
+            _ => false,
+        };
+        found.extend((at + 2..end).filter(skips));
+    }
+    found
+}
+
+fn migrations_named(text: &str) -> Vec<String> {
+    let named = text.split("migrations/").skip(1).filter_map(|rest| rest.split_once(".sql"));
+    named.map(|(name, _)| format!("{name}.sql")).collect()
+}
+
+fn top_modules(root: &str) -> Vec<String> {
+    let code = strip(root);
+    let tokens = tokens(&code);
+    let declared = (0..tokens.len()).filter(|at| tokens[*at].text == "mod" && reads(&tokens, at + 2, &[";"]));
+    declared.map(|at| tokens[at + 1].text.to_owned()).collect()
+}
+
+fn floor(module: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.contains(&module))
+}
+
+/// The library's and the programs' files.
+fn sources() -> Vec<SourceFile> {
+    rust_files("src")
+}
+
+/// Without the crate's root, which only lists modules, and the programs, which are crates of their own.
+fn library() -> Vec<SourceFile> {
+    let mut files = sources();
+    files.retain(|file| file.path != "src/lib.rs" && top_module(file) != "bin");
+    files
+}
+
+fn everything() -> Vec<SourceFile> {
+    ["src", "tests", "benches"].into_iter().flat_map(rust_files).collect()
+}
+
+/// `run/gate` for `src/run/gate.rs`.
+fn place(file: &SourceFile) -> &str {
+    let path = file.path.strip_prefix("src/").unwrap_or(&file.path);
+    path.strip_suffix(".rs").unwrap_or(path)
+}
+
+fn top_module(file: &SourceFile) -> &str {
+    place(file).split('/').next().unwrap_or("")
+}
+
+/// Whether `place` is `limits`, or in its folder, or begins with it when it ends with `*`.
+fn is_within(place: &str, limits: &str) -> bool {
+    match limits.strip_suffix('*') {
+        Some(prefix) => place.starts_with(prefix),
+        None => place.strip_prefix(limits).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+    }
+}
+
+fn found(file: &SourceFile, token: Token, sentence: impl std::fmt::Display) -> String {
+    format!("{}:{}: {sentence}", file.path, token.line)
+}
+
+fn assert_none(violations: &[String]) {
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}

@@ -60,3 +60,6 @@ pub fn off_thread(
 pub fn cancelled() -> ToolResult {
     ToolResult::failure(ToolErrorType::Cancelled, "the run was stopped before the call was done")
 }
+
+#[cfg(test)]
+mod tests;

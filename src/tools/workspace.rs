@@ -158,6 +158,12 @@ impl Workspace {
         name::shown(&self.spelled(place))
     }
 
+    /// ` in src` for a sentence; nothing for the first root itself.
+    pub fn shown_within(&self, place: &Place) -> String {
+        let shown = self.shown(place);
+        if shown == "." { String::new() } else { format!(" in {shown}") }
+    }
+
     /// The absolute path for output.
     pub fn shown_absolute(&self, place: &Place) -> String {
         name::shown(&self.absolute(place))

@@ -150,7 +150,7 @@ impl Invocation for Call {
     }
 
     fn description(&self) -> String {
-        format!("{} in {}", patterns::shown(&self.pattern), self.workspace.shown(&self.place))
+        patterns::shown(&self.pattern) + &self.workspace.shown_within(&self.place)
     }
 
     fn locations(&self) -> Vec<Location> {

@@ -206,10 +206,10 @@ impl Call {
     /// What is searched for, and where.
     fn subject(&self) -> String {
         let pattern = patterns::shown(&self.arguments.pattern);
-        let place = self.workspace.shown(&self.place);
+        let place = self.workspace.shown_within(&self.place);
         match &self.arguments.include {
-            Some(include) => format!("/{pattern}/ in {place} ({})", patterns::shown(include)),
-            None => format!("/{pattern}/ in {place}"),
+            Some(include) => format!("/{pattern}/{place} ({})", patterns::shown(include)),
+            None => format!("/{pattern}/{place}"),
         }
     }
 

@@ -1,1 +1,4 @@
-
+mod glob;
+mod grep;
+mod list_directory;
+mod read_file;

@@ -71,9 +71,11 @@ pub fn entry_matches(entry: &str, canonical: &str) -> bool {
         return is_spelling(entry, canonical) || class.is_some_and(|(_, name)| *name == canonical);
     }
     let aliases = ALIASES.iter().chain(CLASS_NAMES).filter(|(_, name)| *name == canonical);
+    // Spelled without dots an MCP tool has one segment; that must not make `*` mean every server's tools.
+    let names_mcp = entry.starts_with("mcp_");
     pattern_matches(entry, canonical)
         || pattern_matches(&underscored(entry), canonical)
-        || mcp_spellings(canonical).iter().any(|spelling| pattern_matches(entry, spelling))
+        || names_mcp && mcp_spellings(canonical).iter().any(|spelling| pattern_matches(entry, spelling))
         || aliases.into_iter().any(|(alias, _)| pattern_matches(entry, alias))
 }
 

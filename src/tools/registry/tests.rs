@@ -1,1 +1,189 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
 
+use super::*;
+use crate::{
+    protocol::{ToolError, ToolErrorType},
+    tools::tests::{Bench, Probe},
+};
+
+fn names(names: &[&str]) -> Vec<ToolName> {
+    names.iter().map(|name| ToolName::from(*name)).collect()
+}
+
+fn registry() -> Registry {
+    let extra = ["write_file", "mcp.github.create_issue", "mcp.github.list-issues", "mcp.files.read"];
+    Registry::with(extra.into_iter().map(Probe::named).collect())
+}
+
+fn check(allow: Option<&[&str]>, deny: &[&str], expected: Expect) {
+    let selection = ToolSelection { allow: allow.map(names), deny: names(deny) };
+    let toolset = registry().select(&selection);
+    let selected: Vec<&str> = toolset.declarations().map(|declaration| declaration.name.as_str()).collect();
+    let lines: Vec<String> =
+        [selected.join(" ")].into_iter().chain(toolset.warnings().iter().map(|w| format!("! {w}"))).collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn the_order_never_changes() {
+    check(
+        Some(&["grep", "glob", "read_file", "list_directory"]),
+        &[],
+        expect!["list_directory read_file glob grep"],
+    );
+    let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
+    assert_eq!(listed[..5], ["list_directory", "read_file", "glob", "grep", "write_file"]);
+}
+
+#[test]
+fn who_does_not_say_gets_the_tools_that_only_read() {
+    check(None, &[], expect!["list_directory read_file glob grep"]);
+    check(None, &["grep"], expect!["list_directory read_file glob"]);
+}
+
+#[test]
+fn deny_beats_allow() {
+    check(Some(&["*", "grep"]), &["grep", "write_file"], expect!["list_directory read_file glob"]);
+    check(Some(&["grep"]), &["*"], expect![""]);
+    check(Some(&[]), &[], expect![""]);
+}
+
+#[test]
+fn aliases_and_class_names_match_like_names() {
+    check(Some(&["Read", "ls", "search_file_content"]), &[], expect!["list_directory read_file grep"]);
+    check(Some(&["read-file", "GlobTool", "RipGrepTool"]), &[], expect!["read_file glob grep"]);
+    check(Some(&["*"]), &["Grep", "ReadFileTool", "Write"], expect!["list_directory glob"]);
+}
+
+#[test]
+fn a_star_stays_within_its_segment() {
+    check(Some(&["*"]), &[], expect!["list_directory read_file glob grep write_file"]);
+    check(Some(&["mcp.github.*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
+    check(Some(&["mcp.*.*"]), &["mcp.*.read"], expect!["mcp.github.create_issue mcp.github.list-issues"]);
+    check(Some(&["*_file"]), &[], expect!["read_file write_file"]);
+    check(Some(&["mcp__github__*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
+    check(
+        Some(&["mcp.*"]),
+        &[],
+        expect![[r#"
+
+        ! `mcp.*` matches no tool"#]],
+    );
+    check(Some(&["r*d_*e", "*gl*o*b*"]), &[], expect!["read_file glob"]);
+}
+
+#[test]
+fn entries_that_match_nothing_are_told_with_what_was_meant() {
+    check(
+        Some(&["red_file", "Bash", "nonsense", "complete_task", "grep"]),
+        &["gerp"],
+        expect![[r#"
+            grep
+            ! `Bash` means `run_shell_command`, which is not among the tools here
+            ! `gerp` matches no tool; did you mean `grep`?
+            ! `nonsense` matches no tool
+            ! `red_file` matches no tool; did you mean `read_file`?"#]],
+    );
+}
+
+#[test]
+fn a_model_may_call_a_tool_by_any_of_its_names() {
+    let registry = registry();
+    for (written, canonical) in [
+        ("read_file", "read_file"),
+        ("Read", "read_file"),
+        ("read-file", "read_file"),
+        ("ripgrep", "grep"),
+        ("search-content", "grep"),
+        ("mcp__github__create_issue", "mcp.github.create_issue"),
+        ("mcp_github_create_issue", "mcp.github.create_issue"),
+        ("mcp.github.list_issues", "mcp.github.list-issues"),
+        ("Bash", "run_shell_command"),
+        ("complete_task", "complete_task"),
+        ("nonsense", "nonsense"),
+        // Class names stand in lists only.
+        ("ReadFileTool", "ReadFileTool"),
+    ] {
+        assert_eq!(registry.canonical(&written.into()).as_str(), canonical, "{written}");
+    }
+}
+
+#[test]
+fn every_alias_of_a_built_in_tool_leads_to_it() {
+    let registry = Registry::built_in();
+    let aliases = [
+        ("list_directory", &["ls", "LS", "list_files"][..]),
+        ("read_file", &["Read"]),
+        ("glob", &["Glob"]),
+        ("grep", &["grep_search", "search_file_content", "Grep", "ripgrep", "search_content"]),
+    ];
+    for (canonical, aliases) in aliases {
+        for alias in aliases {
+            let tool = registry.get(&(*alias).into()).unwrap();
+            assert_eq!(tool.declaration().name.as_str(), canonical, "{alias}");
+        }
+    }
+}
+
+#[test]
+fn complete_task_is_not_to_be_had() {
+    let registry = Registry::with(vec![Probe::named("complete_task"), Probe::named("grep")]);
+    assert_eq!(registry.list().count(), 4);
+    assert_eq!(
+        registry.warnings(),
+        [
+            "a tool cannot be called `complete_task`; it was left out",
+            "a second tool `grep` took the place of the first"
+        ]
+    );
+}
+
+async fn refused(allow: &[&str], name: &str) -> ToolError {
+    let toolset = registry().select(&ToolSelection { allow: Some(names(allow)), deny: Vec::new() });
+    let bench = Bench::new(&[]);
+    let prepared = toolset.prepare(&name.into(), json!({}), &bench.prepare_context()).await;
+    assert!(prepared.tool.is_none());
+    prepared.outcome.err().unwrap()
+}
+
+#[tokio::test]
+async fn a_tool_of_another_run_is_refused_and_the_allowed_are_named() {
+    let error = refused(&["glob", "grep"], "Write").await;
+    assert_eq!(error.kind, ToolErrorType::ToolNotAllowed);
+    assert_eq!(
+        error.message,
+        "`write_file` is not allowed in this run; allowed are glob, grep, complete_task"
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_refused_with_the_nearest_name() {
+    let error = refused(&["glob", "grep"], "grepp").await;
+    assert_eq!(error.kind, ToolErrorType::ToolNotRegistered);
+    assert_eq!(error.message, "there is no tool `grepp`; did you mean `grep`?");
+    let error = refused(&["glob"], "launch_rocket").await;
+    assert_eq!(error.message, "there is no tool `launch_rocket`; allowed are glob, complete_task");
+}
+
+#[tokio::test]
+async fn a_prepared_call_carries_canonical_names() {
+    let bench = Bench::new(&[("a.txt", "hello")]);
+    let toolset = Registry::built_in().select(&ToolSelection::default());
+    let arguments = json!({"file_path": "a.txt", "limit": 3.0});
+    let prepared = toolset.prepare(&"Read".into(), arguments, &bench.prepare_context()).await;
+    assert_eq!(prepared.name.as_str(), "read_file");
+    assert_eq!(prepared.arguments, json!({"path": "a.txt", "limit": 3}));
+    assert!(prepared.outcome.is_ok() && prepared.tool.is_some());
+}
+
+#[test]
+fn declarations_are_as_providers_want_them() {
+    for declaration in Registry::built_in().list() {
+        assert!(declaration.name.as_str().chars().all(|c| c.is_ascii_lowercase() || c == '_'));
+        assert_eq!(declaration.parameters["type"], "object");
+        for (name, property) in declaration.parameters["properties"].as_object().unwrap() {
+            assert!(property["type"].is_string() && property["description"].is_string(), "{name}");
+        }
+    }
+}

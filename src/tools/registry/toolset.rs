@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Registry, own_name};
 use crate::{
     protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName},
-    tools::{Invocation, PrepareContext, Tool, panicked, parameters},
+    tools::{Invocation, PrepareContext, Tool, nearest, panicked, parameters},
 };
 
 /// The tools of one run. What is not in it does not exist for that run.
@@ -86,7 +86,7 @@ impl Toolset {
     }
 
     fn not_registered(&self, name: &ToolName) -> ToolError {
-        let meant = match super::super::nearest::nearest(name.as_str(), self.selected.iter().map(own_name)) {
+        let meant = match nearest(name.as_str(), self.selected.iter().map(own_name)) {
             Some(meant) => format!("; did you mean `{meant}`?"),
             None => "; ".to_owned() + &self.allowed_text(),
         };

@@ -41,7 +41,9 @@ impl Opener {
     /// Opens `relative`, which has neither `..` nor a leading `/`; empty means the root itself. A link
     /// anywhere on the way is `ELOOP`, `ENOTDIR` or `EXDEV`.
     pub fn open(self, root: impl AsFd, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let flags = flags | OFlags::CLOEXEC;
+        // `openat2` refuses flags that mean nothing together.
+        let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
         match self {
             Opener::Openat2 => {
                 let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };

@@ -1,6 +1,7 @@
 //! Is the pattern a regular expression, and if not, where is it wrong?
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::Error;
 
 use super::Arguments;
 use crate::{
@@ -34,24 +35,20 @@ pub fn compile(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
             ErrorKind::NotAllowed(_) => {
                 "the pattern contains a line end; set `multiline` to search across lines".to_owned()
             }
-            _ => explained(&error.to_string()),
+            _ => syntax_error(&arguments.pattern).unwrap_or_else(|| error.to_string()),
         };
         refusal(&[Violation { pointer: "/pattern".to_owned(), message }])
     })
 }
 
-/// The engine's words, which draw a caret below the offending place, with the place as a number.
-fn explained(text: &str) -> String {
-    match caret_column(text) {
-        Some(column) => format!("at character {column}: {text}"),
-        None => text.to_owned(),
-    }
-}
-
-/// The column of the caret, from 1. The engine indents a pattern of one line by four blanks; longer ones it
-/// numbers and describes in words.
-fn caret_column(text: &str) -> Option<usize> {
-    let is_caret_line = |line: &&str| line.contains('^') && line.chars().all(|c| c == ' ' || c == '^');
-    let line = text.lines().skip(2).find(is_caret_line)?;
-    line.find('^')?.checked_sub(3)
+/// What is wrong and where. The engine itself tells it of a pattern that it has wrapped in a group, so an
+/// unclosed one is found at the wrong place; hence a second look with its parser alone.
+fn syntax_error(pattern: &str) -> Option<String> {
+    let (reason, start) = match regex_syntax::parse(pattern).err()? {
+        Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+        Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
+        _ => return None,
+    };
+    let column = pattern[..pattern.floor_char_boundary(start)].chars().count() + 1;
+    Some(format!("not a regular expression: {reason}, at character {column}"))
 }

@@ -6,6 +6,8 @@ use memchr::memchr_iter;
 
 /// Characters of one line (spec 05); more is data, not text.
 const MAX_LINE_CHARS: usize = 2_000;
+/// Room kept for the mark at the end of a cut line.
+const MARK_CHARS: usize = 50;
 /// Room kept for the note.
 const NOTE_CHARS: usize = 300;
 
@@ -51,33 +53,28 @@ impl Excerpt {
         let take = usize::try_from(range.limit).unwrap_or(usize::MAX);
         let mut left = range.max_chars.saturating_sub(NOTE_CHARS);
         for line in text.split_inclusive('\n').skip(skip).take(take) {
-            let is_first = excerpt.to == excerpt.from;
-            let chars = line.chars().count();
             let content = line.trim_end_matches(['\n', '\r']);
-            let is_long = MAX_LINE_CHARS < chars && MAX_LINE_CHARS < content.chars().count();
-            let mark = if is_long {
-                format!("[… cut: {MAX_LINE_CHARS} of {chars} characters]")
-            } else {
-                String::new()
-            };
-            let mut shown = if is_long { MAX_LINE_CHARS } else { chars };
-            if left < shown + mark.len() {
-                if !is_first {
+            let chars = content.chars().count();
+            let mut shown = chars.min(MAX_LINE_CHARS);
+            let around = if shown < chars { MARK_CHARS } else { line.len() - content.len() };
+            if left < shown + around {
+                if excerpt.from < excerpt.to {
                     excerpt.is_cut_by_budget = true;
                     break;
                 }
                 // At least something of the first line, or reading on would never get past it.
-                shown = shown.min(left);
+                shown = shown.min(left.saturating_sub(MARK_CHARS));
+                left = 0;
             }
-            left = left.saturating_sub(shown + mark.len());
+            left = left.saturating_sub(shown + around);
             excerpt.to += 1;
             if shown == chars {
                 excerpt.text.push_str(line);
                 continue;
             }
             excerpt.cut_lines += 1;
-            let end = line.char_indices().nth(shown).map_or(line.len(), |(end, _)| end);
-            excerpt.text.push_str(&line[..end]);
+            let end = content.char_indices().nth(shown).map_or(content.len(), |(end, _)| end);
+            excerpt.text.push_str(&content[..end]);
             let _ = writeln!(excerpt.text, "[… cut: {shown} of {chars} characters]");
         }
         excerpt
@@ -108,7 +105,7 @@ impl Excerpt {
             facts.push(fact);
         }
         if self.cut_lines != 0 {
-            facts.push(format!("{} long lines are cut; grep shows parts of them", self.cut_lines));
+            facts.push(format!("long lines cut: {}; grep shows parts of them", self.cut_lines));
         }
         if let Some(encoding) = encoding {
             facts.push(format!("decoded from {encoding}"));

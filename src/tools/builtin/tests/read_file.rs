@@ -1,0 +1,238 @@
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::{
+    protocol::{Access, ToolErrorType},
+    tools::{
+        OutputLimits,
+        tests::{Bench, path_bytes},
+    },
+};
+
+async fn check(bytes: &[u8], arguments: Value, expected: Expect) {
+    let bench = Bench::new(&[]);
+    bench.write("file", bytes);
+    let mut arguments = arguments;
+    arguments["path"] = "file".into();
+    expected.assert_eq(&bench.text("read_file", arguments).await);
+}
+
+#[tokio::test]
+async fn a_text_is_given_as_it_is() {
+    check(b"one\n  two\r\n\nfour\n", json!({}), expect![["one\n  two\r\n\nfour\n"]]).await;
+    check(b"no line end", json!({}), expect!["no line end"]).await;
+    check(b"", json!({}), expect!["[the file is empty]"]).await;
+}
+
+#[tokio::test]
+async fn a_part_says_which_and_how_to_read_on() {
+    let text = "a\nb\nc\nd\n".as_bytes();
+    check(
+        text,
+        json!({"limit": 2}),
+        expect![[r#"
+            [lines 1-2 of 4; read on with offset: 2]
+            a
+            b
+        "#]],
+    )
+    .await;
+    check(
+        text,
+        json!({"offset": 2, "limit": 9}),
+        expect![[r#"
+            [lines 3-4 of 4]
+            c
+            d
+        "#]],
+    )
+    .await;
+    check(text, json!({"limit": 4}), expect!["a\nb\nc\nd\n"]).await;
+    check(text, json!({"offset": 4}), expect!["[nothing from offset 4 on: the file has 4 lines]"]).await;
+    check(text, json!({"offset": 4000}), expect!["[nothing from offset 4000 on: the file has 4 lines]"])
+        .await;
+}
+
+#[tokio::test]
+async fn two_thousand_lines_are_the_default() {
+    let bench = Bench::new(&[("file", &"x\n".repeat(2500))]);
+    let text = bench.text("read_file", json!({"path": "file"})).await;
+    assert_eq!(text.lines().next(), Some("[lines 1-2000 of 2500; read on with offset: 2000]"));
+    assert_eq!(text.lines().count(), 2001);
+    let rest = bench.text("read_file", json!({"path": "file", "offset": 2000})).await;
+    assert_eq!(rest.lines().next(), Some("[lines 2001-2500 of 2500]"));
+    assert_eq!(rest.lines().count(), 501);
+}
+
+#[tokio::test]
+async fn a_long_line_is_cut_with_a_mark() {
+    let line = "é".repeat(2001);
+    let bench = Bench::new(&[("file", &format!("{line}\nnext\n"))]);
+    let text = bench.text("read_file", json!({"path": "file"})).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "[long lines cut: 1; grep shows parts of them]");
+    assert_eq!(lines[1], format!("{}[… cut: 2000 of 2001 characters]", "é".repeat(2000)));
+    assert_eq!(lines[2], "next");
+}
+
+#[tokio::test]
+async fn the_output_limit_cuts_at_a_line_and_reading_on_reaches_the_end() {
+    let mut bench = Bench::new(&[]);
+    let all: Vec<String> = (0..500).map(|line| format!("line {line} {}", "x".repeat(line % 90))).collect();
+    bench.write("file", all.join("\n"));
+    bench.output = OutputLimits { max_chars: 5_000 };
+    let (mut offset, mut read) = (0, Vec::new());
+    while offset < all.len() {
+        let text = bench.text("read_file", json!({"path": "file", "offset": offset})).await;
+        assert!(text.chars().count() <= 5_000);
+        let (note, shown) = text.split_once('\n').unwrap();
+        let lines: Vec<String> = shown.lines().map(str::to_owned).collect();
+        offset += lines.len();
+        read.extend(lines);
+        assert_eq!(note.contains(&format!("read on with offset: {offset}]")), offset < all.len(), "{note}");
+        assert_eq!(note.contains("output limit"), offset < all.len(), "{note}");
+    }
+    assert_eq!(read, all);
+}
+
+#[tokio::test]
+async fn a_tiny_output_limit_still_gets_on() {
+    let mut bench = Bench::new(&[("file", &format!("{}\nb\n", "a".repeat(1500)))]);
+    bench.output = OutputLimits { max_chars: 1_000 };
+    let text = bench.text("read_file", json!({"path": "file"})).await;
+    assert!(text.starts_with("[lines 1-1 of 2, as many as fit the output limit; "), "{text}");
+    assert!(
+        text.contains("read on with offset: 1]") && text.contains("[… cut: 650 of 1500 characters]"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn every_common_encoding_is_read() {
+    let utf16 = |text: &str, little: bool| -> Vec<u8> {
+        let bytes = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
+    };
+    check(b"\xef\xbb\xbfcaf\xc3\xa9", json!({}), expect!["café"]).await;
+    check(&utf16("café 🦀\n", true), json!({}), expect![["[decoded from UTF-16LE]\ncafé 🦀\n"]]).await;
+    check(&utf16("café 🦀\n", false), json!({}), expect![["[decoded from UTF-16BE]\ncafé 🦀\n"]]).await;
+    check(
+        b"Le caf\xe9 de la cr\xe8me, voil\xe0 tr\xe8s bient\xf4t\n",
+        json!({}),
+        expect![["[decoded from windows-1252]\nLe café de la crème, voilà très bientôt\n"]],
+    )
+    .await;
+    check(
+        "Grüße und Küsse \u{1f980}"
+            .as_bytes()
+            .iter()
+            .chain(b"\xff\n")
+            .copied()
+            .collect::<Vec<_>>()
+            .as_slice(),
+        json!({}),
+        expect![["[decoded from UTF-8 with invalid bytes]\nGrüße und Küsse 🦀\u{fffd}\n"]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn binary_files_are_described() {
+    check(
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        json!({}),
+        expect!["[`file` is a binary file: image/png, 16 bytes; its content is not shown]"],
+    )
+    .await;
+    check(
+        b"%PDF-1.7\n1 0 obj\n",
+        json!({}),
+        expect!["[`file` is a binary file: application/pdf, 17 bytes; its content is not shown]"],
+    )
+    .await;
+    check(
+        b"a\0b",
+        json!({}),
+        expect!["[`file` is a binary file: application/octet-stream, 3 bytes; its content is not shown]"],
+    )
+    .await;
+    check(
+        b"\xff\xd8\xff\xe0 JFIF",
+        json!({}),
+        expect!["[`file` is a binary file: image/jpeg, 9 bytes; its content is not shown]"],
+    )
+    .await;
+    // Magic numbers that are words.
+    check(b"BM is not a bitmap here", json!({}), expect!["BM is not a bitmap here"]).await;
+    check(b"<svg xmlns='x'/>", json!({}), expect!["<svg xmlns='x'/>"]).await;
+}
+
+#[tokio::test]
+async fn a_large_file_is_read_beside_the_executor_and_a_huge_one_is_refused() {
+    let bench = Bench::new(&[]);
+    bench.write("large", "x\n".repeat(300_000));
+    let text = bench.text("read_file", json!({"path": "large", "offset": 299_999})).await;
+    assert_eq!(text, "[lines 300000-300000 of 300000]\nx\n");
+    // Sparse: refused by its size, before anything is read.
+    let file = std::fs::File::create(bench.root().join("huge")).unwrap();
+    file.set_len(20 * 1024 * 1024 + 1).unwrap();
+    let result = bench.call("read_file", json!({"path": "huge"})).await;
+    assert_eq!(result.error.unwrap().kind, ToolErrorType::FileTooLarge);
+    file.set_len(20 * 1024 * 1024).unwrap();
+    let result = bench.call("read_file", json!({"path": "huge"})).await;
+    assert_eq!(result.error, None);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_an_error_that_says_why() {
+    let bench = Bench::new(&[("folder/x", "")]);
+    let kind = async |path: &str| bench.call("read_file", json!({"path": path})).await.error.unwrap().kind;
+    assert_eq!(kind("folder").await, ToolErrorType::TargetIsDirectory);
+    assert_eq!(kind("missing").await, ToolErrorType::FileNotFound);
+    assert_eq!(kind("../x").await, ToolErrorType::PathNotInWorkspace);
+    let result = bench.call("read_file", json!({"path": "folder/x", "offset": -1, "limit": 0})).await;
+    assert_eq!(
+        result.error.unwrap().message,
+        "/offset: -1 is less than the minimum of 0\n/limit: 0 is less than the minimum of 1"
+    );
+}
+
+#[tokio::test]
+async fn a_fifo_does_not_hang() {
+    let bench = Bench::new(&[]);
+    let fifo = bench.root().join("fifo");
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let text = bench.text("read_file", json!({"path": "fifo"})).await;
+    assert_eq!(text, "[`fifo` is a FIFO, not a file; it was not read]");
+    assert_eq!(bench.text("grep", json!({"pattern": "x"})).await, "No match for /x/.");
+    assert_eq!(
+        bench.text("grep", json!({"pattern": "x", "path": "fifo"})).await,
+        "No match for /x/ in fifo."
+    );
+    assert!(bench.text("list_directory", json!({})).await.starts_with("fifo\t(neither file nor folder)"));
+}
+
+#[tokio::test]
+async fn a_file_written_after_the_call_was_prepared_is_read() {
+    let bench = Bench::new(&[]);
+    let invocation = bench.prepare("read_file", json!({"path": "new/file"})).await.unwrap();
+    bench.write("new/file", "hello");
+    let permit = crate::tools::Permit::mint("c1".into(), invocation.accesses().to_vec());
+    let result = crate::tools::run(invocation, permit, bench.call_context()).await;
+    assert_eq!(result.llm_content[0].as_text(), Some("hello"));
+}
+
+#[tokio::test]
+async fn accesses_name_the_real_file_and_can_be_logged() {
+    let bench = Bench::new(&[("a.txt", "")]);
+    bench.write(crate::tools::tests::os_path(b"caf\xe9"), "");
+    bench.link("link", "a.txt");
+    let invocation =
+        bench.prepare("read_file", json!({"path": "link", "offset": 4, "limit": 2})).await.unwrap();
+    assert_eq!(invocation.accesses(), [Access::Read { path: bench.root().join("a.txt") }]);
+    assert_eq!(invocation.description(), "a.txt, lines 5-6");
+    assert_eq!(invocation.locations()[0].line, Some(5));
+    let odd = bench.prepare("read_file", json!({"path": path_bytes(b"caf\xe9")})).await.unwrap();
+    serde_json::to_string(odd.accesses()).unwrap();
+}

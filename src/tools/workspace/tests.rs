@@ -1,3 +1,5 @@
+//! Does the boundary hold? Paths in disguise, races, odd names, roots.
+
 use std::{
     collections::BTreeSet,
     fs,

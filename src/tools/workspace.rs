@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, fstat, open, readlinkat},
+    fs::{FileType, Mode, OFlags, Stat, fstat, open, readlinkat},
     io::Errno,
 };
 
@@ -203,10 +203,10 @@ impl Workspace {
     /// As `open_place`, for callers that go through many places and only count failures.
     pub fn open_quietly(&self, place: &Place) -> Result<Opened, Errno> {
         // First a handle that opens nothing: opening a FIFO or a device can wait or act.
-        match self.kind(place)? {
+        match self.look_at(place)?.0 {
             FileType::RegularFile => {}
             FileType::Directory => return self.open_folder(place).map(Opened::Folder),
-            other => return Ok(Opened::Special(special(other)?)),
+            other => return Ok(Opened::Special(special(other))),
         }
         let handle = self.open_raw(place, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = fstat(&handle)?;
@@ -214,7 +214,7 @@ impl Workspace {
             FileType::RegularFile => {
                 Ok(Opened::File { file: File::from(handle), size: u64::try_from(stat.st_size).unwrap_or(0) })
             }
-            other => Ok(Opened::Special(special(other)?)),
+            other => Ok(Opened::Special(special(other))),
         }
     }
 
@@ -225,8 +225,7 @@ impl Workspace {
 
     /// Size, time and kind, without opening for reading.
     pub fn facts(&self, place: &Place) -> Result<Facts, Errno> {
-        let stat = fstat(self.open_raw(place, OFlags::PATH)?)?;
-        let kind = FileType::from_raw_mode(stat.st_mode);
+        let (kind, stat) = self.look_at(place)?;
         let micros = i64::try_from(stat.st_mtime_nsec / 1000).unwrap_or(0);
         Ok(Facts {
             is_folder: kind == FileType::Directory,
@@ -236,8 +235,13 @@ impl Workspace {
         })
     }
 
-    fn kind(&self, place: &Place) -> Result<FileType, Errno> {
-        Ok(FileType::from_raw_mode(fstat(self.open_raw(place, OFlags::PATH)?)?.st_mode))
+    fn look_at(&self, place: &Place) -> Result<(FileType, Stat), Errno> {
+        let stat = fstat(self.open_raw(place, OFlags::PATH)?)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            // One of the two openers gives a handle on the link itself. Places have none, so it is a race.
+            FileType::Symlink => Err(Errno::LOOP),
+            kind => Ok((kind, stat)),
+        }
     }
 
     fn open_raw(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -305,13 +309,12 @@ fn join(root: &Path, relative: &Path) -> PathBuf {
     if relative.as_os_str().is_empty() { root.to_owned() } else { root.join(relative) }
 }
 
-/// A word for what is neither file nor folder. A link here is a race: places have none.
-fn special(kind: FileType) -> Result<&'static str, Errno> {
+/// A word for what is neither file nor folder.
+fn special(kind: FileType) -> &'static str {
     match kind {
-        FileType::Symlink => Err(Errno::LOOP),
-        FileType::Fifo => Ok("a FIFO"),
-        FileType::Socket => Ok("a socket"),
-        FileType::CharacterDevice | FileType::BlockDevice => Ok("a device"),
-        _ => Ok("neither a file nor a folder"),
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "neither a file nor a folder",
     }
 }

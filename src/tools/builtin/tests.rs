@@ -1,3 +1,5 @@
+//! What the built-in tools say, one file per tool.
+
 mod glob;
 mod grep;
 mod list_directory;

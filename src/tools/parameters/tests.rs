@@ -1,3 +1,5 @@
+//! Are arguments mapped and checked as promised?
+
 use expect_test::{Expect, expect};
 use serde_json::json;
 

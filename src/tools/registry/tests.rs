@@ -1,3 +1,5 @@
+//! Which tools does a selection give, and by which names?
+
 use expect_test::{Expect, expect};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Does a walk find what ignore rules leave, in order, and stop?
+
 use std::{
     collections::BTreeSet,
     fs,

@@ -1,3 +1,5 @@
+//! Does heavy work end with its call?
+
 use std::sync::mpsc;
 
 use super::*;

@@ -70,7 +70,7 @@ impl Workspace {
         let Some(place) = self.locate(&resolved) else {
             return Err(outside(text, &self.roots_text()));
         };
-        if text.starts_with('~') && self.kind(&place).is_err() {
+        if text.starts_with('~') && self.facts(&place).is_err() {
             return Err(outside(text, &format!("`~` is not expanded; {}", self.roots_text())));
         }
         Ok(place)

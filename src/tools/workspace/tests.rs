@@ -1,4 +1,7 @@
+//! Does the boundary hold? Paths in disguise, races, odd names, roots.
+
 use std::{
+    collections::BTreeSet,
     fs,
     io::Read,
     os::unix::{ffi::OsStrExt, fs::symlink},
@@ -161,10 +164,7 @@ fn a_folder_swapped_for_a_link_after_the_look_is_not_followed() {
         for place in [place, last] {
             assert!(fixture.workspace.open_place(&place).is_err());
             assert!(fixture.workspace.open_folder(&place).is_err());
-            assert!(
-                fixture.workspace.facts(&place).is_err_and(|_| true)
-                    || !fixture.workspace.facts(&place).unwrap().is_file
-            );
+            assert!(fixture.workspace.facts(&place).is_err());
         }
     }
 }
@@ -177,7 +177,6 @@ fn a_race_of_folder_and_link_never_reads_outside() {
         fs::write(root.join("real/secret"), "inside").unwrap();
         symlink(fixture.folder.path(), root.join("fake")).unwrap();
         let done = AtomicBool::new(false);
-        let mut opened = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
@@ -188,16 +187,11 @@ fn a_race_of_folder_and_link_never_reads_outside() {
                 }
             });
             // Each try sees one state for the look and perhaps another for the opening.
-            for _ in 0..3000 {
-                if let Ok(text) = fixture.read("switch/secret") {
-                    assert_eq!(text, "inside");
-                    opened += 1;
-                }
-            }
+            let read: BTreeSet<String> =
+                (0..3000).filter_map(|_| fixture.read("switch/secret").ok()).collect();
             done.store(true, Ordering::Relaxed);
+            assert!(read.iter().all(|text| text == "inside"), "{read:?}");
         });
-        // Both outcomes are fine; what matters is asserted above. The count keeps the loop from being empty.
-        assert!(opened <= 3000);
     }
 }
 

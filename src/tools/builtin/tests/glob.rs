@@ -1,3 +1,5 @@
+//! What glob says.
+
 use std::time::Duration;
 
 use expect_test::{Expect, expect};

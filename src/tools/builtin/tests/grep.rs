@@ -1,3 +1,5 @@
+//! What grep says.
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! What list_directory says.
+
 use std::time::Duration;
 
 use expect_test::{Expect, expect};

@@ -103,7 +103,12 @@ impl Daemon {
 
     /// Serves connections of `listener` until the daemon stops.
     pub fn listen(&self, listener: UnixListener, allowed_uids: Vec<u32>) {
-        let serving = rpc::serve(listener, Arc::clone(&self.methods), allowed_uids, self.stop.clone());
+        let serving = rpc::serve(
+            listener,
+            Arc::clone(&self.methods),
+            rpc::Peers::owner_and(allowed_uids),
+            self.stop.clone(),
+        );
         self.connections.spawn(serving);
     }
 

@@ -10,7 +10,7 @@ pub mod agents;
 #[cfg(feature = "daemon")]
 pub mod config;
 #[cfg(feature = "daemon")]
-//pub mod daemon;
+pub mod daemon;
 #[cfg(feature = "daemon")]
 pub mod models;
 #[cfg(feature = "daemon")]

@@ -5,6 +5,7 @@
 
 mod access;
 mod agent;
+mod envelope;
 mod error;
 mod event;
 mod id;
@@ -16,6 +17,7 @@ mod tool;
 
 pub use access::*;
 pub use agent::*;
+pub use envelope::*;
 pub use error::*;
 pub use event::*;
 pub use id::*;

@@ -12,8 +12,8 @@ use super::{
     state::State,
 };
 use crate::protocol::{
-    AttachFrom, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord, OpenItem, RpcError, RunId, Seq,
-    SessionAttachParams, SessionId, Snapshot,
+    AttachFrom, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord, OpenItem, RpcError,
+    RunId, Seq, SessionAttachParams, SessionId, Snapshot,
 };
 use crate::store::{Filter, Follower, OpenStream, Stored};
 
@@ -211,7 +211,12 @@ impl Attachment {
         Ok(is_any)
     }
 
-    async fn delta(&self, sink: &Sink, run: &RunId, delta: Option<(&'static str, Delta)>) -> Result<(), Gone> {
+    async fn delta(
+        &self,
+        sink: &Sink,
+        run: &RunId,
+        delta: Option<(&'static str, Delta)>,
+    ) -> Result<(), Gone> {
         let Some((kind, delta)) = delta else { return Ok(()) };
         self.notify(sink, kind, Some(run.clone()), json!(delta)).await
     }
@@ -259,6 +264,11 @@ impl Progress {
 
     fn delta(&self, stream: &str, offset: usize, text: String) -> Option<Delta> {
         let offset = u64::try_from(offset).unwrap_or(u64::MAX);
-        (!text.is_empty()).then(|| Delta { stream: stream.to_owned(), after_seq: self.after_seq, offset, text })
+        (!text.is_empty()).then(|| Delta {
+            stream: stream.to_owned(),
+            after_seq: self.after_seq,
+            offset,
+            text,
+        })
     }
 }

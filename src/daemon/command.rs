@@ -75,15 +75,14 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     }
     let allowed_uids = config.access.allow_uids.value.clone();
     let socket = options.socket.unwrap_or(places.socket);
-    let listener = rpc::bind(&socket)?;
+    let listener = rpc::bind(&socket).await?;
     let settings = Settings {
         state_dir: options.state_dir.unwrap_or(places.state_dir),
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,
     };
-    let edges =
-        Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
+    let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
     let daemon = Daemon::boot(settings, edges).await?;
     daemon.listen(listener, allowed_uids);
     if options.exit_when_idle {
@@ -98,10 +97,6 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         signal = stops.next() => tracing::info!(signal, "stopping"),
     }
     let is_whole = daemon.stop().await;
-    // Last, so that whoever waits for the socket to go finds the database closed.
-    if let Err(error) = std::fs::remove_file(&socket) {
-        tracing::debug!(%error, "the socket was gone already");
-    }
     if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
 }
 

@@ -54,12 +54,8 @@ impl From<PlanError> for RpcError {
                     .with_details(json!({ "missing": missing.missing, "known": missing.known }))
                     .with_hint("give the missing values with --input name=value, or declare them as inputs")
             }
-            PlanError::NoModel => {
-                RpcError::new(ErrorKind::NoModel, message).with_hint(Models::NO_MODEL_HINT)
-            }
-            PlanError::Model(error) => {
-                RpcError::new(ErrorKind::NoModel, message).with_hint(error.hint())
-            }
+            PlanError::NoModel => RpcError::new(ErrorKind::NoModel, message).with_hint(Models::NO_MODEL_HINT),
+            PlanError::Model(error) => RpcError::new(ErrorKind::NoModel, message).with_hint(error.hint()),
             PlanError::Workspace(_) => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_hint("a workspace is one or more existing folders, given as absolute paths"),
             PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)

@@ -44,7 +44,9 @@ fn roots(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
             false => format!("not an absolute path: {}", relative.join(", ")),
         };
         return Err(RpcError::new(ErrorKind::InvalidParams, message)
-            .with_details(json!({ "violations": [{ "pointer": "/workspace", "message": "must be absolute" }] }))
+            .with_details(
+                json!({ "violations": [{ "pointer": "/workspace", "message": "must be absolute" }] }),
+            )
             .with_hint("give absolute paths: the daemon does not know your working directory"));
     }
     Ok(roots)

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{
     Access, AgentDefinition, AgentName, CallId, CallState, Completion, ContextId, FinishReason, Message,
-    Reason, Replay, Risk, RunError, RunId, RunRecord, Sampling, Seq, SessionId, SubscriptionId, Timestamp,
-    ToolError, ToolKind, ToolName, ToolResult, Usage,
+    Reason, Replay, Risk, RunError, RunId, Sampling, Timestamp, ToolError, ToolKind, ToolName, ToolResult,
+    Usage,
 };
 
 macro_rules! events {
@@ -394,102 +394,4 @@ pub struct PreparedCall {
     pub kind: ToolKind,
     pub accesses: Vec<Access>,
     pub replay: Replay,
-}
-
-/// An event as subscribers receive it and `events/list` answers it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Envelope {
-    /// Its place in the log. Missing on what is no fact: `signal.*` and deltas.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
-    /// The `seq` sent before it on this subscription; unequal to your last one means you missed something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prev: Option<Seq>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Timestamp>,
-    #[serde(rename = "type")]
-    pub kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<SessionId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<RunId>,
-    #[serde(flatten)]
-    pub head: EventHead,
-    pub data: Value,
-}
-
-/// Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Delta {
-    /// As in `model.started`.
-    pub stream: String,
-    /// The event that opened the stream.
-    pub after_seq: Seq,
-    /// UTF-8 bytes of this stream before this delta.
-    pub offset: u64,
-    pub text: String,
-}
-
-/// Data of `signal.snapshot`: the session as of `seq`; the first event after it has `prev` = `seq`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Snapshot {
-    pub seq: Seq,
-    pub session: SessionSummary,
-    pub runs: Vec<RunRecord>,
-    /// Texts being streamed, with what there is of them so far.
-    pub open_items: Vec<OpenItem>,
-}
-
-/// A text that a model is writing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OpenItem {
-    pub run_id: RunId,
-    pub stream: String,
-    pub after_seq: Seq,
-    /// Deltas go on from the end of these.
-    pub text: String,
-    pub thought: String,
-}
-
-/// A session, as snapshots and lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionSummary {
-    pub session_id: SessionId,
-    pub roots: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    pub created_at: Timestamp,
-    pub last_active_at: Timestamp,
-}
-
-/// Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CaughtUp {
-    pub head: Seq,
-}
-
-/// Data of `signal.unknownField`: a parameter nobody knows was ignored. Said once a connection and field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UnknownField {
-    pub method: String,
-    /// JSON pointer.
-    pub field: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub did_you_mean: Option<String>,
-}
-
-/// Parameters of the notification `event`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EventNotification {
-    /// Missing for signals that concern the connection, not a subscription.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subscription: Option<SubscriptionId>,
-    pub result: Envelope,
 }

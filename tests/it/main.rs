@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod laws;
+mod probe;
+mod runs;
+mod support;
 mod tidy;

@@ -66,6 +66,7 @@ impl House {
         (self, clock)
     }
 
+    /// A tool beside the built-in ones.
     pub fn tool(mut self, tool: impl Tool) -> House {
         self.tools.push(Arc::new(tool));
         self
@@ -150,7 +151,10 @@ impl Running {
         if let Err(violations) = broken {
             panic!("the log breaks laws:\n{}\n{}", violations.join("\n"), lines(&log));
         }
-        assert!(timeout(STUCK, self.daemon.stop()).await.expect("the daemon did not stop"), "something was left");
+        assert!(
+            timeout(STUCK, self.daemon.stop()).await.expect("the daemon did not stop"),
+            "something was left"
+        );
     }
 
     pub fn work(&self) -> &Path {
@@ -212,7 +216,8 @@ impl Client {
     pub async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string())
+            .await;
         loop {
             let message = self.receive().await;
             if message["id"] == json!(id) {
@@ -296,7 +301,12 @@ struct ScriptShared {
 #[derive(Clone)]
 pub enum Reply {
     /// Text in these chunks, then calls.
-    Says { chunks: Vec<String>, thought: Option<String>, calls: Vec<(String, Value)>, finish: FinishReason },
+    Says {
+        chunks: Vec<String>,
+        thought: Option<String>,
+        calls: Vec<(String, Value)>,
+        finish: FinishReason,
+    },
     /// Streams the chunks it is sent until the sender is dropped, then ends with them as text.
     Streams(Arc<tokio::sync::Mutex<mpsc::Receiver<String>>>),
     Fails(ModelError),
@@ -313,11 +323,6 @@ impl Reply {
 
     pub fn done(result: &str) -> Reply {
         Reply::calls(&[("complete_task", json!({ "result": result }))])
-    }
-
-    pub fn text(text: &str) -> Reply {
-        let chunks = text.split_inclusive(' ').map(str::to_owned).collect();
-        Reply::Says { chunks, thought: None, calls: Vec::new(), finish: FinishReason::Stop }
     }
 
     pub fn streams() -> (Reply, mpsc::Sender<String>) {
@@ -341,6 +346,16 @@ impl Script {
     /// Every request so far.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Forgets the first reply: the next request for the same ordinal gets the one after it.
+    pub fn skip(&self) {
+        self.shared.replies.lock().unwrap().remove(0);
+    }
+
+    /// Answers from here on with these.
+    pub fn replace(&self, replies: impl Into<Vec<Reply>>) {
+        *self.shared.replies.lock().unwrap() = replies.into();
     }
 
     /// Waits until the model has been asked once more.
@@ -376,24 +391,26 @@ impl Model for Script {
                 events.push(finished(parts, finish));
                 stream::iter(events.into_iter().map(Ok)).boxed()
             }
-            Reply::Streams(receiver) => stream::unfold((receiver, String::new(), false), |state| async move {
-                let (receiver, mut text, is_over) = state;
-                if is_over {
-                    return None;
-                }
-                let chunk = receiver.lock().await.recv().await;
-                match chunk {
-                    Some(chunk) => {
-                        text.push_str(&chunk);
-                        Some((Ok(ModelEvent::TextDelta(chunk)), (receiver, text, false)))
+            Reply::Streams(receiver) => {
+                stream::unfold((receiver, String::new(), false), |state| async move {
+                    let (receiver, mut text, is_over) = state;
+                    if is_over {
+                        return None;
                     }
-                    None => {
-                        let event = finished(vec![ReplyPart::Text(text)], FinishReason::Stop);
-                        Some((Ok(event), (receiver, String::new(), true)))
+                    let chunk = receiver.lock().await.recv().await;
+                    match chunk {
+                        Some(chunk) => {
+                            text.push_str(&chunk);
+                            Some((Ok(ModelEvent::TextDelta(chunk)), (receiver, text, false)))
+                        }
+                        None => {
+                            let event = finished(vec![ReplyPart::Text(text)], FinishReason::Stop);
+                            Some((Ok(event), (receiver, String::new(), true)))
+                        }
                     }
-                }
-            })
-            .boxed(),
+                })
+                .boxed()
+            }
             Reply::Fails(error) => stream::iter([Err(error)]).boxed(),
             Reply::Hangs => stream::pending().boxed(),
             Reply::Panics => stream::poll_fn(|_| panic!("planted")).boxed(),

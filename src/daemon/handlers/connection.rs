@@ -10,8 +10,9 @@ use super::super::{
 };
 use crate::{
     protocol::{
-        ErrorKind, Initialize, InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES,
-        MAX_SUBSCRIPTIONS, METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult, RpcError, WireLimits,
+        ErrorKind, Initialize, InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT,
+        MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult,
+        RpcError, WireLimits,
     },
     sys::ids,
 };

@@ -1,29 +1,21 @@
-//! `rpc/discover`, `daemon/status`, `daemon/shutdown`.
+//! `daemon/status`, `daemon/shutdown`. `rpc/discover` is the table's own.
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::super::{
-    rpc::{Api, Caller, docs},
+    rpc::{Api, Caller},
     state::State,
 };
 use crate::{
     protocol::{
-        DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, NoParams, RpcDiscover, RpcError,
-        ShutdownResult,
+        DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, NoParams, RpcError, ShutdownResult,
     },
     sys::process,
 };
 
 pub fn register(api: &mut Api<State>) {
-    api.method::<RpcDiscover, _, _>(discover);
     api.method::<DaemonStatus, _, _>(status);
     api.method::<DaemonShutdown, _, _>(shutdown);
-}
-
-async fn discover(_: Arc<State>, _: Caller, _: NoParams) -> Result<Value, RpcError> {
-    Ok(docs::openrpc())
 }
 
 async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatusResult, RpcError> {

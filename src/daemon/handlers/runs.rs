@@ -14,9 +14,9 @@ use super::{
 use crate::{
     agents::{Catalog, Found},
     protocol::{
-        AgentDefinition, AgentName, Disposition, ErrorKind, RpcError, RunCancel, RunCancelParams, RunCancelResult,
-        RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunWait,
-        RunWaitParams, RunWaitResult,
+        AgentDefinition, AgentName, Disposition, ErrorKind, RpcError, RunCancel, RunCancelParams,
+        RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
+        RunState, RunWait, RunWaitParams, RunWaitResult,
     },
     run::{Cancelled, RunRequest},
     store::Filter,
@@ -29,7 +29,11 @@ pub fn register(api: &mut Api<State>) {
     api.method::<RunCancel, _, _>(cancel);
 }
 
-async fn start(state: Arc<State>, caller: Caller, params: RunStartParams) -> Result<RunStartResult, RpcError> {
+async fn start(
+    state: Arc<State>,
+    caller: Caller,
+    params: RunStartParams,
+) -> Result<RunStartResult, RpcError> {
     let RunStartParams { workspace, agent, prompt, inputs, limits, model } = params;
     let roots = roots(&workspace)?;
     let catalog = state
@@ -58,7 +62,8 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
     match catalog.find(agent) {
         Found::Ready { definition, digest, .. } => Ok((definition, digest)),
         Found::Untrusted { digest, path } => {
-            let message = format!("{agent} comes from {}, a workspace nobody has trusted yet", path.display());
+            let message =
+                format!("{agent} comes from {}, a workspace nobody has trusted yet", path.display());
             Err(RpcError::new(ErrorKind::WorkspaceNotTrusted, message)
                 .with_details(json!({ "digest": digest, "path": path }))
                 .with_hint(
@@ -115,7 +120,11 @@ async fn wait(state: Arc<State>, _: Caller, params: RunWaitParams) -> Result<Run
     Ok(RunWaitResult { run, done })
 }
 
-async fn cancel(state: Arc<State>, caller: Caller, params: RunCancelParams) -> Result<RunCancelResult, RpcError> {
+async fn cancel(
+    state: Arc<State>,
+    caller: Caller,
+    params: RunCancelParams,
+) -> Result<RunCancelResult, RpcError> {
     let RunCancelParams { run_id, reason } = params;
     record(&state, &run_id).await?;
     let cancelled = state.executor.cancel(&run_id, by(&caller), reason).await?;

@@ -27,6 +27,10 @@ async fn attach(
     Ok(())
 }
 
-async fn detach(_: Arc<State>, caller: Caller, params: SessionDetachParams) -> Result<DetachResult, RpcError> {
+async fn detach(
+    _: Arc<State>,
+    caller: Caller,
+    params: SessionDetachParams,
+) -> Result<DetachResult, RpcError> {
     Ok(DetachResult { detached: caller.detach(&params.subscription) })
 }

@@ -19,18 +19,16 @@ pub fn register(api: &mut Api<State>) {
 async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<ToolsListResult, RpcError> {
     let listed = |declaration: ToolDeclaration| ListedTool { declaration, source: "builtin".to_owned() };
     let declarations: Vec<ToolDeclaration> = match &params.agent {
-        None => state.tools.list().iter().map(|tool| tool.declaration().clone()).collect(),
+        None => state.tools.list().cloned().collect(),
         Some(agent) => {
             let catalog = state
                 .catalog(Vec::new())
                 .await
                 .map_err(|error| internal("the agents could not be read", &error))?;
             let (definition, _) = definition(&catalog, agent)?;
-            let mut declarations = state.tools.select(&definition.tools).declarations().to_vec();
-            let completion = state
-                .executor
-                .completion_declaration(&definition)
-                .map_err(crate::run::PlanError::from)?;
+            let toolset = state.tools.select(&definition.tools);
+            let mut declarations: Vec<ToolDeclaration> = toolset.declarations().cloned().collect();
+            let completion = state.executor.completion_declaration(&definition)?;
             declarations.push(completion);
             declarations
         }

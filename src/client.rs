@@ -7,6 +7,8 @@
 mod connection;
 mod dialer;
 mod error;
+#[cfg(test)]
+pub(crate) mod fake_daemon;
 mod follow;
 mod place;
 mod starter;
@@ -28,3 +30,6 @@ pub use wire::MAX_INCOMING_BYTES;
 pub fn connect(socket: &Path) -> Result<Client, ConnectError> {
     Client::connect(socket)
 }
+
+#[cfg(test)]
+mod tests;

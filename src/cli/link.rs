@@ -15,8 +15,9 @@ use crate::{
     protocol::{ClientInfo, ClientKind, Initialize, InitializeParams, Method, PROTOCOL_VERSIONS},
 };
 
-/// How long an answer may take: every method a command uses answers at once, the slowest within a tool's end.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
+/// heard only between two questions.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Pause between two attempts to ask again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);

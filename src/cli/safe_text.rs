@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn escapes_are_shown_and_ordinary_text_is_kept() {
         assert_eq!(lines("a\x1b[31mb\r\n\tü\u{9b}2J\u{202e}"), "a^[[31mb\n\tü<9B>2J<202E>");
-        assert_eq!(line("  two\n\nlines \x07 here", 12), "two lines ^G…");
+        assert_eq!(line("  two\n\nlines \x07 here", 12), "two lines ^G …");
     }
 
     #[test]

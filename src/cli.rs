@@ -41,14 +41,17 @@ struct Arguments {
     command: Command,
 }
 
+/// The help's heading of the options that every command has.
+const REACHING: &str = "Reaching the daemon";
+
 /// How to reach the daemon.
 #[derive(Args)]
 struct Reach {
     /// The daemon's socket [default: $SUBAGENTD_SOCKET, else subagentd/subagentd.sock in $XDG_RUNTIME_DIR]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = REACHING)]
     socket: Option<PathBuf>,
     /// Do not start a daemon when none listens (nor does anybody with $SUBAGENTD_SOCKET set)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = REACHING)]
     no_spawn: bool,
 }
 

@@ -94,6 +94,10 @@ impl Ending {
         if let Some(text) = self.text() {
             let stands_there = stdout.is_live && stderr.is_live && shown.map(str::trim) == Some(text.trim());
             if !stands_there {
+                // Sets the result off from the progress above it; a redirected result is alone anyway.
+                if stdout.is_live && stderr.is_live {
+                    stderr.write("\n")?;
+                }
                 stdout.write_text(text)?;
             }
         }

@@ -64,7 +64,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    fn new(stream: UnixStream) -> Peer {
+    pub(crate) fn new(stream: UnixStream) -> Peer {
         stream.set_read_timeout(Some(STUCK)).unwrap();
         Peer { reader: BufReader::new(stream.try_clone().unwrap()), writer: stream }
     }

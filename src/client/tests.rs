@@ -180,38 +180,62 @@ fn write_program(path: &Path, script: &str) {
     assert!(writer.wait().unwrap().success());
 }
 
-fn make_fifo(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+/// A program that is ready once somebody listens on `socket`, and a thread that then does so and follows the
+/// script. The thread answers the program's arguments.
+fn startable(folder: &Path, socket: &Path, script: Script) -> (Starter, thread::JoinHandle<String>) {
+    let path = |name: &str| folder.join(name);
+    for fifo in ["asked", "listening"] {
+        assert!(Command::new("mkfifo").arg(path(fifo)).status().unwrap().success());
+    }
+    let lines = ["echo \"$*\" > asked", "read answer < listening", "echo ready"].join("\n");
+    write_program(&path("daemon"), &format!("#!/bin/sh\ncd {}\n{lines}\n", folder.display()));
+    let (asked, listening, socket) = (path("asked"), path("listening"), socket.to_owned());
+    let daemon = thread::spawn(move || {
+        let arguments = fs::read_to_string(asked).unwrap();
+        let listener = UnixListener::bind(socket).unwrap();
+        fs::write(listening, "go\n").unwrap();
+        script(&mut Peer::new(listener.accept().unwrap().0));
+        arguments
+    });
+    (Starter { program: path("daemon"), log: path("state/daemon.log") }, daemon)
 }
 
 #[test]
 fn a_started_daemon_is_waited_for_and_connected_to() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    for fifo in ["asked", "listening"] {
-        make_fifo(&path(fifo));
-    }
-    let script = format!(
-        "#!/bin/sh\ncd {}\necho \"$*\" > asked\nread answer < listening\necho ready\n",
-        folder.path().display()
-    );
-    write_program(&path("daemon"), &script);
-    let (asked, listening, socket) = (path("asked"), path("listening"), path("d.sock"));
-    let listen_at = socket.clone();
-    let daemon = thread::spawn(move || {
-        let arguments = fs::read_to_string(asked).unwrap();
-        let listener = UnixListener::bind(listen_at).unwrap();
-        fs::write(listening, "go\n").unwrap();
-        listener.accept().unwrap();
-        arguments
+    let socket = folder.path().join("d.sock");
+    let script: Script = Box::new(|peer| {
+        peer.answer("ping", json!({"at": "2025-11-20T11:04:05.000Z"}));
     });
-
-    let starter = Starter { program: path("daemon"), log: path("state/daemon.log") };
+    let (starter, daemon) = startable(folder.path(), &socket, script);
     let dialer = Dialer::new(socket.clone(), Some(starter));
     assert!(matches!(dialer.connect(), Err(ConnectError::NobodyListens { .. })));
-    dialer.start().unwrap();
+    dialer.start().unwrap().call::<Ping>(&NoParams {}).unwrap();
     let expected = format!("--socket {} --ready-fd 1 --exit-when-idle\n", socket.display());
     assert_eq!(daemon.join().unwrap(), expected);
+}
+
+#[test]
+fn a_daemon_that_does_not_come_back_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = FakeDaemon::start(folder.path(), vec![attached(json!("start"), &[(1, 0)], hang_up)]);
+    let second = attached(json!(1), &[(2, 1)], Peer::wait_for_hangup);
+    let (starter, daemon) = startable(folder.path(), first.socket(), second);
+    let dialer = Dialer::new(first.socket().to_owned(), Some(starter));
+    let mut follow = Follow::attach(&dialer, "s1".into(), AttachFrom::Word(FromWord::Start), true).unwrap();
+    let (mut seqs, mut was_started) = (Vec::new(), false);
+    while seqs.last() != Some(&Seq(2)) {
+        match follow.next(WAIT).unwrap() {
+            Step::Event(followed) => seqs.extend(followed.envelope.seq),
+            Step::Back { started } => was_started = started,
+            Step::Quiet | Step::Lost => {}
+        }
+    }
+    assert!(was_started);
+    assert_eq!(seqs, [Seq(1), Seq(2)]);
+    drop(follow);
+    first.finish();
+    daemon.join().unwrap();
 }
 
 #[test]

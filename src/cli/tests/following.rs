@@ -46,6 +46,7 @@ fn a_run_is_shown_from_its_snapshot_to_its_end_like_run_does() {
         ▶ scout · running · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         So far so good.
         ■ scout · MAX_TURNS · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+
         error: the run ended MAX_TURNS
         hint: allow more with --max-turns N, or ask for less at a time
     "#]]

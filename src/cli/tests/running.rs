@@ -115,17 +115,18 @@ fn on_a_terminal_text_streams_without_repeats_and_calls_are_one_line() {
         command,
         goal(),
         expect![[r#"
-        exit 0
-        --- stdout
-        It is in a.rs:3.
-        --- stderr
-        ▶ scout · offline · run r1
-        · Where to look
-        Let me look.
-        ✓ read_file a.rs · 300 ms
-        ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
-    "#]],
+            exit 0
+            --- stdout
+            It is in a.rs:3.
+            --- stderr
+            ▶ scout · offline · run r1
+            · Where to look
+            Let me look.
+            ✓ read_file a.rs · 300 ms
+            ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
+            ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+
+        "#]],
     );
 }
 

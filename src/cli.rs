@@ -1,1 +1,136 @@
-//! Stub.
+//! The companion's commands: what `subagent` does with what a person typed (spec 12).
+//!
+//! A view of the daemon and nothing more: every fact comes over the public protocol. Hides argument parsing,
+//! rendering and signals. Knows `protocol` and `client`, never the daemon's inside.
+
+mod attach;
+mod daemon_flags;
+mod ending;
+mod failure;
+mod human;
+mod inputs;
+mod link;
+mod list;
+mod progress;
+mod rpc;
+mod run;
+mod safe_text;
+mod screen;
+mod status;
+mod stop;
+mod surroundings;
+mod watch;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use daemon_flags::{DaemonFlags, LogFormat};
+use failure::{EXIT_USAGE, Failure};
+pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
+
+#[derive(Parser)]
+#[command(
+    name = "subagent",
+    version,
+    about = "Runs agents in subagentd, the background service, and shows what they do",
+    after_help = "A first run: subagent run codebase-investigator -p \"How are errors reported?\" --model offline"
+)]
+struct Arguments {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The help's heading of the options that every command has.
+const REACHING: &str = "Reaching the daemon";
+
+/// How to reach the daemon.
+#[derive(Args)]
+struct Reach {
+    /// The daemon's socket [default: $SUBAGENTD_SOCKET, else subagentd/subagentd.sock in $XDG_RUNTIME_DIR]
+    #[arg(long, global = true, value_name = "PATH", help_heading = REACHING)]
+    socket: Option<PathBuf>,
+    /// Do not start a daemon when none listens (nor does anybody with $SUBAGENTD_SOCKET set)
+    #[arg(long, global = true, help_heading = REACHING)]
+    no_spawn: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run an agent: progress on stderr, the result on stdout
+    ///
+    /// Ctrl-C once cancels the run and waits for its end; twice leaves it. The exit code tells how it ended:
+    /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
+    /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED; 2 is a usage error, 69 that no daemon can be reached.
+    Run(run::RunArguments),
+    /// Follow a session, or a run until it ends
+    Attach(attach::AttachArguments),
+    /// List the agents there are
+    List(list::ListArguments),
+    /// Show how the daemon is; never starts one
+    Status(status::StatusArguments),
+    /// Stop the daemon; live runs go on at its next start
+    Stop,
+    /// Call any method of the daemon; subscriptions stream as JSON lines until Ctrl-C
+    Rpc(rpc::RpcArguments),
+}
+
+/// How listings are printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let mut surroundings = Surroundings::of_this_process();
+    ExitCode::from(run(std::env::args_os(), &mut surroundings))
+}
+
+/// Runs one command line (with the program's name first) and answers the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
+    let outcome = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => execute(arguments, surroundings),
+        Err(error) => return show_usage(&error, surroundings),
+    };
+    match outcome {
+        Ok(exit_code) => exit_code,
+        Err(failure) => failure.report(&mut surroundings.stderr),
+    }
+}
+
+fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    let mut link = link::Link::new(&arguments.reach, surroundings)?;
+    match arguments.command {
+        Command::Run(arguments) => run::run(&arguments, &mut link, surroundings),
+        Command::Attach(arguments) => attach::attach(&arguments, &mut link, surroundings),
+        Command::List(arguments) => list::list(&arguments, &mut link, surroundings),
+        Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
+        Command::Stop => stop::stop(&mut link, surroundings),
+        Command::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),
+    }
+}
+
+/// clap's own messages: help and version go to stdout, everything else is a usage error.
+fn show_usage(error: &clap::Error, surroundings: &mut Surroundings) -> u8 {
+    let is_asked_for = !error.use_stderr();
+    let (output, exit_code) = match is_asked_for {
+        true => (&mut surroundings.stdout, 0),
+        false => (&mut surroundings.stderr, EXIT_USAGE),
+    };
+    let styled = error.render();
+    let text = match output.has_color {
+        true => styled.ansi().to_string(),
+        false => styled.to_string(),
+    };
+    match output.write(&text) {
+        Ok(()) => exit_code,
+        Err(failure) => failure.report(&mut surroundings.stderr),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,7 @@
-fn main() {}
+//! `subagent`, the companion of the daemon.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    subagentd::cli::main()
+}

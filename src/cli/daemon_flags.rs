@@ -1,0 +1,47 @@
+//! The daemon's own command line (spec 12), read here because only the command-line floor knows the parser.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Runs AI agents for whoever attaches: durable, observable, isolated, answerable for.
+#[derive(Debug, Parser)]
+#[command(
+    name = "subagentd",
+    version,
+    about,
+    after_help = "Clients find the daemon by its socket; see `subagent --help`."
+)]
+pub struct DaemonFlags {
+    /// Settings to read instead of $XDG_CONFIG_HOME/subagentd/settings.json
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where to listen [default: subagentd/subagentd.sock in $XDG_RUNTIME_DIR, else /tmp/subagentd-UID/subagentd.sock]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Where the database lies [default: $XDG_STATE_HOME/subagentd]
+    #[arg(long, value_name = "PATH")]
+    pub state_dir: Option<PathBuf>,
+    /// How logs look on stderr; RUST_LOG says how much
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// An inherited file descriptor that gets the line `ready` once the daemon listens
+    #[arg(long, value_name = "N")]
+    pub ready_fd: Option<u32>,
+    /// End after 15 minutes without clients and runs
+    #[arg(long)]
+    pub exit_when_idle: bool,
+}
+
+/// How logs look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+impl LogFormat {
+    pub fn is_json(self) -> bool {
+        self == LogFormat::Json
+    }
+}

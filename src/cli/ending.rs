@@ -1,0 +1,154 @@
+//! How did a run end, and what can one do about it? (Spec 03, "Terminal reasons".)
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{
+    Output, Surroundings,
+    failure::{Failure, show_message},
+    human, safe_text,
+    screen::Ink,
+};
+use crate::protocol::{Reason, Usage};
+
+/// The exit code for a reason that only a newer daemon knows.
+const EXIT_UNKNOWN_REASON: u8 = 1;
+
+/// What a run record and a `run.completed` say about the end. Read leniently: reasons are open (spec 01).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Ending {
+    pub(super) run_id: String,
+    pub(super) agent: String,
+    pub(super) state: String,
+    pub(super) reason: Option<String>,
+    error: Option<EndingError>,
+    result: Option<String>,
+    partial_result: Option<String>,
+    recovered: bool,
+    recovered_from: Option<String>,
+    usage: Usage,
+    turns: u64,
+    tool_calls: u64,
+    active_ms: u64,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct EndingError {
+    code: String,
+    message: String,
+}
+
+impl Ending {
+    pub(super) fn has_ended(&self) -> bool {
+        self.reason.is_some()
+    }
+
+    pub(super) fn is_goal(&self) -> bool {
+        self.known_reason() == Some(Reason::Goal)
+    }
+
+    fn known_reason(&self) -> Option<Reason> {
+        let reason = self.reason.as_deref()?;
+        Reason::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(reason)).ok()
+    }
+
+    pub(super) fn exit_code(&self) -> u8 {
+        self.known_reason().map_or(EXIT_UNKNOWN_REASON, Reason::exit_code)
+    }
+
+    /// The result, else what there is of one.
+    fn text(&self) -> Option<&str> {
+        self.result.as_deref().or(self.partial_result.as_deref())
+    }
+
+    /// `GOAL · 2 turns · 5 tool calls · 1.2k tokens · 4.2 s`
+    pub(super) fn summary(&self) -> String {
+        let standing = self.reason.as_deref().unwrap_or(&self.state);
+        let recovered = match &self.recovered_from {
+            Some(reason) if self.recovered => format!(" (after {reason}, in its last turn)"),
+            _ => String::new(),
+        };
+        let parts = [
+            format!("{standing}{recovered}"),
+            human::count(self.turns, "turn"),
+            human::count(self.tool_calls, "tool call"),
+            human::count(self.usage.total(), "token"),
+            human::duration(Duration::from_millis(self.active_ms)),
+        ];
+        safe_text::line(&parts.join(" · "), 200)
+    }
+
+    /// Prints the result to stdout; unless the run reached its goal, tells why and what to do on stderr.
+    /// `stop_message` is what the daemon said when it stopped the run, `shown` the text that stands on the
+    /// terminal already. Answers the exit code.
+    pub(super) fn report(
+        &self,
+        stop_message: Option<&str>,
+        shown: Option<&str>,
+        surroundings: &mut Surroundings,
+    ) -> Result<u8, Failure> {
+        let Surroundings { stdout, stderr, .. } = surroundings;
+        if let Some(text) = self.text() {
+            let stands_there = stdout.is_live && stderr.is_live && shown.map(str::trim) == Some(text.trim());
+            if !stands_there {
+                // Sets the result off from the progress above it; a redirected result is alone anyway.
+                if stdout.is_live && stderr.is_live {
+                    stderr.write("\n")?;
+                }
+                stdout.write_text(text)?;
+            }
+        }
+        self.explain(stop_message, stderr);
+        Ok(self.exit_code())
+    }
+
+    /// Unless the run reached its goal: why, and what to do.
+    pub(super) fn explain(&self, stop_message: Option<&str>, stderr: &mut Output) {
+        if self.is_goal() {
+            return;
+        }
+        let reason = self.reason.as_deref().unwrap_or("without a reason");
+        let why = match &self.error {
+            Some(error) => format!(" {}: {}", error.code, error.message),
+            None => stop_message.map(|message| format!(": {message}")).unwrap_or_default(),
+        };
+        show_message(stderr, Ink::Red, "error", &format!("the run ended {reason}{why}"));
+        show_message(stderr, Ink::Yellow, "hint", &self.advice());
+    }
+
+    fn advice(&self) -> String {
+        let advice = match self.known_reason() {
+            Some(Reason::MaxTurns) => "allow more with --max-turns N, or ask for less at a time",
+            Some(Reason::Timeout) => "allow more with --timeout MINUTES, or ask for less at a time",
+            Some(Reason::ErrorNoCompleteTaskCall) => {
+                "the model stopped without completing; try again, or another --model"
+            }
+            Some(Reason::Budget) => "raise `run.maxTokens` in the agent's file, or ask for less at a time",
+            Some(Reason::Guardrail) => "a guardrail of the agent refused; its file says which",
+            Some(Reason::LoopDetected) => "put the question another way, or try another --model",
+            Some(Reason::Unattended) => {
+                "it had a question; attach a client that can answer, then run it again"
+            }
+            Some(Reason::Aborted) => "it was cancelled; the same command starts it anew",
+            Some(Reason::Error) => return self.advice_on_error(),
+            Some(Reason::Goal) | None => "this daemon is newer than `subagent`; its documentation knows more",
+        };
+        advice.to_owned()
+    }
+
+    fn advice_on_error(&self) -> String {
+        let code = self.error.as_ref().map(|error| error.code.as_str()).unwrap_or_default();
+        let advice = match code {
+            "PROVIDER_AUTH" => "check the provider's key, or try `--model offline`, which needs none",
+            "MODEL_FAILED" => "try again in a moment, or another --model",
+            "CONTEXT_OVERFLOW" => "ask for less at a time, or try a model with a larger context",
+            "NO_SPACE_LEFT" => "make room on the disk, then run it again",
+            "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED" => "the recording belongs to another run; record it anew",
+            _ => "the daemon's log tells more",
+        };
+        advice.to_owned()
+    }
+}

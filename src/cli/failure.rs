@@ -1,0 +1,185 @@
+//! How does a command tell that it failed? One line what, one line what to do, and an exit code (spec 12).
+
+use serde_json::Value;
+
+use super::{Output, safe_text, screen::Ink};
+use crate::{
+    client::{CallError, ConnectError, FollowError, Refusal},
+    protocol::ErrorKind,
+};
+
+/// The command line makes no sense.
+pub(super) const EXIT_USAGE: u8 = 2;
+/// No daemon can be reached (`EX_UNAVAILABLE` of sysexits).
+pub(super) const EXIT_UNAVAILABLE: u8 = 69;
+/// Whoever read our output is gone; what a shell reports for SIGPIPE.
+const EXIT_PIPE_CLOSED: u8 = 141;
+/// The person left with Ctrl-C; what a shell reports for SIGINT.
+pub(super) const EXIT_INTERRUPTED: u8 = 130;
+/// Anything else.
+const EXIT_FAILED: u8 = 1;
+
+/// A message longer than this is cut, line by line; the rest would push the hint off the screen.
+const LINE_CHARACTERS: usize = 2_000;
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Told to the person.
+    Told { exit_code: u8, what: String, hint: Option<String> },
+    /// Told to a program: the daemon's error object as it came.
+    ErrorObject(Value),
+    /// Nobody reads any more, so nothing is told.
+    PipeClosed,
+}
+
+impl Failure {
+    pub(super) fn new(what: impl Into<String>) -> Failure {
+        Failure::Told { exit_code: EXIT_FAILED, what: what.into(), hint: None }
+    }
+
+    pub(super) fn usage(what: impl Into<String>) -> Failure {
+        Failure::Told { exit_code: EXIT_USAGE, what: what.into(), hint: None }
+    }
+
+    pub(super) fn unavailable(what: impl Into<String>) -> Failure {
+        Failure::Told { exit_code: EXIT_UNAVAILABLE, what: what.into(), hint: None }
+    }
+
+    /// Says what to do, unless that was said.
+    #[must_use]
+    pub(super) fn or_hint(self, text: impl Into<String>) -> Failure {
+        match self {
+            Failure::Told { exit_code, what, hint } => {
+                Failure::Told { exit_code, what, hint: hint.or_else(|| Some(text.into())) }
+            }
+            other => other,
+        }
+    }
+
+    /// Prints it and answers the exit code.
+    pub(super) fn report(&self, stderr: &mut Output) -> u8 {
+        // When stderr is gone too, the exit code is all that can be said.
+        match self {
+            Failure::Told { exit_code, what, hint } => {
+                show_message(stderr, Ink::Red, "error", what);
+                if let Some(hint) = hint {
+                    show_message(stderr, Ink::Yellow, "hint", hint);
+                }
+                *exit_code
+            }
+            Failure::ErrorObject(error) => {
+                let _ = stderr.write_json(&format!("{error:#}"));
+                EXIT_FAILED
+            }
+            Failure::PipeClosed => EXIT_PIPE_CLOSED,
+        }
+    }
+}
+
+/// Prints `label: message`; words of others are made harmless.
+pub(super) fn show_message(stderr: &mut Output, ink: Ink, label: &str, message: &str) {
+    let lines: Vec<String> = message.lines().map(|text| cut(text, LINE_CHARACTERS)).collect();
+    let label = if stderr.has_color { ink.paint(label) } else { label.to_owned() };
+    // A closed stderr changes nothing about what the command does.
+    let _ = stderr.write(&format!("{label}: {}\n", lines.join("\n")));
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    let safe = safe_text::lines(text);
+    match safe.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &safe[..end]),
+        None => safe,
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Failure {
+        Failure::unavailable(error.to_string()).or_hint(error.hint())
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Failure {
+        match error {
+            CallError::Refused(refusal) => refused(&refusal),
+            CallError::Closed | CallError::NoAnswer { .. } => {
+                Failure::unavailable(error.to_string()).or_hint("`subagent status` shows whether it is back")
+            }
+            CallError::TooLarge { .. } => {
+                Failure::new(error.to_string()).or_hint("put long material into a file of the workspace")
+            }
+            CallError::Unreadable { .. } => Failure::new(error.to_string()).or_hint(
+                "daemon and `subagent` may be of different versions: `subagent stop`, then try again",
+            ),
+        }
+    }
+}
+
+impl From<FollowError> for Failure {
+    fn from(error: FollowError) -> Failure {
+        match error {
+            FollowError::Call(error) => error.into(),
+            FollowError::Lost { ref last, .. } => {
+                let hint = last.hint();
+                Failure::unavailable(error.to_string()).or_hint(hint)
+            }
+            FollowError::Gap { .. } => {
+                Failure::new(error.to_string()).or_hint("the run goes on; `subagent attach` shows it afresh")
+            }
+        }
+    }
+}
+
+fn refused(refusal: &Refusal) -> Failure {
+    let mut what = match refusal.message.is_empty() {
+        true => format!("the daemon refused: {}", refusal.kind),
+        false => refusal.message.clone(),
+    };
+    for violation in violations(refusal) {
+        what.push_str(&format!("\n  {violation}"));
+    }
+    let failure = Failure::new(what);
+    match refusal.hint.clone().or_else(|| hint_for(refusal)) {
+        Some(hint) => failure.or_hint(hint),
+        None => failure,
+    }
+}
+
+/// What breaks the schema, `pointer: message` each; empty for errors of another kind.
+fn violations(refusal: &Refusal) -> Vec<String> {
+    let Some(details) = &refusal.details else { return Vec::new() };
+    let listed = details.get("violations").unwrap_or(details);
+    let text_of = |violation: &Value, key: &str| violation.get(key)?.as_str().map(str::to_owned);
+    let show = |violation: &Value| {
+        let message = text_of(violation, "message")?;
+        match text_of(violation, "pointer")?.as_str() {
+            "" => Some(message),
+            pointer => Some(format!("{pointer}: {message}")),
+        }
+    };
+    listed.as_array().map(|all| all.iter().filter_map(show).collect()).unwrap_or_default()
+}
+
+/// What to do when the daemon does not say.
+fn hint_for(refusal: &Refusal) -> Option<String> {
+    if let Some(suggestion) = refusal.details.as_ref().and_then(|details| details.get("didYouMean")?.as_str())
+    {
+        return Some(format!("did you mean `{suggestion}`?"));
+    }
+    let kind = ErrorKind::ALL.iter().copied().find(|kind| refusal.is(*kind))?;
+    let hint = match kind {
+        ErrorKind::AgentNotReady | ErrorKind::InvalidDefinition => {
+            "`subagent list --all` shows what is wrong"
+        }
+        ErrorKind::InvalidInput | ErrorKind::MissingTemplateInput => "give inputs with --input NAME=VALUE",
+        ErrorKind::NoModel => "name one with --model; `--model offline` needs no key",
+        ErrorKind::UnsupportedVersion => "stop the running daemon (`subagent stop`) and try again",
+        ErrorKind::ShuttingDown | ErrorKind::Overloaded | ErrorKind::RateLimited => "try again in a moment",
+        ErrorKind::Forbidden | ErrorKind::Unauthorized => "the daemon of another user? see --socket",
+        ErrorKind::StorageFull => "make room on the disk that holds the daemon's state",
+        ErrorKind::InternalError => "the daemon's log tells more",
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}

@@ -1,0 +1,168 @@
+//! How does a command get at the daemon: which socket, may one be started, what if it goes away in between?
+
+use std::{path::PathBuf, thread, time::Duration};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Output, Reach, Surroundings,
+    failure::{Failure, show_message},
+    screen::Ink,
+};
+use crate::{
+    client::{self, CallError, Client, ConnectError, Dialer, RECONNECT_BOUND, Starter, Stopwatch},
+    protocol::{ClientInfo, ClientKind, Initialize, InitializeParams, Method, PROTOCOL_VERSIONS},
+};
+
+/// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
+/// heard only between two questions.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Pause between two attempts to ask again.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Whoever keeps the daemon running gets this long to start it again before we do.
+const START_GRACE: Duration = Duration::from_secs(1);
+
+/// A command's way to the daemon: how to dial, and the connection it asks on.
+pub(super) struct Link {
+    dialer: Dialer,
+    control: Option<Client>,
+}
+
+impl Link {
+    /// Decides where to connect and whether a daemon may be started; does not connect yet.
+    pub(super) fn new(reach: &Reach, surroundings: &Surroundings) -> Result<Link, Failure> {
+        let environment = &*surroundings.environment;
+        let from_environment = environment("SUBAGENTD_SOCKET").filter(|value| !value.is_empty());
+        // Whoever names a socket there runs a daemon of their own, with settings we do not know.
+        let may_start = !reach.no_spawn && from_environment.is_none();
+        let socket = match reach.socket.clone().or(from_environment.map(PathBuf::from)) {
+            Some(socket) => surroundings.working_folder.join(socket),
+            None => client::default_socket(environment)
+                .map_err(|error| Failure::unavailable(format!("cannot find the daemon's socket: {error}")))?,
+        };
+        let starter = client::state_folder(environment)
+            .filter(|_| may_start)
+            .map(|state_folder| Starter::beside(surroundings.own_program.as_deref(), &state_folder));
+        Ok(Link { dialer: Dialer::new(socket, starter), control: None })
+    }
+
+    pub(super) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// Connects, starting a daemon when none listens and that is allowed; says so.
+    pub(super) fn dial(&self, stderr: &mut Output) -> Result<Client, Failure> {
+        match self.dialer.connect() {
+            Err(ConnectError::NobodyListens { .. }) if let Some(starter) = self.dialer.starter() => {
+                let program = starter.program.display();
+                let socket = self.dialer.socket().display();
+                let text = format!("no daemon listens on {socket}; starting {program}");
+                show_message(stderr, Ink::Dim, "note", &text);
+                Ok(self.dialer.start()?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Dials and introduces itself; a daemon of another version is worth a word.
+    pub(super) fn open(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+        let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
+        let own_version = env!("CARGO_PKG_VERSION");
+        let hello = client.call::<Initialize>(&InitializeParams {
+            protocol_version: PROTOCOL_VERSIONS[0].to_owned(),
+            client: ClientInfo {
+                name: "subagent".into(),
+                version: own_version.into(),
+                kind: ClientKind::Cli,
+            },
+            client_id: None,
+            strict: false,
+        })?;
+        let version = &hello.daemon.version;
+        if version != own_version {
+            let text =
+                format!("the daemon is version {version}, this is {own_version}; `subagent stop` ends it");
+            show_message(stderr, Ink::Yellow, "note", &text);
+        }
+        self.control = Some(client);
+        Ok(())
+    }
+
+    /// Asks once, on the open connection or a new one; starts nothing.
+    pub(super) fn ask<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, AskError> {
+        let answer = self.ask_raw(M::NAME, params)?;
+        serde_json::from_str(answer.get()).map_err(|error| {
+            AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
+        })
+    }
+
+    fn ask_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, AskError> {
+        let mut client = match self.control.take() {
+            Some(client) => client,
+            None => self.dialer.connect().map_err(AskError::Connect)?.with_patience(ANSWER_PATIENCE),
+        };
+        let outcome = client.call_raw(method, params);
+        // A connection that failed once is not asked again.
+        if matches!(outcome, Ok(_) | Err(CallError::Refused(_))) {
+            self.control = Some(client);
+        }
+        outcome.map_err(AskError::Call)
+    }
+
+    /// Asks until there is an answer, also across a restart of the daemon. For reads only: asking twice must do
+    /// no harm. `gives_up` is asked between the attempts.
+    pub(super) fn ask_until_answered(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+        gives_up: &mut dyn FnMut() -> bool,
+    ) -> Result<Box<RawValue>, Failure> {
+        let stopwatch = Stopwatch::start();
+        loop {
+            let error = match self.ask_raw(method, params) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if !error.is_passing() || stopwatch.elapsed() >= RECONNECT_BOUND || gives_up() {
+                return Err(error.into());
+            }
+            let nobody_listens = matches!(error, AskError::Connect(ConnectError::NobodyListens { .. }));
+            if nobody_listens && self.dialer.starter().is_some() && stopwatch.elapsed() >= START_GRACE {
+                // A start that fails is tried again: its predecessor may still hold the lock.
+                self.control = self.dialer.start().ok().map(|client| client.with_patience(ANSWER_PATIENCE));
+            }
+            thread::sleep(RETRY_PAUSE);
+        }
+    }
+}
+
+/// Asking failed before or after there was a connection.
+#[derive(Debug)]
+pub(super) enum AskError {
+    Connect(ConnectError),
+    Call(CallError),
+}
+
+impl AskError {
+    /// Whether the same question may be answered in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        match self {
+            AskError::Connect(error) => matches!(error, ConnectError::NobodyListens { .. }),
+            AskError::Call(CallError::Refused(refusal)) => refusal.retryable,
+            AskError::Call(CallError::Closed | CallError::NoAnswer { .. }) => true,
+            AskError::Call(CallError::TooLarge { .. } | CallError::Unreadable { .. }) => false,
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Failure {
+        match error {
+            AskError::Connect(error) => error.into(),
+            AskError::Call(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! How does what an agent does read, line by line?
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    ending::Ending,
+    human, safe_text,
+    screen::{Ink, Screen},
+};
+use crate::protocol::{
+    COMPLETE_TASK, CallId, CallState, Delta, Envelope, ModelCompleted, ModelRetrying, OpenItem, Reason,
+    RunResumed, RunStarted, RunStopping, StopThen, Thought, Timestamp, ToolName, ToolState,
+};
+
+/// A line about a thought, a message, or a call and its error: two lines at most on most terminals.
+const LINE_CHARACTERS: usize = 300;
+
+/// A call's name and description, leaving room for how it went.
+const LABEL_CHARACTERS: usize = 80;
+
+/// What is shown of a call's error; the rest is the model's to read.
+const OUTCOME_CHARACTERS: usize = 200;
+
+/// Levels of runs shown by indentation; deeper ones look alike.
+const MAX_INDENT: usize = 8;
+
+/// Names of calls shown in the spinner's line.
+const CALLS_NAMED: usize = 3;
+
+/// What must be remembered to show the next event.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// Calls that have not ended.
+    calls: BTreeMap<CallId, OpenCall>,
+    /// Bytes shown of each text being written, by stream. An ended text is taken out.
+    streams: BTreeMap<String, usize>,
+    /// The stream whose text stands in the cursor's line.
+    writing: Option<String>,
+    is_asking_model: bool,
+    last_text: Option<String>,
+    stop_message: Option<String>,
+}
+
+struct OpenCall {
+    label: String,
+    began_at: Option<Timestamp>,
+}
+
+impl Progress {
+    /// The text that was shown last, when nothing was shown after it.
+    pub(super) fn last_text(&self) -> Option<&str> {
+        self.last_text.as_deref()
+    }
+
+    /// What the daemon said when it stopped the run.
+    pub(super) fn stop_message(&self) -> Option<&str> {
+        self.stop_message.as_deref()
+    }
+
+    /// What goes on right now, for the spinner.
+    pub(super) fn activity(&self) -> String {
+        let labels: Vec<&str> = self.calls.values().map(|call| call.label.as_str()).collect();
+        match labels.as_slice() {
+            [] if self.is_asking_model => "thinking".into(),
+            [] => "working".into(),
+            [label] => format!("● {label}"),
+            labels => {
+                let named = labels.iter().take(CALLS_NAMED).copied().collect::<Vec<_>>().join(", ");
+                let more = if labels.len() > CALLS_NAMED { ", …" } else { "" };
+                format!("● {} calls: {named}{more}", labels.len())
+            }
+        }
+    }
+
+    /// Shows one event; those that say nothing to people are passed over, as are unknown ones.
+    pub(super) fn show(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
+        match envelope.kind.as_str() {
+            "signal.snapshot" => self.show_snapshot(&envelope.data, screen),
+            "run.started" => with(envelope, |data| self.run_started(envelope, &data, screen)),
+            "run.resumed" => with(envelope, |data: RunResumed| {
+                let how = if data.unclean { "came back after a crash" } else { "was restarted" };
+                self.line(envelope, screen, Ink::Yellow, "!", &format!("the daemon {how}; the run goes on"));
+            }),
+            "run.stopping" => with(envelope, |data| self.run_stopping(envelope, data, screen)),
+            "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
+            "model.started" => self.is_asking_model = true,
+            "model.textDelta" => with(envelope, |data| self.delta(envelope, &data, screen)),
+            "model.retrying" => with(envelope, |data: ModelRetrying| {
+                self.streams.remove(&data.stream);
+                let text = format!("{}; asking again (attempt {})", data.message, data.attempt);
+                self.line(envelope, screen, Ink::Yellow, "!", &text);
+            }),
+            "model.completed" => with(envelope, |data| self.model_completed(envelope, data, screen)),
+            "thought" => with(envelope, |data: Thought| {
+                self.line(envelope, screen, Ink::Dim, "·", &data.subject);
+            }),
+            "tool.state" => with(envelope, |data| self.tool_state(envelope, &data, screen)),
+            "warning" => {
+                if let Some(message) = envelope.data.get("message").and_then(Value::as_str) {
+                    self.line(envelope, screen, Ink::Yellow, "!", message);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn show_snapshot(&mut self, data: &Value, screen: &mut Screen<'_>) {
+        let Ok(snapshot) = LenientSnapshot::deserialize(data) else { return };
+        if let Some(root) = snapshot.session.roots.first() {
+            let session = format!("session {} in {root}", snapshot.session.session_id);
+            screen.line(&screen.paint(Ink::Dim, &safe_text::line(&session, LINE_CHARACTERS)));
+        }
+        for run in &snapshot.runs {
+            show_run(run, &run.agent, "", screen);
+        }
+        for item in snapshot.open_items {
+            if !item.text.is_empty() && screen.is_live() {
+                screen.text(&safe_text::lines(&item.text));
+                self.writing = Some(item.stream.clone());
+            }
+            self.is_asking_model = true;
+            self.streams.insert(item.stream, item.text.len());
+        }
+    }
+
+    fn run_started(&mut self, envelope: &Envelope, data: &RunStarted, screen: &mut Screen<'_>) {
+        let run_id = envelope.run_id.as_ref().map_or("", |run_id| run_id.as_str());
+        let text = format!("{} · {} · run {run_id}", data.agent, data.model);
+        self.line(envelope, screen, Ink::Dim, "▶", &text);
+    }
+
+    fn run_stopping(&mut self, envelope: &Envelope, data: RunStopping, screen: &mut Screen<'_>) {
+        if data.reason == Reason::Goal {
+            return;
+        }
+        if data.then == StopThen::Grace {
+            let text = format!("{}; one last turn to finish", data.message.trim_end_matches('.'));
+            self.line(envelope, screen, Ink::Yellow, "!", &text);
+        }
+        if envelope.head.parent_run_id.is_none() {
+            self.stop_message = Some(data.message);
+        }
+    }
+
+    fn run_completed(&mut self, envelope: &Envelope, data: &Ending, screen: &mut Screen<'_>) {
+        let agent = envelope.head.agent.as_ref().map_or("the run", |agent| agent.as_str());
+        // Not through `line`: the text the run ended with still counts as shown last.
+        show_run(data, agent, &indent(envelope), screen);
+        self.is_asking_model = false;
+    }
+
+    fn delta(&mut self, envelope: &Envelope, delta: &Delta, screen: &mut Screen<'_>) {
+        let is_child = envelope.head.parent_run_id.is_some();
+        if is_child || !screen.is_live() {
+            return;
+        }
+        let shown = self.streams.entry(delta.stream.clone()).or_default();
+        let Ok(offset) = usize::try_from(delta.offset) else { return };
+        // After a reconnect a text begins anew at offset 0; what stands there already is passed over. A hole
+        // is filled when the whole text comes with `model.completed`.
+        let Some(text) = shown.checked_sub(offset).and_then(|overlap| delta.text.get(overlap..)) else {
+            return;
+        };
+        *shown += text.len();
+        self.write(&delta.stream, text, screen);
+    }
+
+    fn write(&mut self, stream: &str, text: &str, screen: &mut Screen<'_>) {
+        if self.writing.as_deref() != Some(stream) {
+            screen.break_line();
+            self.writing = Some(stream.to_owned());
+        }
+        screen.text(&safe_text::lines(text));
+    }
+
+    fn model_completed(&mut self, envelope: &Envelope, data: ModelCompleted, screen: &mut Screen<'_>) {
+        self.is_asking_model = false;
+        let shown = self.streams.remove(&data.stream).unwrap_or(0);
+        let is_child = envelope.head.parent_run_id.is_some();
+        if is_child || data.text.trim().is_empty() {
+            return;
+        }
+        if screen.is_live() {
+            let rest = data.text.get(shown..).unwrap_or_default();
+            self.write(&data.stream, rest, screen);
+            screen.break_line();
+        } else if !data.calls.is_empty() {
+            // Without calls the text is the run's result, which goes to stdout.
+            screen.line(safe_text::lines(&data.text).trim_end());
+        }
+        self.writing = None;
+        self.last_text = Some(data.text);
+    }
+
+    fn tool_state(&mut self, envelope: &Envelope, data: &ToolState, screen: &mut Screen<'_>) {
+        let mut call = self.calls.remove(&data.call_id).unwrap_or_else(|| OpenCall::first_seen(data));
+        if let Some(details) = &data.details {
+            call.describe(&data.name, &details.description);
+        }
+        if data.to.is_end() {
+            return self.call_ended(envelope, data, &call, screen);
+        }
+        if data.to == CallState::Executing {
+            call.began_at = envelope.at;
+            // On a terminal the spinner says it.
+            if !screen.is_live() && data.name.as_str() != COMPLETE_TASK {
+                self.line(envelope, screen, Ink::Dim, "●", &call.label);
+            }
+        }
+        self.calls.insert(data.call_id.clone(), call);
+    }
+
+    fn call_ended(
+        &mut self,
+        envelope: &Envelope,
+        data: &ToolState,
+        call: &OpenCall,
+        screen: &mut Screen<'_>,
+    ) {
+        let elapsed = match (envelope.at, call.began_at) {
+            (Some(ended_at), Some(began_at)) => format!(" · {}", human::duration(ended_at.since(began_at))),
+            _ => String::new(),
+        };
+        let error = data.error.as_ref().or(data.result.as_ref().and_then(|result| result.error.as_ref()));
+        let (ink, sign, outcome) = match (data.to, error) {
+            // Its result is shown as the run's.
+            (CallState::Success, None) if data.name.as_str() == COMPLETE_TASK => return,
+            (CallState::Success, None) => (Ink::Green, "✓", String::new()),
+            (CallState::Cancelled, _) => (Ink::Yellow, "✗", " · cancelled".into()),
+            (_, Some(error)) => (Ink::Red, "✗", format!(" · {}: {}", error.kind.as_str(), error.message)),
+            (_, None) => (Ink::Red, "✗", " · failed".into()),
+        };
+        let outcome = safe_text::line(&outcome, OUTCOME_CHARACTERS);
+        let separator = if outcome.is_empty() { "" } else { " " };
+        self.line(envelope, screen, ink, sign, &format!("{}{elapsed}{separator}{outcome}", call.label));
+    }
+
+    /// One line about something of the run: a coloured sign and harmless text.
+    fn line(&mut self, envelope: &Envelope, screen: &mut Screen<'_>, ink: Ink, sign: &str, text: &str) {
+        self.last_text = None;
+        self.writing = None;
+        let text = safe_text::line(text, LINE_CHARACTERS);
+        let text = if matches!(ink, Ink::Dim) { screen.paint(ink, &text) } else { text };
+        let sign = screen.paint(ink, sign);
+        screen.line(&format!("{}{sign} {text}", indent(envelope)));
+    }
+}
+
+impl OpenCall {
+    fn first_seen(data: &ToolState) -> OpenCall {
+        let mut call = OpenCall { label: String::new(), began_at: None };
+        call.describe(&data.name, &show_arguments(data.arguments.as_ref()));
+        call
+    }
+
+    fn describe(&mut self, name: &ToolName, description: &str) {
+        self.label = safe_text::line(&format!("{name} {description}"), LABEL_CHARACTERS);
+    }
+}
+
+/// Two blanks for each run between the root and this one.
+fn indent(envelope: &Envelope) -> String {
+    "  ".repeat(envelope.head.agent_path.len().saturating_sub(1).min(MAX_INDENT))
+}
+
+fn show_run(run: &Ending, agent: &str, indent: &str, screen: &mut Screen<'_>) {
+    let (sign, ink) = match (run.has_ended(), run.is_goal()) {
+        (false, _) => ("▶", Ink::Dim),
+        (true, true) => ("■", Ink::Green),
+        (true, false) => ("■", Ink::Red),
+    };
+    let sign = screen.paint(ink, sign);
+    let agent = safe_text::line(agent, LINE_CHARACTERS);
+    screen.line(&format!("{indent}{sign} {agent} · {}", run.summary()));
+}
+
+/// The first text among the arguments (a path, a pattern, a command); else all of them.
+fn show_arguments(arguments: Option<&Value>) -> String {
+    let first_text =
+        |arguments: &Value| arguments.as_object()?.values().find_map(Value::as_str).map(str::to_owned);
+    arguments.map(|all| first_text(all).unwrap_or_else(|| all.to_string())).unwrap_or_default()
+}
+
+/// Calls `show` with the event's data; data this client cannot read is passed over.
+fn with<T: DeserializeOwned>(envelope: &Envelope, show: impl FnOnce(T)) {
+    if let Ok(data) = T::deserialize(&envelope.data) {
+        show(data);
+    }
+}
+
+/// What is shown of `signal.snapshot`, with open states and reasons.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LenientSnapshot {
+    session: LenientSession,
+    runs: Vec<Ending>,
+    open_items: Vec<OpenItem>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LenientSession {
+    session_id: String,
+    roots: Vec<String>,
+}

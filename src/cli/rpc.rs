@@ -1,0 +1,72 @@
+//! `subagent rpc`: any method, raw.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::{
+    Surroundings,
+    failure::{EXIT_INTERRUPTED, Failure},
+    link::Link,
+};
+use crate::{
+    client::{Arrival, CallError},
+    protocol::METHODS,
+};
+
+/// How soon Ctrl-C is noticed at the latest, should the signal reach another thread than ours.
+const WAIT: Duration = Duration::from_millis(200);
+
+#[derive(Args)]
+pub(super) struct RpcArguments {
+    /// For example `daemon/status`; `rpc/discover` lists them all
+    method: String,
+    /// The parameters: a JSON object [default: {}]
+    #[arg(value_name = "JSON", value_parser = parse_params)]
+    params: Option<Value>,
+}
+
+fn parse_params(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Ok(params @ (Value::Object(_) | Value::Array(_))) => Ok(params),
+        Ok(_) => Err("expected a JSON object".into()),
+        Err(error) => Err(format!("no JSON: {error}")),
+    }
+}
+
+pub(super) fn rpc(
+    arguments: &RpcArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let mut client = link.dial(&mut surroundings.stderr)?;
+    let params = arguments.params.clone().unwrap_or_else(|| Value::Object(Map::new()));
+    let is_subscription =
+        METHODS.iter().any(|method| method.name == arguments.method && method.is_subscription);
+    if !is_subscription {
+        let answer = client.call_raw(&arguments.method, &params).map_err(as_object)?;
+        let value: Value = serde_json::from_str(answer.get())
+            .map_err(|error| Failure::new(format!("the answer is no JSON: {error}")))?;
+        surroundings.stdout.write_json(&format!("{value:#}"))?;
+        return Ok(0);
+    }
+    let mut subscription = client.subscribe_raw(&arguments.method, &params).map_err(as_object)?;
+    loop {
+        if (surroundings.interrupts)() > 0 {
+            return Ok(EXIT_INTERRUPTED);
+        }
+        match subscription.next(WAIT) {
+            Arrival::Event(envelope) => surroundings.stdout.write_json(envelope.get())?,
+            Arrival::Quiet => {}
+            Arrival::Closed => return Err(Failure::unavailable("the daemon closed the connection")),
+        }
+    }
+}
+
+fn as_object(error: CallError) -> Failure {
+    match error {
+        CallError::Refused(refusal) => Failure::ErrorObject(refusal.raw),
+        other => other.into(),
+    }
+}

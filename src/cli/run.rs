@@ -1,0 +1,260 @@
+//! `subagent run`: starts one run, shows it, prints its result, answers its exit code.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Surroundings,
+    ending::Ending,
+    failure::{EXIT_INTERRUPTED, Failure, show_message},
+    inputs,
+    link::Link,
+    screen::Ink,
+    watch::{End, View, Watcher, watch},
+};
+use crate::{
+    client::Follow,
+    protocol::{
+        AttachFrom, Envelope, FromWord, LimitsParams, Method, RunCancel, RunCancelParams, RunGet, RunId,
+        RunIdParams, RunStart, RunStartParams, RunStartResult, WorkspaceParam,
+    },
+};
+
+#[derive(Args)]
+pub(super) struct RunArguments {
+    /// The agent; `subagent list` shows them
+    agent: String,
+    /// What to do; without it, and not from a terminal, standard input is read
+    #[arg(short, long, value_name = "PROMPT")]
+    prompt: Option<String>,
+    /// An input of the agent; a value that is JSON is taken as JSON, else as text. May be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = inputs::parse_input)]
+    inputs: Vec<(String, Value)>,
+    /// A JSON file with inputs; --input beats it
+    #[arg(long = "inputs", value_name = "FILE")]
+    inputs_file: Option<PathBuf>,
+    /// Instead of the agent's model; `offline` needs no key
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The folder the agent works in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Turns the run may take
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+    /// Minutes of active time the run may take; fractions allowed
+    #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
+    timeout: Option<Duration>,
+    /// What stdout gets: the result, the run's record, or every event with the record last
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    output_format: OutputFormat,
+    /// Start it, print its id, and do not wait
+    #[arg(long)]
+    detach: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
+}
+
+/// The longest time a run can be given on the command line, in minutes: a year.
+const MAX_MINUTES: f64 = 525_600.0;
+
+fn parse_minutes(text: &str) -> Result<Duration, String> {
+    let minutes: f64 = text.parse().map_err(|_| "expected a number of minutes".to_owned())?;
+    if minutes > 0.0 && minutes <= MAX_MINUTES {
+        return Ok(Duration::from_secs_f64(minutes * 60.0));
+    }
+    Err(format!("expected more than 0 and at most {MAX_MINUTES} minutes"))
+}
+
+pub(super) fn run(
+    arguments: &RunArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let params = read_params(arguments, surroundings)?;
+    link.open(&mut surroundings.stderr)?;
+    let started = link.ask::<RunStart>(&params)?;
+    if arguments.detach {
+        return show_detached(&started, arguments.output_format, surroundings);
+    }
+    let (end, stop_message, shown) = follow(&started, arguments.output_format, link, surroundings)?;
+    let run_id = &started.run_id;
+    if end == End::Left {
+        let text = format!("left the run to end by itself; `subagent attach {run_id}` shows it");
+        show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+        return Ok(EXIT_INTERRUPTED);
+    }
+    let record = fetch_record(run_id, link, surroundings)?;
+    let ending = read_ending(record.get())?;
+    match arguments.output_format {
+        OutputFormat::Text => ending.report(stop_message.as_deref(), shown.as_deref(), surroundings),
+        OutputFormat::Json => {
+            let record: Value = serde_json::from_str(record.get()).unwrap_or_default();
+            surroundings.stdout.write_json(&format!("{record:#}"))?;
+            ending.explain(stop_message.as_deref(), &mut surroundings.stderr);
+            Ok(ending.exit_code())
+        }
+        OutputFormat::StreamJson => {
+            surroundings.stdout.write_json(record.get())?;
+            ending.explain(stop_message.as_deref(), &mut surroundings.stderr);
+            Ok(ending.exit_code())
+        }
+    }
+}
+
+fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Result<RunStartParams, Failure> {
+    let workspace = match &arguments.workspace {
+        Some(folder) => surroundings.working_folder.join(folder),
+        None => surroundings.working_folder.clone(),
+    };
+    let shown = workspace.display().to_string();
+    if !workspace.is_dir() {
+        return Err(Failure::usage(format!("the workspace {shown} is no folder"))
+            .or_hint("name one with --workspace DIR"));
+    }
+    let Some(workspace) = workspace.to_str() else {
+        return Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}")));
+    };
+    let inputs = inputs::collect(arguments.inputs_file.as_deref(), &arguments.inputs)?;
+    let prompt = match &arguments.prompt {
+        Some(prompt) => Some(prompt.clone()),
+        None if inputs.contains_key("prompt") => None,
+        None => inputs::read_prompt(&mut surroundings.stdin)?,
+    };
+    Ok(RunStartParams {
+        workspace: WorkspaceParam::Path(workspace.to_owned()),
+        agent: arguments.agent.as_str().into(),
+        prompt,
+        inputs,
+        limits: LimitsParams {
+            max_turns: arguments.max_turns,
+            max_time_ms: arguments
+                .timeout
+                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)),
+            ..LimitsParams::default()
+        },
+        model: arguments.model.as_deref().map(Into::into),
+    })
+}
+
+fn show_detached(
+    started: &RunStartResult,
+    format: OutputFormat,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let run_id = &started.run_id;
+    match format {
+        OutputFormat::Text => {
+            let text = format!("the run goes on in the background; `subagent attach {run_id}` shows it");
+            show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+            surroundings.stdout.write_text(run_id.as_str())?;
+        }
+        OutputFormat::Json | OutputFormat::StreamJson => {
+            let text = serde_json::to_string(started).unwrap_or_default();
+            surroundings.stdout.write_json(&text)?;
+        }
+    }
+    Ok(0)
+}
+
+/// Shows the run until it ends or is left; also answers why the daemon stopped it, and the text shown last.
+fn follow(
+    started: &RunStartResult,
+    format: OutputFormat,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<(End, Option<String>, Option<String>), Failure> {
+    let Surroundings { stdout, stderr, interrupts, .. } = surroundings;
+    let mut view = match format {
+        OutputFormat::Text | OutputFormat::Json => View::progress(stderr),
+        OutputFormat::StreamJson => View::envelopes(stdout, stderr),
+    };
+    // From here on Ctrl-C means the run.
+    interrupts();
+    let dialer = link.dialer().clone();
+    let from = AttachFrom::Word(FromWord::Start);
+    let mut follow = Follow::attach(&dialer, started.session_id.clone(), from, view.wants_deltas())?;
+    let mut watcher = RunWatcher { run_id: &started.run_id, link, cancel: Cancel::Unwanted };
+    let end = watch(&mut follow, &mut view, interrupts, &mut watcher)?;
+    let View::Progress { progress, .. } = &view else { return Ok((end, None, None)) };
+    Ok((end, progress.stop_message().map(str::to_owned), progress.last_text().map(str::to_owned)))
+}
+
+/// Waits for one run's end; passes the person's wish to cancel on.
+struct RunWatcher<'link> {
+    run_id: &'link RunId,
+    link: &'link mut Link,
+    cancel: Cancel,
+}
+
+#[derive(PartialEq, Eq)]
+enum Cancel {
+    Unwanted,
+    /// Not yet known to the daemon, which may be away.
+    Wanted,
+    Acknowledged,
+}
+
+impl Watcher for RunWatcher<'_> {
+    fn is_over(&mut self, envelope: &Envelope) -> bool {
+        envelope.kind == "run.completed" && envelope.run_id.as_ref() == Some(self.run_id)
+    }
+
+    fn leaves_on_interrupt(&mut self, view: &mut View<'_>) -> bool {
+        if self.cancel != Cancel::Unwanted {
+            return true;
+        }
+        view.note("! cancelling the run; Ctrl-C once more leaves without waiting for its end");
+        self.cancel = Cancel::Wanted;
+        self.pass_on(view);
+        false
+    }
+
+    fn pause(&mut self, view: &mut View<'_>) {
+        if self.cancel == Cancel::Wanted {
+            self.pass_on(view);
+        }
+    }
+}
+
+impl RunWatcher<'_> {
+    fn pass_on(&mut self, view: &mut View<'_>) {
+        let params =
+            RunCancelParams { run_id: self.run_id.clone(), reason: Some("Ctrl-C in `subagent run`".into()) };
+        match self.link.ask::<RunCancel>(&params) {
+            Ok(_) => self.cancel = Cancel::Acknowledged,
+            // Asked again at the next pause.
+            Err(error) if error.is_passing() => {}
+            Err(error) => {
+                self.cancel = Cancel::Acknowledged;
+                if let Failure::Told { what, .. } = Failure::from(error) {
+                    view.note(&format!("! the run cannot be cancelled: {}", super::safe_text::lines(&what)));
+                }
+            }
+        }
+    }
+}
+
+/// The run's record as the daemon sends it, also when the daemon is just being restarted.
+pub(super) fn fetch_record(
+    run_id: &RunId,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<Box<serde_json::value::RawValue>, Failure> {
+    let params = RunIdParams { run_id: run_id.clone() };
+    link.ask_until_answered(RunGet::NAME, &params, &mut || (surroundings.interrupts)() > 0)
+}
+
+pub(super) fn read_ending(record: &str) -> Result<Ending, Failure> {
+    let value: Value = serde_json::from_str(record).unwrap_or_default();
+    Ending::deserialize(value)
+        .map_err(|error| Failure::new(format!("the daemon's run record cannot be read: {error}")))
+}

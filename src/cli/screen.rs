@@ -1,0 +1,118 @@
+//! How do lines, streamed text and a spinner share one terminal, or a plain pipe?
+
+use std::time::Duration;
+
+use super::{Output, human};
+
+/// Erases the line the cursor is in.
+const ERASE_LINE: &str = "\r\x1b[2K";
+/// While the status is drawn the terminal cuts it at its edge; wrapped, it could not be erased again.
+const WRAP_OFF: &str = "\x1b[?7l";
+const WRAP_ON: &str = "\x1b[?7h";
+
+/// The spinner's pictures, one after the other.
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long each is shown.
+pub(super) const FRAME_TIME: Duration = Duration::from_millis(100);
+
+/// Colours by what they mean here.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ink {
+    Dim,
+    Bold,
+    Green,
+    Red,
+    Yellow,
+}
+
+impl Ink {
+    /// The text in this colour.
+    pub(super) fn paint(self, text: &str) -> String {
+        let code = match self {
+            Ink::Bold => 1,
+            Ink::Dim => 2,
+            Ink::Red => 31,
+            Ink::Green => 32,
+            Ink::Yellow => 33,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Stderr, for progress. Failed writes are ignored: a run does not end because nobody watches.
+pub(super) struct Screen<'output> {
+    output: &'output mut Output,
+    /// Streamed text stands in the cursor's line.
+    is_mid_line: bool,
+    /// The status stands in the cursor's line.
+    has_status: bool,
+}
+
+impl<'output> Screen<'output> {
+    pub(super) fn new(output: &'output mut Output) -> Screen<'output> {
+        Screen { output, is_mid_line: false, has_status: false }
+    }
+
+    /// Whether text can be streamed and a spinner shown.
+    pub(super) fn is_live(&self) -> bool {
+        self.output.is_live
+    }
+
+    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+        if self.output.has_color { ink.paint(text) } else { text.to_owned() }
+    }
+
+    /// One whole line, already harmless.
+    pub(super) fn line(&mut self, line: &str) {
+        self.break_line();
+        self.put(&format!("{line}\n"));
+    }
+
+    /// More of a streamed text, already harmless.
+    pub(super) fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.clear_status();
+        self.put(text);
+        self.is_mid_line = !text.ends_with('\n');
+    }
+
+    /// Ends the line of streamed text, and takes the status away.
+    pub(super) fn break_line(&mut self) {
+        self.clear_status();
+        if std::mem::take(&mut self.is_mid_line) {
+            self.put("\n");
+        }
+    }
+
+    /// Draws the spinner with what is going on; text being streamed is movement enough.
+    pub(super) fn status(&mut self, activity: &str, elapsed: Duration) {
+        if !self.is_live() || self.is_mid_line {
+            return;
+        }
+        let frame = elapsed.as_millis() / FRAME_TIME.as_millis() % FRAMES.len() as u128;
+        // The remainder is below the number of frames.
+        let picture = FRAMES[frame as usize];
+        let text = format!("{picture} {activity} · {}", human::ticking(elapsed));
+        let text = self.paint(Ink::Dim, &text);
+        self.put(&format!("{ERASE_LINE}{WRAP_OFF}{text}{WRAP_ON}"));
+        self.has_status = true;
+    }
+
+    fn clear_status(&mut self) {
+        if std::mem::take(&mut self.has_status) {
+            self.put(ERASE_LINE);
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        let _ = self.output.write(text);
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        self.break_line();
+    }
+}

@@ -1,0 +1,55 @@
+//! `subagent stop`: ends the daemon and waits until it is gone.
+
+use std::{thread, time::Duration};
+
+use super::{Surroundings, failure::Failure, human, link::Link, status::not_running};
+use crate::{
+    client::Stopwatch,
+    protocol::{DaemonShutdown, DaemonStatus, NoParams},
+};
+
+/// How long the daemon may take: its grace time of 10 s, and as much again to flush.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Pause between two looks.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a daemon that is still there may take to say who it is.
+const LOOK_PATIENCE: Duration = Duration::from_secs(1);
+
+pub(super) fn stop(link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    let dialer = link.dialer();
+    let mut client = dialer.connect().map_err(not_running)?;
+    let instance = client.call::<DaemonStatus>(&NoParams {})?.daemon.instance;
+    let suspended_runs = client.call::<DaemonShutdown>(&NoParams {})?.suspended_runs;
+    drop(client);
+
+    let stopwatch = Stopwatch::start();
+    while let Ok(client) = dialer.connect() {
+        let status = client.with_patience(LOOK_PATIENCE).call::<DaemonStatus>(&NoParams {});
+        // A client that follows a run may have started the next one by now.
+        if status.is_ok_and(|status| status.daemon.instance != instance) {
+            return told(surroundings, "stopped; another client has started a new daemon since");
+        }
+        if stopwatch.left_of(STOP_PATIENCE).is_none() {
+            let waited = STOP_PATIENCE.as_secs();
+            return Err(Failure::new(format!(
+                "the daemon was told to stop, but is still there after {waited} s"
+            ))
+            .or_hint("its log says what it waits for"));
+        }
+        thread::sleep(LOOK_PAUSE);
+    }
+    match suspended_runs {
+        0 => told(surroundings, "stopped"),
+        runs => {
+            let runs = human::count(runs, "run");
+            told(surroundings, &format!("stopped; {runs} will go on when the daemon starts again"))
+        }
+    }
+}
+
+fn told(surroundings: &mut Surroundings, text: &str) -> Result<u8, Failure> {
+    surroundings.stdout.write_text(text)?;
+    Ok(0)
+}

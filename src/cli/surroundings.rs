@@ -1,0 +1,121 @@
+//! What does a command see of its process? Streams, environment, Ctrl-C; all replaceable, so that tests drive
+//! whole commands.
+
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IsTerminal, Read, Write},
+    path::PathBuf,
+};
+
+use signal_hook::{consts::SIGINT, iterator::Signals};
+
+use super::{failure::Failure, safe_text};
+
+/// Looks up an environment variable.
+pub type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
+
+/// How often Ctrl-C was pressed since the last call. The first call takes it over: until then it ends the
+/// process, as everywhere.
+pub type Interrupts = Box<dyn FnMut() -> u32>;
+
+/// The process around a command.
+pub struct Surroundings {
+    pub stdin: Input,
+    /// Results, and nothing else.
+    pub stdout: Output,
+    /// Progress, questions, errors.
+    pub stderr: Output,
+    pub environment: Environment,
+    pub working_folder: PathBuf,
+    /// Path of the running program; the daemon is looked for beside it.
+    pub own_program: Option<PathBuf>,
+    pub interrupts: Interrupts,
+}
+
+impl Surroundings {
+    /// The real ones.
+    pub fn of_this_process() -> Surroundings {
+        let (stdout_is_terminal, stderr_is_terminal) =
+            (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let may_color = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb;
+        Surroundings {
+            stdin: Input { is_terminal: io::stdin().is_terminal(), reader: Box::new(io::stdin()) },
+            stdout: Output {
+                is_terminal: stdout_is_terminal,
+                has_color: stdout_is_terminal && may_color,
+                is_live: stdout_is_terminal && !is_dumb,
+                writer: Box::new(io::stdout()),
+            },
+            stderr: Output {
+                is_terminal: stderr_is_terminal,
+                has_color: stderr_is_terminal && may_color,
+                is_live: stderr_is_terminal && !is_dumb,
+                writer: Box::new(io::stderr()),
+            },
+            environment: Box::new(|name| env::var_os(name)),
+            // Only commands that need a folder find out that there is none.
+            working_folder: env::current_dir().unwrap_or_default(),
+            own_program: env::current_exe().ok(),
+            interrupts: interrupts_of_this_process(),
+        }
+    }
+}
+
+fn interrupts_of_this_process() -> Interrupts {
+    let mut signals: Option<Signals> = None;
+    Box::new(move || {
+        if signals.is_none() {
+            // When the system refuses the handler, Ctrl-C keeps ending the process: worse, but not wrong.
+            signals = Signals::new([SIGINT]).ok();
+        }
+        let pending = signals.as_mut().map_or(0, |signals| signals.pending().count());
+        u32::try_from(pending).unwrap_or(u32::MAX)
+    })
+}
+
+/// Where a command reads from.
+pub struct Input {
+    pub reader: Box<dyn Read>,
+    pub is_terminal: bool,
+}
+
+/// Where a command writes to.
+pub struct Output {
+    pub writer: Box<dyn Write>,
+    pub is_terminal: bool,
+    /// Colours are wanted (`NO_COLOR`, `TERM=dumb`).
+    pub has_color: bool,
+    /// The cursor can be moved: spinners and streamed text make sense.
+    pub is_live: bool,
+}
+
+impl Output {
+    /// Writes and flushes. A reader that went away (`| head`) ends the command quietly.
+    pub(super) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()).map_err(|error| match error
+            .kind()
+        {
+            io::ErrorKind::BrokenPipe => Failure::PipeClosed,
+            _ => Failure::new(format!("cannot write the output: {error}")),
+        })
+    }
+
+    /// Writes lines for people; a terminal gets no control characters of others.
+    pub(super) fn write_text(&mut self, text: &str) -> Result<(), Failure> {
+        let newline = if text.ends_with('\n') { "" } else { "\n" };
+        match self.is_terminal {
+            true => self.write(&format!("{}{newline}", safe_text::lines(text))),
+            false => self.write(&format!("{text}{newline}")),
+        }
+    }
+
+    /// Writes one JSON text and a newline; a terminal gets it with every control character escaped.
+    pub(super) fn write_json(&mut self, json: &str) -> Result<(), Failure> {
+        match self.is_terminal {
+            true => self.write(&format!("{}\n", safe_text::json(json))),
+            false => self.write(&format!("{json}\n")),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Does each command print what it should, where it should, and end with the right code?
+
+mod disturbing;
+mod following;
+mod operating;
+mod running;
+
+use std::{
+    cell::RefCell,
+    ffi::OsString,
+    io::{self, Cursor, Write},
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use serde_json::{Value, json};
+
+use super::{Input, Output, Surroundings};
+use crate::client::fake_daemon::{FakeDaemon, Peer, Script, envelope};
+
+/// What a command left behind.
+#[derive(Debug)]
+struct Ran {
+    exit_code: u8,
+    stdout: String,
+    stderr: String,
+}
+
+/// One command line and the process around it.
+struct Command {
+    arguments: Vec<String>,
+    socket: Option<PathBuf>,
+    stdin: Option<&'static str>,
+    is_terminal: bool,
+    stdout_is_closed: bool,
+    /// Presses Ctrl-C once each time one more of these texts stands on stderr.
+    interrupt_after: Vec<&'static str>,
+    /// Presses Ctrl-C once something stands on stdout.
+    interrupt_after_stdout: bool,
+}
+
+impl Command {
+    fn new(arguments: &[&str]) -> Command {
+        Command {
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            socket: None,
+            stdin: None,
+            is_terminal: false,
+            stdout_is_closed: false,
+            interrupt_after: Vec::new(),
+            interrupt_after_stdout: false,
+        }
+    }
+
+    /// Runs it against a daemon that follows these scripts.
+    fn against(mut self, scripts: Vec<Script>) -> Ran {
+        let folder = tempfile::tempdir().unwrap();
+        let daemon = FakeDaemon::start(folder.path(), scripts);
+        self.socket = Some(daemon.socket().to_owned());
+        let ran = self.run(folder.path());
+        daemon.finish();
+        ran
+    }
+
+    fn run(self, folder: &Path) -> Ran {
+        let (stdout, stderr) = (Buffer::default(), Buffer::default());
+        let socket = self.socket.unwrap_or_else(|| folder.join("none.sock"));
+        let (seen, mut awaited) = (stderr.clone(), self.interrupt_after.into_iter().peekable());
+        let printed = stdout.clone();
+        let stdout_writer: Box<dyn Write> =
+            if self.stdout_is_closed { Box::new(ClosedPipe) } else { Box::new(stdout.clone()) };
+        let mut surroundings = Surroundings {
+            stdin: Input {
+                is_terminal: self.stdin.is_none(),
+                reader: Box::new(Cursor::new(self.stdin.unwrap_or_default())),
+            },
+            stdout: Output {
+                writer: stdout_writer,
+                is_terminal: self.is_terminal,
+                has_color: false,
+                is_live: self.is_terminal,
+            },
+            stderr: Output {
+                writer: Box::new(stderr.clone()),
+                is_terminal: self.is_terminal,
+                has_color: false,
+                is_live: self.is_terminal,
+            },
+            environment: Box::new(move |name| {
+                (name == "SUBAGENTD_SOCKET").then(|| OsString::from(socket.as_os_str()))
+            }),
+            working_folder: folder.to_owned(),
+            own_program: None,
+            interrupts: Box::new(move || {
+                let is_printed = self.interrupt_after_stdout && !printed.text().is_empty();
+                let is_seen = awaited.next_if(|text| seen.text().contains(text)).is_some();
+                u32::from(is_printed || is_seen)
+            }),
+        };
+        let arguments = std::iter::once("subagent".to_owned()).chain(self.arguments).map(OsString::from);
+        let exit_code = super::run(arguments, &mut surroundings);
+        let hide = |text: String| text.replace(&*folder.to_string_lossy(), "FOLDER");
+        Ran { exit_code, stdout: hide(stdout.text()), stderr: hide(without_status(&stderr.text())) }
+    }
+}
+
+/// How often the spinner turns depends on the machine, so goldens are without it.
+fn without_status(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\r\x1b[2K") {
+        kept.push_str(before);
+        let status_end = after.strip_prefix("\x1b[?7l").and_then(|status| status.split_once("\x1b[?7h"));
+        rest = status_end.map_or(after, |(_, after)| after);
+    }
+    kept + rest
+}
+
+#[derive(Clone, Default)]
+struct Buffer(Rc<RefCell<Vec<u8>>>);
+
+impl Buffer {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.borrow().clone()).unwrap()
+    }
+}
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct ClosedPipe;
+
+impl Write for ClosedPipe {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn say_hello(peer: &mut Peer) {
+    say_hello_as(peer, env!("CARGO_PKG_VERSION"));
+}
+
+fn say_hello_as(peer: &mut Peer, version: &str) {
+    let daemon = json!({
+        "name": "subagentd", "version": version, "pid": 7, "instance": "i1", "logId": "l1",
+        "startedAt": "2025-11-20T11:00:00.000Z",
+    });
+    let limits = json!({"maxMessageBytes": 1, "maxInFlight": 1, "maxSubscriptions": 1, "maxBatch": 1});
+    let hello = json!({
+        "protocolVersion": "1", "daemon": daemon, "clientId": "c1", "limits": limits, "methods": [],
+    });
+    let params = peer.answer("initialize", hello);
+    assert_eq!(params["client"]["kind"], "cli");
+}
+
+/// A record of run `r1` with these fields on top.
+fn record(fields: Value) -> Value {
+    let mut record = json!({
+        "runId": "r1", "sessionId": "s1", "contextId": "c1", "agent": "scout", "digest": "sha256:00",
+        "model": "offline", "state": "ended",
+        "usage": {"promptTokens": 1200, "cachedTokens": 0, "outputTokens": 34, "thoughtTokens": 0},
+        "turns": 2, "toolCalls": 3, "filesChanged": [], "startedAt": "2025-11-20T11:04:00.100Z",
+        "endedAt": "2025-11-20T11:04:04.300Z", "activeMs": 4200,
+    });
+    for (key, value) in fields.as_object().unwrap() {
+        record[key] = value.clone();
+    }
+    record
+}
+
+fn completed(seq: i64, record: &Value) -> Value {
+    envelope(seq, "run.completed", record.clone())
+}
+
+/// The connection on which `run` asks: starts `r1`, and answers its record at the end.
+fn control(record: Value) -> Script {
+    Box::new(move |peer| {
+        say_hello(peer);
+        start_run(peer);
+        peer.answer("run/get", record);
+        peer.wait_for_hangup();
+    })
+}
+
+fn start_run(peer: &mut Peer) -> Value {
+    let started = json!({
+        "disposition": "started", "runId": "r1", "sessionId": "s1", "agent": "scout", "seq": 2,
+    });
+    peer.answer("run/start", started)
+}
+
+/// The connection that brings these events.
+fn events(events: Vec<Value>) -> Script {
+    Box::new(move |peer| {
+        peer.answer("session/attach", json!("1"));
+        for event in events {
+            peer.event(event);
+        }
+        peer.wait_for_hangup();
+    })
+}

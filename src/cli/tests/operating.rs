@@ -1,0 +1,267 @@
+//! `list`, `status`, `stop`, `rpc`, and a daemon that is not there.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn status(instance: &str) -> Value {
+    let daemon = json!({
+        "name": "subagentd", "version": "0.1.0", "pid": 7, "instance": instance, "logId": "l1",
+        "startedAt": "2025-11-20T11:00:00.000Z",
+    });
+    json!({
+        "daemon": daemon, "uptimeMs": 7_380_000,
+        "runs": {"queued": 0, "running": 1, "waiting": 2, "parked": 0, "ended": 345},
+        "clients": 1, "subscriptions": 2,
+        "database": {"path": "/state/subagentd.db", "bytes": 1_300_000, "head": 4711},
+        "rssBytes": 18_900_000, "degraded": ["the disk is nearly full"],
+    })
+}
+
+fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
+    let Ran { exit_code, stdout, stderr } = command.against(scripts);
+    expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
+}
+
+#[test]
+fn status_reads_at_a_glance() {
+    let script: Script = Box::new(|peer| {
+        peer.answer("daemon/status", status("i1"));
+    });
+    check(
+        Command::new(&["status"]),
+        vec![script],
+        expect![[r#"
+        exit 0
+        --- stdout
+        subagentd 0.1.0, pid 7, up 2 h 3 min
+        socket    FOLDER/fake.sock
+        database  /state/subagentd.db, 1.2 MiB, head 4711
+        runs      1 running, 2 waiting, 345 ended
+        clients   1 client, 2 subscriptions
+        memory    18.0 MiB
+        degraded  the disk is nearly full
+        --- stderr
+    "#]],
+    );
+}
+
+#[test]
+fn without_a_daemon_the_exit_code_is_69_and_a_hint_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut told = String::new();
+    for command in [&["status"][..], &["stop"], &["list"], &["run", "scout", "-p", "q"], &["rpc", "ping"]] {
+        let ran = Command::new(command).run(folder.path());
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (69, ""), "{command:?}");
+        told.push_str(&format!("{}\n{}", command[0], ran.stderr));
+    }
+    expect![[r#"
+        status
+        error: no daemon is running (nobody listens on FOLDER/none.sock)
+        hint: `subagent run` starts one, or run `subagentd`
+        stop
+        error: no daemon is running (nobody listens on FOLDER/none.sock)
+        hint: `subagent run` starts one, or run `subagentd`
+        list
+        error: no daemon listens on FOLDER/none.sock
+        hint: start one with `subagentd`
+        run
+        error: no daemon listens on FOLDER/none.sock
+        hint: start one with `subagentd`
+        rpc
+        error: no daemon listens on FOLDER/none.sock
+        hint: start one with `subagentd`
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn usage_errors_exit_2() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in [
+        &["run"][..],
+        &["fly"],
+        &["run", "scout", "--input", "novalue"],
+        &["run", "scout", "--timeout", "-1"],
+        &["run", "scout", "--max-turns", "0"],
+        &["run", "scout", "-p", "q", "--workspace", "/does/not/exist"],
+        &["run", "scout", "-p", "q", "--inputs", "/does/not/exist"],
+        &["rpc", "ping", "3"],
+    ] {
+        let ran = Command::new(command).run(folder.path());
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (2, ""), "{command:?}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+    }
+    assert_eq!(Command::new(&["--version"]).run(folder.path()).exit_code, 0);
+}
+
+fn agents() -> Value {
+    let agent = |name: &str, scope: &str, status: &str, model: &str| {
+        json!({
+            "name": name, "title": format!("The {name}"), "model": model, "scope": scope, "status": status,
+            "digest": "sha256:00", "inputs": [],
+        })
+    };
+    let mut invalid = agent("broken", "user", "invalid", "inherit");
+    invalid["problems"] = json!([{
+        "path": "/home/u/agents/broken.md", "line": 3, "column": 7, "severity": "error", "code": "BAD_YAML",
+        "message": "expected `:`\u{1b}[2J", "fix": "write `name: broken`",
+    }]);
+    let mut hidden = agent("generalist", "builtin", "hidden", "inherit");
+    hidden["hiddenBy"] = json!("/home/u/agents/generalist.md");
+    json!({"agents": [
+        agent("codebase-investigator", "builtin", "ok", "inherit"),
+        hidden,
+        agent("generalist", "user", "ok", "fast"),
+        invalid,
+        agent("deployer", "project", "untrusted", "inherit"),
+    ]})
+}
+
+#[test]
+fn list_groups_and_tells_why_an_agent_cannot_be_used() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        let params = peer.answer("agents/list", agents());
+        assert_eq!((&params["includeHidden"], &params["includeInvalid"]), (&json!(true), &json!(true)));
+        assert!(params["workspace"].is_string());
+    });
+    check(
+        Command::new(&["list", "--all"]),
+        vec![script],
+        expect![[r#"
+        exit 0
+        --- stdout
+        Project
+          deployer               The deployer               inherit  untrusted
+              nobody has trusted this workspace yet, so it cannot be started
+
+        User
+          generalist             The generalist             fast     ok
+          broken                 The broken                 inherit  invalid
+              /home/u/agents/broken.md:3:7: expected `:`^[[2J (write `name: broken`)
+
+        Built in
+          codebase-investigator  The codebase-investigator  inherit  ok
+          generalist             The generalist             inherit  hidden
+              hidden by /home/u/agents/generalist.md
+        --- stderr
+    "#]],
+    );
+}
+
+#[test]
+fn list_as_json_is_the_answer() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        peer.answer("agents/list", agents());
+    });
+    let ran = Command::new(&["list", "--format", "json"]).against(vec![script]);
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap(), agents());
+}
+
+#[test]
+fn stop_waits_until_the_daemon_is_gone() {
+    let stopping: Script = Box::new(|peer| {
+        peer.answer("daemon/status", status("i1"));
+        peer.answer("daemon/shutdown", json!({"suspendedRuns": 2}));
+    });
+    let still_there: Script = Box::new(|peer| {
+        peer.answer("daemon/status", status("i1"));
+    });
+    check(
+        Command::new(&["stop"]),
+        vec![stopping, still_there],
+        expect![[r#"
+        exit 0
+        --- stdout
+        stopped; 2 runs will go on when the daemon starts again
+        --- stderr
+    "#]],
+    );
+}
+
+#[test]
+fn stop_is_not_fooled_by_a_successor() {
+    let stopping: Script = Box::new(|peer| {
+        peer.answer("daemon/status", status("i1"));
+        peer.answer("daemon/shutdown", json!({"suspendedRuns": 0}));
+    });
+    let successor: Script = Box::new(|peer| {
+        peer.answer("daemon/status", status("i2"));
+    });
+    let ran = Command::new(&["stop"]).against(vec![stopping, successor]);
+    assert_eq!(ran.exit_code, 0);
+    assert!(ran.stdout.contains("another client has started a new daemon"), "{}", ran.stdout);
+}
+
+#[test]
+fn rpc_prints_any_answer() {
+    let script: Script = Box::new(|peer| {
+        let params = peer.answer("future/method", json!({"b": 1, "a": [true, null]}));
+        assert_eq!(params, json!({"x": 1}));
+    });
+    check(
+        Command::new(&["rpc", "future/method", "{\"x\":1}"]),
+        vec![script],
+        expect![[r#"
+        exit 0
+        --- stdout
+        {
+          "b": 1,
+          "a": [
+            true,
+            null
+          ]
+        }
+        --- stderr
+    "#]],
+    );
+}
+
+#[test]
+fn rpc_prints_an_error_as_json_on_stderr() {
+    let error = json!({"code": -32601, "message": "no method", "data": {"didYouMean": "ping"}});
+    let script: Script = Box::new(move |peer| {
+        peer.refuse("pong", error);
+    });
+    check(
+        Command::new(&["rpc", "pong"]),
+        vec![script],
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        {
+          "code": -32601,
+          "message": "no method",
+          "data": {
+            "didYouMean": "ping"
+          }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn rpc_streams_a_subscription_until_ctrl_c() {
+    let sent = envelope(1, "turn.started", json!({"turn": 1, "unknown": "kept"}));
+    let expected = format!("{sent}\n");
+    let stream = events(vec![sent]);
+    let mut command = Command::new(&["rpc", "session/attach", "{\"sessionId\":\"s1\"}"]);
+    command.interrupt_after_stdout = true;
+    let ran = command.against(vec![stream]);
+    assert_eq!((ran.exit_code, ran.stdout), (130, expected));
+}
+
+#[test]
+fn a_daemon_of_another_version_is_worth_a_word() {
+    let script: Script = Box::new(|peer| {
+        say_hello_as(peer, "9.9.9");
+        peer.answer("agents/list", json!({"agents": []}));
+    });
+    let ran = Command::new(&["list"]).against(vec![script]);
+    assert!(ran.stderr.starts_with("note: the daemon is version 9.9.9, this is "), "{}", ran.stderr);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "no agents\n"));
+}

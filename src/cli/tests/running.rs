@@ -1,0 +1,360 @@
+//! `subagent run`, watched from a terminal, from a pipe and by a program.
+
+use std::sync::mpsc;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::protocol::Reason;
+
+fn call(seq: i64, call_id: &str, name: &str, to: &str, more: Value) -> Value {
+    let mut data = json!({"callId": call_id, "name": name, "to": to});
+    for (key, value) in more.as_object().unwrap() {
+        data[key] = value.clone();
+    }
+    envelope(seq, "tool.state", data)
+}
+
+fn details(description: &str) -> Value {
+    json!({"details": {
+        "title": "T", "description": description, "kind": "read", "risk": "safe", "locations": [],
+    }})
+}
+
+fn delta(stream: &str, offset: u64, text: &str) -> Value {
+    json!({
+        "type": "model.textDelta", "sessionId": "s1", "runId": "r1", "agent": "scout", "agentPath": ["scout"],
+        "data": {"stream": stream, "afterSeq": 5, "offset": offset, "text": text},
+    })
+}
+
+fn model_completed(seq: i64, stream: &str, text: &str, calls: &[&str]) -> Value {
+    let usage = json!({"promptTokens": 1, "cachedTokens": 0, "outputTokens": 1, "thoughtTokens": 0});
+    let data = json!({
+        "stream": stream, "model": "offline", "text": text, "finishReason": "stop", "usage": usage,
+        "calls": calls,
+    });
+    envelope(seq, "model.completed", data)
+}
+
+/// A run that thinks, reads two files at once, fails once, speaks, and completes.
+fn eventful_run(record: &Value) -> Vec<Value> {
+    let started = json!({
+        "agent": "scout", "title": "Scout", "digest": "sha256:00", "model": "offline", "contextId": "c1",
+        "query": "q", "inputs": {}, "limits": {"maxTurns": 30, "graceMs": 60000}, "completion": "tool",
+        "depth": 0,
+    });
+    let error = json!({"error": {"type": "FILE_NOT_FOUND", "message": "no such file: b.rs"}});
+    vec![
+        envelope(1, "session.created", json!({"roots": ["/w"]})),
+        envelope(2, "run.started", started),
+        envelope(3, "turn.started", json!({"turn": 1})),
+        envelope(4, "model.started", json!({"model": "offline", "stream": "a", "attempt": 1})),
+        envelope(5, "thought", json!({"stream": "a", "subject": "Where to look", "text": "…"})),
+        delta("a", 0, "Let me "),
+        delta("a", 4, "me look."),
+        model_completed(6, "a", "Let me look.", &["k1", "k2", "k3"]),
+        call(7, "k1", "read_file", "scheduled", details("a.rs")),
+        call(8, "k2", "read_file", "scheduled", json!({"arguments": {"path": "b.rs"}})),
+        call(9, "k1", "read_file", "executing", json!({})),
+        call(10, "k2", "read_file", "executing", json!({})),
+        call(12, "k1", "read_file", "success", json!({"result": {"llmContent": []}})),
+        call(25, "k2", "read_file", "error", error),
+        envelope(26, "news.of.tomorrow", json!({})),
+        call(27, "k3", "complete_task", "executing", json!({})),
+        call(28, "k3", "complete_task", "success", json!({})),
+        completed(29, record),
+    ]
+    .into_iter()
+    .scan(0, |last, mut event| {
+        if let Some(seq) = event["seq"].as_i64() {
+            event["prev"] = json!(std::mem::replace(last, seq));
+        }
+        Some(event)
+    })
+    .collect()
+}
+
+fn goal() -> Value {
+    record(json!({"reason": "GOAL", "result": "It is in a.rs:3."}))
+}
+
+fn check(command: Command, record: Value, expected: Expect) {
+    let ran = command.against(vec![control(record.clone()), events(eventful_run(&record))]);
+    let Ran { exit_code, stdout, stderr } = ran;
+    expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
+}
+
+#[test]
+fn in_a_pipe_stdout_has_the_result_alone() {
+    check(
+        Command::new(&["run", "scout", "-p", "q"]),
+        goal(),
+        expect![[r#"
+        exit 0
+        --- stdout
+        It is in a.rs:3.
+        --- stderr
+        ▶ scout · offline · run r1
+        · Where to look
+        Let me look.
+        ● read_file a.rs
+        ● read_file b.rs
+        ✓ read_file a.rs · 300 ms
+        ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
+        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+    "#]],
+    );
+}
+
+#[test]
+fn on_a_terminal_text_streams_without_repeats_and_calls_are_one_line() {
+    let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q"]) };
+    check(
+        command,
+        goal(),
+        expect![[r#"
+            exit 0
+            --- stdout
+            It is in a.rs:3.
+            --- stderr
+            ▶ scout · offline · run r1
+            · Where to look
+            Let me look.
+            ✓ read_file a.rs · 300 ms
+            ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
+            ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+
+        "#]],
+    );
+}
+
+#[test]
+fn json_is_the_record() {
+    check(
+        Command::new(&["run", "scout", "-p", "q", "--output-format", "json"]),
+        goal(),
+        expect![[r#"
+        exit 0
+        --- stdout
+        {
+          "runId": "r1",
+          "sessionId": "s1",
+          "contextId": "c1",
+          "agent": "scout",
+          "digest": "sha256:00",
+          "model": "offline",
+          "state": "ended",
+          "usage": {
+            "promptTokens": 1200,
+            "cachedTokens": 0,
+            "outputTokens": 34,
+            "thoughtTokens": 0
+          },
+          "turns": 2,
+          "toolCalls": 3,
+          "filesChanged": [],
+          "startedAt": "2025-11-20T11:04:00.100Z",
+          "endedAt": "2025-11-20T11:04:04.300Z",
+          "activeMs": 4200,
+          "reason": "GOAL",
+          "result": "It is in a.rs:3."
+        }
+        --- stderr
+        ▶ scout · offline · run r1
+        · Where to look
+        Let me look.
+        ● read_file a.rs
+        ● read_file b.rs
+        ✓ read_file a.rs · 300 ms
+        ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
+        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+    "#]],
+    );
+}
+
+#[test]
+fn stream_json_is_every_envelope_and_the_record_last() {
+    let record = goal();
+    let sent = eventful_run(&record);
+    let command = Command::new(&["run", "scout", "-p", "q", "--output-format", "stream-json"]);
+    let ran = command.against(vec![control(record.clone()), events(sent.clone())]);
+    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected: Vec<Value> = sent.into_iter().chain([record]).collect();
+    assert_eq!((lines, ran.stderr.as_str(), ran.exit_code), (expected, "", 0));
+}
+
+#[test]
+fn every_reason_has_its_exit_code_and_tells_what_to_do() {
+    let reasons = [
+        Reason::Goal,
+        Reason::MaxTurns,
+        Reason::Timeout,
+        Reason::ErrorNoCompleteTaskCall,
+        Reason::Budget,
+        Reason::Guardrail,
+        Reason::LoopDetected,
+        Reason::Unattended,
+        Reason::Aborted,
+        Reason::Error,
+    ];
+    let mut table = String::new();
+    for reason in reasons.iter().map(|reason| reason.as_str()).chain(["BORED"]) {
+        let mut fields = json!({"reason": reason, "partialResult": "half"});
+        if reason == "ERROR" {
+            fields["error"] = json!({"code": "PROVIDER_AUTH", "message": "the key is refused"});
+        }
+        let record = record(fields);
+        let stopping = json!({"reason": reason, "then": "end", "message": "it was stopped"});
+        let sent = vec![envelope(1, "run.stopping", stopping), completed(2, &record)];
+        let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(record), events(sent)]);
+        assert_eq!(ran.stdout, "half\n");
+        let messages = ran.stderr.split_once('\n').unwrap().1;
+        table.push_str(&format!("{}\n{messages}", ran.exit_code));
+    }
+    expect![[r#"
+        0
+        3
+        error: the run ended MAX_TURNS: it was stopped
+        hint: allow more with --max-turns N, or ask for less at a time
+        4
+        error: the run ended TIMEOUT: it was stopped
+        hint: allow more with --timeout MINUTES, or ask for less at a time
+        5
+        error: the run ended ERROR_NO_COMPLETE_TASK_CALL: it was stopped
+        hint: the model stopped without completing; try again, or another --model
+        6
+        error: the run ended BUDGET: it was stopped
+        hint: raise `run.maxTokens` in the agent's file, or ask for less at a time
+        7
+        error: the run ended GUARDRAIL: it was stopped
+        hint: a guardrail of the agent refused; its file says which
+        8
+        error: the run ended LOOP_DETECTED: it was stopped
+        hint: put the question another way, or try another --model
+        9
+        error: the run ended UNATTENDED: it was stopped
+        hint: it had a question; attach a client that can answer, then run it again
+        130
+        error: the run ended ABORTED: it was stopped
+        hint: it was cancelled; the same command starts it anew
+        1
+        error: the run ended ERROR PROVIDER_AUTH: the key is refused
+        hint: check the provider's key, or try `--model offline`, which needs none
+        1
+        error: the run ended BORED
+        hint: this daemon is newer than `subagent`; its documentation knows more
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn a_message_that_is_the_result_is_not_printed_twice_on_a_terminal() {
+    let record = record(json!({"reason": "GOAL", "result": "Hello there."}));
+    let sent = vec![model_completed(1, "a", "Hello there.", &[]), completed(2, &record)];
+    let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q"]) };
+    let ran = command.against(vec![control(record), events(sent)]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.matches("Hello there.").count()), ("", 1));
+}
+
+#[test]
+fn nothing_that_agents_say_steers_the_terminal() {
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\r\u{202e}x";
+    let mut record = record(json!({"reason": "ERROR", "partialResult": evil}));
+    record["error"] = json!({"code": "MODEL_FAILED", "message": evil});
+    let error = json!({"error": {"type": "UNKNOWN", "message": evil}});
+    let sent = vec![
+        envelope(1, "thought", json!({"stream": "a", "subject": evil, "text": evil})),
+        delta("a", 0, evil),
+        model_completed(2, "a", &format!("{evil}{evil}"), &["k1"]),
+        call(3, "k1", evil, "scheduled", details(evil)),
+        call(4, "k1", evil, "error", error),
+        envelope(5, "warning", json!({"message": evil})),
+        completed(6, &record),
+    ];
+    for format in ["text", "json", "stream-json"] {
+        let arguments = ["run", "scout", "-p", "q", "--output-format", format];
+        let command = Command { is_terminal: true, ..Command::new(&arguments) };
+        let ran = command.against(vec![control(record.clone()), events(sent.clone())]);
+        for text in [ran.stdout, ran.stderr] {
+            let bad =
+                text.chars().find(|c| (c.is_control() && !matches!(c, '\n' | '\t')) || *c == '\u{202e}');
+            assert_eq!(bad, None, "{format}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_typed_is_what_is_asked_for() {
+    let (sender, receiver) = mpsc::channel();
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        sender.send(start_run(peer)).unwrap();
+        peer.wait_for_hangup();
+    });
+    let arguments = [
+        "run",
+        "scout",
+        "--input",
+        "depth=3",
+        "--input",
+        "why=just because",
+        "--model",
+        "offline",
+        "--max-turns",
+        "5",
+        "--timeout",
+        "0.5",
+        "--workspace",
+        ".",
+        "--detach",
+    ];
+    let command = Command { stdin: Some("look around\n\n"), ..Command::new(&arguments) };
+    let ran = command.against(vec![script]);
+    let mut params = receiver.recv().unwrap();
+    assert!(params["workspace"].take().is_string());
+    let expected = json!({
+        "workspace": null, "agent": "scout", "prompt": "look around",
+        "inputs": {"depth": 3, "why": "just because"},
+        "limits": {"maxTurns": 5, "maxTimeMs": 30000}, "model": "offline",
+    });
+    assert_eq!(params, expected);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "r1\n"));
+    assert!(ran.stderr.contains("subagent attach r1"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_refused_start_tells_what_and_what_to_do() {
+    let refuse = |error: Value| {
+        let script: Script = Box::new(move |peer| {
+            say_hello(peer);
+            peer.refuse("run/start", error);
+        });
+        let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![script]);
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+        ran.stderr
+    };
+    let violations = json!([{"pointer": "/depth", "message": "3 is not of type string"}]);
+    let told = [
+        json!({"code": -31027, "message": "no model is configured", "data": {"kind": "NO_MODEL", "retryable": false}}),
+        json!({"code": -31010, "message": "no agent `scout`", "data":
+            {"kind": "NOT_FOUND", "retryable": false, "details": {"didYouMean": "scouts"}}}),
+        json!({"code": -31022, "message": "bad inputs", "data":
+            {"kind": "INVALID_INPUT", "retryable": false, "details": violations, "hint": "mend depth"}}),
+        json!({"code": -31999, "message": "sorry", "data": {"kind": "TOO_BLUE"}}),
+    ]
+    .map(refuse)
+    .concat();
+    expect![[r#"
+        error: no model is configured
+        hint: name one with --model; `--model offline` needs no key
+        error: no agent `scout`
+        hint: did you mean `scouts`?
+        error: bad inputs
+          /depth: 3 is not of type string
+        hint: mend depth
+        error: sorry
+    "#]]
+    .assert_eq(&told);
+}

@@ -1,0 +1,170 @@
+//! One connection: requests and their answers, then, if wanted, one subscription.
+
+use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    CallError, ConnectError, Refusal, Stopwatch, place,
+    wire::{Arrived, Incoming, Lines, RawNotification},
+};
+use crate::protocol::{MAX_MESSAGE_BYTES, Method, SubscriptionId};
+
+/// How long an answer may take. The longest wait a method offers is 600 s (`run/wait`); the rest is slack.
+pub const CALL_PATIENCE: Duration = Duration::from_secs(630);
+
+/// A connection that asks. Subscribing consumes it: a connection either answers calls or brings events, so a
+/// subscriber that reads slowly slows its own socket only, and no answer waits behind unread events.
+pub struct Client {
+    lines: Lines,
+    /// Ids of our requests; integers, counted up.
+    next_id: i64,
+    patience: Duration,
+}
+
+impl Client {
+    /// Connects to the daemon that listens on `socket`; never starts one.
+    pub fn connect(socket: &Path) -> Result<Client, ConnectError> {
+        place::check_trustworthy(socket)?;
+        let lines = UnixStream::connect(socket).and_then(Lines::new).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                ConnectError::NobodyListens { socket: socket.to_owned() }
+            }
+            io::ErrorKind::PermissionDenied => {
+                let why = "we may not connect to it".to_owned();
+                ConnectError::NotOurs { socket: socket.to_owned(), why }
+            }
+            _ => ConnectError::Unusable { socket: socket.to_owned(), error },
+        })?;
+        Ok(Client { lines, next_id: 1, patience: CALL_PATIENCE })
+    }
+
+    /// Waits at most this long for each answer instead of [`CALL_PATIENCE`].
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Client {
+        self.patience = patience;
+        self
+    }
+
+    /// Calls a method and waits for its answer.
+    pub fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
+        let answer = self.call_raw(M::NAME, params)?;
+        serde_json::from_str(answer.get()).map_err(|error| unreadable(M::NAME, error))
+    }
+
+    /// The same for a method that this client need not know; the answer comes as it was sent.
+    pub fn call_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, CallError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let request = Request { jsonrpc: "2.0", id, method, params };
+        let line = serde_json::to_vec(&request).map_err(|error| unreadable(method, error))?;
+        if line.len() > MAX_MESSAGE_BYTES {
+            return Err(CallError::TooLarge { bytes: line.len(), limit: MAX_MESSAGE_BYTES });
+        }
+        // A refused connection gets one error before it is closed, so reading comes even after a failed write.
+        let is_sent = self.lines.send(line).is_ok();
+        let patience = if is_sent { self.patience } else { Duration::from_millis(1) };
+        self.wait_for_answer(id, method, patience)
+    }
+
+    fn wait_for_answer(
+        &mut self,
+        id: i64,
+        method: &str,
+        patience: Duration,
+    ) -> Result<Box<RawValue>, CallError> {
+        let stopwatch = Stopwatch::start();
+        while let Some(left) = stopwatch.left_of(patience) {
+            let line = match self.lines.receive(left) {
+                Arrived::Line(line) => line,
+                Arrived::Quiet => continue,
+                Arrived::Closed => return Err(CallError::Closed),
+                Arrived::TooLong => return Err(unreadable(method, "it is longer than any answer may be")),
+            };
+            let incoming = Incoming::parse(&line).map_err(|error| unreadable(method, error))?;
+            let answers_us = incoming.id.as_ref().is_some_and(|theirs| theirs.as_i64() == Some(id));
+            match incoming {
+                // Without an id: about the connection as a whole, e.g. that this peer may not talk.
+                Incoming { error: Some(error), id, .. }
+                    if answers_us || id.as_ref().is_none_or(|id| id.is_null()) =>
+                {
+                    return Err(CallError::Refused(Box::new(Refusal::read(error))));
+                }
+                Incoming { result: Some(result), .. } if answers_us => return Ok(result.to_owned()),
+                Incoming { .. } if answers_us => return Ok(RawValue::NULL.to_owned()),
+                // Signals about the connection, and answers to requests we no longer wait for.
+                _ => {}
+            }
+        }
+        Err(CallError::NoAnswer { method: method.to_owned(), waited: patience })
+    }
+
+    /// Calls a subscribing method; the connection then brings its events.
+    pub fn subscribe<M>(self, params: &M::Params) -> Result<Subscription, CallError>
+    where
+        M: Method<Result = SubscriptionId>,
+    {
+        self.subscribe_raw(M::NAME, params)
+    }
+
+    /// The same for a method that this client need not know.
+    pub fn subscribe_raw(mut self, method: &str, params: &impl Serialize) -> Result<Subscription, CallError> {
+        self.call_raw(method, params)?;
+        Ok(Subscription { lines: self.lines })
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a, P> {
+    jsonrpc: &'a str,
+    id: i64,
+    method: &'a str,
+    params: &'a P,
+}
+
+fn unreadable(method: &str, error: impl ToString) -> CallError {
+    CallError::Unreadable { method: method.to_owned(), error: error.to_string() }
+}
+
+/// A connection that brings the events of one subscription. Dropping it ends the subscription.
+pub struct Subscription {
+    lines: Lines,
+}
+
+/// What waiting for an event came to.
+#[derive(Debug)]
+pub enum Arrival {
+    /// One envelope, as it was sent.
+    Event(Box<RawValue>),
+    /// Nothing within the time, or a signal woke us.
+    Quiet,
+    /// The daemon is gone, or sends what no client can read.
+    Closed,
+}
+
+impl Subscription {
+    /// Waits at most `wait` for the next event. Returns early, with `Quiet`, when a signal comes.
+    pub fn next(&mut self, wait: Duration) -> Arrival {
+        let stopwatch = Stopwatch::start();
+        while let Some(left) = stopwatch.left_of(wait) {
+            let line = match self.lines.receive(left) {
+                Arrived::Line(line) => line,
+                Arrived::Quiet => return Arrival::Quiet,
+                Arrived::Closed | Arrived::TooLong => return Arrival::Closed,
+            };
+            let Ok(incoming) = Incoming::parse(&line) else { return Arrival::Closed };
+            let is_event = incoming.method.as_deref() == Some("event");
+            let Some(params) = incoming.params.filter(|_| is_event) else { continue };
+            // One without a subscription is about the connection, not about what is followed.
+            match serde_json::from_str::<RawNotification<'_>>(params.get()) {
+                Ok(notification) if notification.subscription.is_some() => {
+                    return Arrival::Event(notification.result.to_owned());
+                }
+                Ok(_) => {}
+                Err(_) => return Arrival::Closed,
+            }
+        }
+        Arrival::Quiet
+    }
+}

@@ -1,0 +1,43 @@
+//! How is the daemon reached, and may it be started when nobody listens?
+
+use std::path::{Path, PathBuf};
+
+use super::{Client, ConnectError, Starter};
+
+/// Where the daemon listens, and how to start one. Kept for a command's life, since reconnecting asks the same.
+#[derive(Debug, Clone)]
+pub struct Dialer {
+    socket: PathBuf,
+    starter: Option<Starter>,
+}
+
+impl Dialer {
+    /// Without a `starter` no daemon is ever started.
+    pub fn new(socket: PathBuf, starter: Option<Starter>) -> Dialer {
+        Dialer { socket, starter }
+    }
+
+    /// Where the daemon listens.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// How a daemon would be started; `None` = it will not be.
+    pub fn starter(&self) -> Option<&Starter> {
+        self.starter.as_ref()
+    }
+
+    /// Connects to a daemon that is there.
+    pub fn connect(&self) -> Result<Client, ConnectError> {
+        Client::connect(&self.socket)
+    }
+
+    /// Starts a daemon and connects to it. Call it when [`Dialer::connect`] has said `NobodyListens`; without a
+    /// starter it says the same.
+    pub fn start(&self) -> Result<Client, ConnectError> {
+        match &self.starter {
+            Some(starter) => starter.start(&self.socket),
+            None => Err(ConnectError::NobodyListens { socket: self.socket.clone() }),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A daemon that does what a test's script says: one script a connection, in the order they are accepted.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::{UnixListener, UnixStream},
+    path::{Path, PathBuf},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+/// What the daemon does on one connection.
+pub(crate) type Script = Box<dyn FnOnce(&mut Peer) + Send>;
+
+/// Longer than any correct client lets us wait; a test that gets here fails instead of hanging.
+const STUCK: Duration = Duration::from_secs(60);
+
+pub(crate) struct FakeDaemon {
+    socket: PathBuf,
+    acceptor: JoinHandle<()>,
+}
+
+impl FakeDaemon {
+    /// Listens below `folder`. Once the last script's connection is accepted, nobody listens any more.
+    pub(crate) fn start(folder: &Path, scripts: Vec<Script>) -> FakeDaemon {
+        let socket = folder.join("fake.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let path = socket.clone();
+        let acceptor = thread::spawn(move || {
+            let mut peers = Vec::new();
+            for script in scripts {
+                let (stream, _) = listener.accept().unwrap();
+                peers.push(thread::spawn(move || script(&mut Peer::new(stream))));
+            }
+            fs::remove_file(path).unwrap();
+            drop(listener);
+            for peer in peers {
+                peer.join().unwrap();
+            }
+        });
+        FakeDaemon { socket, acceptor }
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Fails when a script failed, or was never needed (its connection never came).
+    pub(crate) fn finish(self) {
+        if !self.acceptor.is_finished() {
+            // Whoever still waits for a connection gets one that hangs up at once, which its script notices.
+            drop(UnixStream::connect(&self.socket));
+        }
+        self.acceptor.join().unwrap();
+    }
+}
+
+/// The other side of one connection, as a script sees it.
+pub(crate) struct Peer {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+}
+
+impl Peer {
+    pub(crate) fn new(stream: UnixStream) -> Peer {
+        stream.set_read_timeout(Some(STUCK)).unwrap();
+        Peer { reader: BufReader::new(stream.try_clone().unwrap()), writer: stream }
+    }
+
+    fn receive(&mut self, method: &str) -> (Value, Value) {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).unwrap();
+        let mut request: Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("{method}: got {line:?}"));
+        assert_eq!((&request["jsonrpc"], &request["method"]), (&json!("2.0"), &json!(method)));
+        assert!(request["id"].is_i64(), "{line}");
+        (request["id"].take(), request["params"].take())
+    }
+
+    /// Expects a call of `method`; answers its parameters.
+    pub(crate) fn answer(&mut self, method: &str, result: Value) -> Value {
+        let (id, params) = self.receive(method);
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        params
+    }
+
+    /// The same with an error.
+    pub(crate) fn refuse(&mut self, method: &str, error: Value) -> Value {
+        let (id, params) = self.receive(method);
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        params
+    }
+
+    /// Expects a call of `method` and hangs up without an answer.
+    pub(crate) fn hang_up_on(&mut self, method: &str) {
+        self.receive(method);
+        self.writer.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+
+    /// Sends an event of the connection's subscription.
+    pub(crate) fn event(&mut self, envelope: Value) {
+        let params = json!({"subscription": "1", "result": envelope});
+        self.send(&json!({"jsonrpc": "2.0", "method": "event", "params": params}));
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        // The client may have seen enough and be gone.
+        let _ = self.writer.write_all(format!("{message}\n").as_bytes());
+    }
+
+    /// Waits until the client closes; anything else it says is a failure.
+    pub(crate) fn wait_for_hangup(&mut self) {
+        let mut rest = Vec::new();
+        // A client that closes with events unread resets the connection, which is hanging up too.
+        let _ = self.reader.read_to_end(&mut rest);
+        assert_eq!(String::from_utf8_lossy(&rest), "");
+    }
+}
+
+/// An envelope of run `r1` in session `s1`; each event is 100 ms after the one before.
+pub(crate) fn envelope(seq: i64, kind: &str, data: Value) -> Value {
+    let at = format!("2025-11-20T11:04:{:02}.{}00Z", seq / 10, seq % 10);
+    json!({
+        "seq": seq, "prev": seq - 1, "at": at, "type": kind,
+        "sessionId": "s1", "runId": "r1", "agent": "scout", "agentPath": ["scout"],
+        "data": data,
+    })
+}

@@ -1,0 +1,260 @@
+//! How does a client see every event of a session once, whatever happens to the connection or the daemon?
+//! (Spec 01, "Events" and "Delivery".)
+
+use std::{thread, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Arrival, CallError, ConnectError, Dialer, FollowError, Stopwatch, Subscription};
+use crate::protocol::{
+    AttachFrom, Envelope, ErrorKind, EventHead, RunId, Seq, SessionAttach, SessionAttachParams, SessionId,
+};
+
+/// How long a lost daemon is waited for. It stops within its grace time of 10 s and starts within another 10;
+/// the rest is for a slow machine.
+pub const RECONNECT_BOUND: Duration = Duration::from_secs(60);
+
+/// Whoever keeps the daemon running (systemd, a person) gets this long to start it again before we do.
+const START_GRACE: Duration = Duration::from_secs(1);
+
+/// Pause between two attempts to connect: short enough that a restart is hardly seen.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long the daemon may take to answer an attachment.
+const ATTACH_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Gaps in a row, without one new event between them, after which the daemon is considered broken.
+const GAPS_IN_A_ROW: u32 = 3;
+
+/// A session being followed. Owns its connection; remembers the last `seq` and goes on from there.
+pub struct Follow<'dialer> {
+    dialer: &'dialer Dialer,
+    session_id: SessionId,
+    deltas: bool,
+    /// Where to begin as long as no event was seen.
+    from: AttachFrom,
+    /// Invariant: every durable event up to here was handed out, and none after it.
+    last: Option<Seq>,
+    gaps: u32,
+    /// `None` while the connection is lost.
+    subscription: Option<Subscription>,
+    trouble: Option<Trouble>,
+}
+
+/// The connection was lost and has brought nothing since, though it may be back.
+struct Trouble {
+    since: Stopwatch,
+    /// What the latest attempt to start a daemon said.
+    start_error: Option<ConnectError>,
+}
+
+/// What waiting for the next event came to.
+#[derive(Debug)]
+pub enum Step {
+    Event(Box<Followed>),
+    /// Nothing within the time, or a signal woke us.
+    Quiet,
+    /// The connection is gone; the next steps try to get it back.
+    Lost,
+    /// It is back, with nothing missed. `started`: by starting a daemon.
+    Back {
+        started: bool,
+    },
+}
+
+/// One envelope, read and as it was sent.
+#[derive(Debug)]
+pub struct Followed {
+    pub envelope: Envelope,
+    pub raw: Box<RawValue>,
+}
+
+impl<'dialer> Follow<'dialer> {
+    /// Attaches to a session of a daemon that is there.
+    pub fn attach(
+        dialer: &'dialer Dialer,
+        session_id: SessionId,
+        from: AttachFrom,
+        deltas: bool,
+    ) -> Result<Follow<'dialer>, FollowError> {
+        let last = match from {
+            AttachFrom::Seq(seq) => Some(seq),
+            AttachFrom::Word(_) => None,
+        };
+        let (subscription, trouble) = (None, None);
+        let mut follow = Follow { dialer, session_id, deltas, from, last, gaps: 0, subscription, trouble };
+        follow.reconnect(RETRY_PAUSE)?;
+        Ok(follow)
+    }
+
+    /// The session that is followed.
+    pub fn session_id(&self) -> &SessionId {
+        &self.session_id
+    }
+
+    /// Waits about `wait` at most. Each durable event is handed out exactly once, in order; deltas may overlap
+    /// after a reconnect, which their offsets show.
+    pub fn next(&mut self, wait: Duration) -> Result<Step, FollowError> {
+        let Some(subscription) = &mut self.subscription else { return self.reconnect(wait) };
+        match subscription.next(wait) {
+            Arrival::Event(raw) => {
+                self.trouble = None;
+                self.take(raw)
+            }
+            Arrival::Quiet => {
+                self.trouble = None;
+                Ok(Step::Quiet)
+            }
+            Arrival::Closed => {
+                self.subscription = None;
+                if let Some(trouble) = &self.trouble {
+                    // It came back only to go again: no hurry, and the bound keeps counting.
+                    let waited = trouble.since.elapsed();
+                    if waited >= RECONNECT_BOUND {
+                        let socket = self.dialer.socket().to_owned();
+                        return Err(FollowError::Lost {
+                            waited,
+                            last: ConnectError::NobodyListens { socket },
+                        });
+                    }
+                    thread::sleep(wait.min(RETRY_PAUSE));
+                    return Ok(Step::Quiet);
+                }
+                Ok(Step::Lost)
+            }
+        }
+    }
+
+    fn take(&mut self, raw: Box<RawValue>) -> Result<Step, FollowError> {
+        let envelope = match read_envelope(&raw) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                let method = "session/attach".to_owned();
+                return Err(FollowError::Call(CallError::Unreadable { method, error: error.to_string() }));
+            }
+        };
+        if envelope.kind == "signal.snapshot" {
+            // The first event after a snapshot has its `seq` as `prev`.
+            self.last = snapshot_seq(&envelope.data).or(self.last);
+        }
+        let Some(seq) = envelope.seq else { return Ok(event(envelope, raw)) };
+        if let Some(last) = self.last {
+            if seq <= last {
+                return Ok(Step::Quiet);
+            }
+            if let Some(prev) = envelope.prev.filter(|prev| *prev != last) {
+                return self.resubscribe(last, prev);
+            }
+        }
+        self.last = Some(seq);
+        self.gaps = 0;
+        Ok(event(envelope, raw))
+    }
+
+    /// Events are missing: what came is dropped and everything after the last good one is asked for again.
+    fn resubscribe(&mut self, last: Seq, prev: Seq) -> Result<Step, FollowError> {
+        self.gaps += 1;
+        if self.gaps > GAPS_IN_A_ROW {
+            return Err(FollowError::Gap { last, prev });
+        }
+        self.subscription = None;
+        self.reconnect(RETRY_PAUSE)?;
+        Ok(Step::Quiet)
+    }
+
+    fn reconnect(&mut self, wait: Duration) -> Result<Step, FollowError> {
+        let trouble =
+            self.trouble.get_or_insert_with(|| Trouble { since: Stopwatch::start(), start_error: None });
+        let waited = trouble.since.elapsed();
+        let mut started = false;
+        let mut outcome = self.dialer.connect();
+        let may_start = self.dialer.starter().is_some() && waited >= START_GRACE;
+        if may_start && matches!(outcome, Err(ConnectError::NobodyListens { .. })) {
+            outcome = self.dialer.start();
+            started = outcome.is_ok();
+        }
+        let client = match outcome {
+            Ok(client) => client.with_patience(ATTACH_PATIENCE),
+            Err(error) if waited >= RECONNECT_BOUND => {
+                return Err(FollowError::Lost { waited, last: trouble.start_error.take().unwrap_or(error) });
+            }
+            Err(error) => {
+                if !matches!(error, ConnectError::NobodyListens { .. }) {
+                    trouble.start_error = Some(error);
+                }
+                thread::sleep(wait.min(RETRY_PAUSE));
+                return Ok(Step::Quiet);
+            }
+        };
+        let params = SessionAttachParams {
+            session_id: self.session_id.clone(),
+            from: self.last.map_or(self.from, AttachFrom::Seq),
+            deltas: self.deltas,
+        };
+        match client.subscribe::<SessionAttach>(&params) {
+            Ok(subscription) => {
+                self.subscription = Some(subscription);
+                Ok(Step::Back { started })
+            }
+            // It is stopping, or stopped while we asked: its successor is waited for.
+            Err(error) if is_passing(&error) && waited < RECONNECT_BOUND => {
+                thread::sleep(wait.min(RETRY_PAUSE));
+                Ok(Step::Quiet)
+            }
+            Err(error) => Err(FollowError::Call(error)),
+        }
+    }
+}
+
+fn event(envelope: Envelope, raw: Box<RawValue>) -> Step {
+    Step::Event(Box::new(Followed { envelope, raw }))
+}
+
+fn is_passing(error: &CallError) -> bool {
+    match error {
+        CallError::Closed | CallError::NoAnswer { .. } => true,
+        CallError::Refused(refusal) => refusal.retryable || refusal.is(ErrorKind::ShuttingDown),
+        CallError::TooLarge { .. } | CallError::Unreadable { .. } => false,
+    }
+}
+
+fn snapshot_seq(data: &Value) -> Option<Seq> {
+    data.get("seq").and_then(Value::as_i64).map(Seq)
+}
+
+/// Reads an envelope. One with a value that only a newer daemon knows keeps what this client needs of it.
+fn read_envelope(raw: &RawValue) -> serde_json::Result<Envelope> {
+    serde_json::from_str(raw.get()).or_else(|_| {
+        let plain: PlainEnvelope = serde_json::from_str(raw.get())?;
+        Ok(Envelope {
+            seq: plain.seq,
+            prev: plain.prev,
+            at: None,
+            kind: plain.kind,
+            session_id: plain.session_id,
+            run_id: plain.run_id,
+            head: EventHead { parent_run_id: plain.parent_run_id, ..EventHead::default() },
+            data: plain.data,
+        })
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PlainEnvelope {
+    #[serde(default)]
+    seq: Option<Seq>,
+    #[serde(default)]
+    prev: Option<Seq>,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    session_id: Option<SessionId>,
+    #[serde(default)]
+    run_id: Option<RunId>,
+    #[serde(default)]
+    parent_run_id: Option<RunId>,
+    #[serde(default)]
+    data: Value,
+}

@@ -1,1 +1,1 @@
-
+mod proto_docs;

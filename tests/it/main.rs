@@ -4,6 +4,7 @@
 
 mod laws;
 mod probe;
+mod proto_docs;
 mod runs;
 mod support;
 mod tidy;

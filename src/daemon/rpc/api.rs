@@ -1,0 +1,200 @@
+//! Which handler answers which method? One typed handler for each row of the protocol's table.
+
+use std::{collections::HashSet, future::Future, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use jsonrpsee::{Extensions, Methods, RpcModule, server::RegisterMethodError, types::Params};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    caller::{Call, Caller, Load, Running},
+    docs,
+    errors::{error_object, internal_error},
+    params::ParamsShape,
+    subscription::{Feed, NOTIFICATION, take},
+};
+use crate::protocol::{METHODS, Method, RpcDiscover, RpcError};
+
+/// OpenRPC's own spelling of `rpc/discover` (spec 01).
+const DISCOVER_ALIAS: &str = "rpc.discover";
+
+/// Collects the handlers. `rpc/discover` is answered by the table itself.
+pub struct Api<C> {
+    context: Arc<C>,
+    module: RpcModule<()>,
+    cancellable: HashSet<&'static str>,
+    rejected: Vec<String>,
+}
+
+/// What every connection shares: the handlers, ready to be called.
+pub struct MethodTable {
+    pub(super) methods: Methods,
+    pub(super) cancellable: HashSet<&'static str>,
+    pub(super) load: Arc<Load>,
+}
+
+/// The handlers are not exactly the methods of the protocol.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("methods without a handler: {missing:?}; handlers without a method, or twice: {unexpected:?}")]
+pub struct TableMismatch {
+    pub missing: Vec<String>,
+    pub unexpected: Vec<String>,
+}
+
+impl<C: Send + Sync + 'static> Api<C> {
+    pub fn new(context: Arc<C>) -> Api<C> {
+        let mut api =
+            Api { context, module: RpcModule::new(()), cancellable: HashSet::new(), rejected: Vec::new() };
+        // The document is made anew each time: it is asked for rarely, and would cost memory all the time.
+        api.cancellable::<RpcDiscover, _, _>(|_, _, _| async { Ok::<Value, RpcError>(docs::openrpc()) });
+        api
+    }
+
+    /// A method with effects. Once begun it runs to its end: cancelling comes too late, and a client that hangs
+    /// up is not waited for, but its call is finished.
+    pub fn method<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    where
+        M: Method,
+        H: Fn(Arc<C>, Caller, M::Params) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
+    {
+        let context = Arc::clone(&self.context);
+        let shape = Arc::new(ParamsShape::of::<M>());
+        let registered = self.module.register_async_method(M::NAME, move |params, _, extensions| {
+            let (context, shape, handler) = (Arc::clone(&context), Arc::clone(&shape), handler.clone());
+            async move {
+                let call = call_of(&extensions)?;
+                let params = read::<M>(&shape, &params, call)?;
+                // The handler's own body before its first await can panic too.
+                let answer = AssertUnwindSafe(async { handler(context, call.caller.clone(), params).await });
+                match answer.catch_unwind().await {
+                    Ok(answer) => answer.map_err(error_object),
+                    Err(panic) => Err(error_object(panicked(M::NAME, panic.as_ref()))),
+                }
+            }
+        });
+        let registered = registered.map(|_| ());
+        self.note(registered);
+        self
+    }
+
+    /// A method that only reads. `$/cancelRequest`, hanging up and the daemon's end drop it where it stands.
+    pub fn cancellable<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    where
+        M: Method,
+        H: Fn(Arc<C>, Caller, M::Params) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
+    {
+        self.cancellable.insert(M::NAME);
+        self.method::<M, H, F>(handler)
+    }
+
+    /// A subscription. The handler refuses it by an error, or accepts it and feeds it; it is dropped when the
+    /// client is gone or detaches, and the subscription ends when it returns.
+    pub fn subscription<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    where
+        M: Method,
+        H: Fn(Arc<C>, Caller, M::Params, Feed) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<(), RpcError>> + Send + 'static,
+    {
+        let context = Arc::clone(&self.context);
+        let shape = Arc::new(ParamsShape::of::<M>());
+        // jsonrpsee's own way to unsubscribe goes by position; ours is a method of the table. One name serves
+        // all subscriptions, since it is removed at once.
+        const UNSUBSCRIBE: &str = "$/unsubscribe";
+        let register = self.module.register_subscription_raw(
+            M::NAME,
+            NOTIFICATION,
+            UNSUBSCRIBE,
+            move |params, pending, _, extensions| {
+                // Without a call in the extensions the request came by a transport that cannot drive
+                // subscriptions; dropping `pending` answers with an internal error.
+                let Ok(call) = call_of(extensions) else { return };
+                let ended = CancellationToken::new();
+                let pending = Arc::new(std::sync::Mutex::new(Some(pending)));
+                let feed =
+                    Feed { pending: Arc::clone(&pending), caller: call.caller.clone(), ended: ended.clone() };
+                let params = read::<M>(&shape, &params, call);
+                let (context, handler, caller) = (Arc::clone(&context), handler.clone(), call.caller.clone());
+                let work = async move {
+                    let handled = AssertUnwindSafe(async {
+                        let params = params.map_err(|error| super::errors::rpc_error(&error))?;
+                        handler(context, caller, params, feed).await
+                    });
+                    let error = match handled.catch_unwind().await {
+                        Ok(Ok(())) => None,
+                        Ok(Err(error)) => Some(error),
+                        Err(panic) => Some(panicked(M::NAME, panic.as_ref())),
+                    };
+                    // Still there: the handler neither accepted nor waits.
+                    if let Some(pending) = take(&pending) {
+                        let unaccepted = || internal_error(&"the handler neither accepted nor refused");
+                        pending.reject(error_object(error.unwrap_or_else(unaccepted))).await;
+                    }
+                };
+                call.follow_up(Running { work: work.boxed(), ended });
+            },
+        );
+        let registered = register.map(|_| ());
+        self.module.remove_method(UNSUBSCRIBE);
+        self.note(registered);
+        self
+    }
+
+    /// Checks that the handlers are exactly the methods of the protocol.
+    pub fn build(self, load: Arc<Load>) -> Result<Arc<MethodTable>, TableMismatch> {
+        self.build_for(METHODS.iter().map(|method| method.name), load)
+    }
+
+    fn build_for(
+        mut self,
+        methods: impl Iterator<Item = &'static str>,
+        load: Arc<Load>,
+    ) -> Result<Arc<MethodTable>, TableMismatch> {
+        let expected: Vec<_> = methods.collect();
+        let handled: HashSet<_> = self.module.method_names().collect();
+        let missing: Vec<_> =
+            expected.iter().filter(|name| !handled.contains(*name)).map(|name| (*name).to_owned()).collect();
+        let strangers = handled.iter().filter(|name| !expected.contains(name)).map(|name| (*name).to_owned());
+        let mut unexpected: Vec<_> = self.rejected.drain(..).chain(strangers).collect();
+        unexpected.sort();
+        if !missing.is_empty() || !unexpected.is_empty() {
+            return Err(TableMismatch { missing, unexpected });
+        }
+        let alias = self.module.register_alias(DISCOVER_ALIAS, RpcDiscover::NAME);
+        alias
+            .expect("`rpc/discover` is registered by `new`, and no method of the table has the alias's name");
+        self.cancellable.insert(DISCOVER_ALIAS);
+        Ok(Arc::new(MethodTable { methods: self.module.into(), cancellable: self.cancellable, load }))
+    }
+
+    fn note(&mut self, registered: Result<(), RegisterMethodError>) {
+        if let Err(error) = registered {
+            self.rejected.push(error.to_string());
+        }
+    }
+}
+
+fn call_of(extensions: &Extensions) -> Result<&Call, jsonrpsee::types::ErrorObjectOwned> {
+    extensions.get::<Call>().ok_or_else(|| error_object(internal_error(&"a transport without a caller")))
+}
+
+/// Reads the parameters and has unknown fields reported that were not reported before.
+fn read<M: Method>(
+    shape: &ParamsShape,
+    params: &Params<'_>,
+    call: &Call,
+) -> Result<M::Params, jsonrpsee::types::ErrorObjectOwned> {
+    let (params, mut unknown) =
+        shape.read::<M::Params>(params.as_str(), call.caller.is_strict()).map_err(error_object)?;
+    unknown.retain(|field| call.caller.is_news(field));
+    call.report(unknown);
+    Ok(params)
+}
+
+fn panicked(method: &str, panic: &(dyn std::any::Any + Send)) -> RpcError {
+    let words = panic.downcast_ref::<&str>().copied();
+    let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words");
+    internal_error(&format_args!("the handler of {method} panicked: {words}"))
+}

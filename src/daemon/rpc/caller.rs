@@ -1,0 +1,201 @@
+//! Who is asking? What a handler knows of the connection a request came on.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::protocol::{ClientId, ClientInfo, SubscriptionId, UnknownField};
+
+/// Unknown fields that a connection remembers having reported. A client that invents more hears nothing of
+/// them; it has a defect that the first ones tell as well.
+const REMEMBERED_UNKNOWN_FIELDS: usize = 256;
+
+/// How much is open, over all connections. One per daemon, for `daemon/status` and the idle shutdown.
+#[derive(Debug, Default)]
+pub struct Load {
+    connections: AtomicUsize,
+    subscriptions: AtomicUsize,
+    /// Numbers connections, so that logs can tell them apart.
+    numbered: AtomicU64,
+}
+
+impl Load {
+    pub fn new() -> Arc<Load> {
+        Arc::default()
+    }
+
+    /// Connections that are open now.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Subscriptions that are open now, on all connections.
+    pub fn subscriptions(&self) -> usize {
+        self.subscriptions.load(Ordering::Relaxed)
+    }
+}
+
+/// The process at the other end, as the kernel names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerInfo {
+    pub uid: u32,
+    /// Missing where the system does not say.
+    pub pid: Option<i32>,
+}
+
+/// What a client said of itself in `initialize`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Introduction {
+    pub client: ClientInfo,
+    pub client_id: ClientId,
+    /// Unknown parameter fields are errors.
+    pub strict: bool,
+}
+
+/// The connection a request came on. Cheap to clone; outlives the connection harmlessly.
+#[derive(Clone)]
+pub struct Caller(Arc<Connection>);
+
+struct Connection {
+    number: u64,
+    peer: PeerInfo,
+    load: Arc<Load>,
+    said: Mutex<Said>,
+}
+
+#[derive(Default)]
+struct Said {
+    introduction: Option<Introduction>,
+    subscriptions: HashMap<SubscriptionId, CancellationToken>,
+    /// Method and pointer of the unknown fields that were reported.
+    unknown_fields: HashSet<(String, String)>,
+}
+
+impl Caller {
+    pub(super) fn new(peer: PeerInfo, load: Arc<Load>) -> Caller {
+        load.connections.fetch_add(1, Ordering::Relaxed);
+        let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
+        Caller(Arc::new(Connection { number, peer, load, said: Mutex::default() }))
+    }
+
+    /// Counts from 1 since the daemon's start.
+    pub fn connection(&self) -> u64 {
+        self.0.number
+    }
+
+    pub fn peer(&self) -> PeerInfo {
+        self.0.peer
+    }
+
+    /// Keeps what the client said of itself. The last word counts.
+    pub fn introduce(&self, client: ClientInfo, client_id: ClientId, strict: bool) {
+        self.said().introduction = Some(Introduction { client, client_id, strict });
+    }
+
+    /// `None` for a client that said no `initialize`, e.g. a script.
+    pub fn introduction(&self) -> Option<Introduction> {
+        self.said().introduction.clone()
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.said().introduction.as_ref().is_some_and(|introduction| introduction.strict)
+    }
+
+    /// Subscriptions of this connection.
+    pub fn subscriptions(&self) -> usize {
+        self.said().subscriptions.len()
+    }
+
+    /// Ends one subscription of this connection; nothing more is sent on it. False when there is none of this
+    /// name here.
+    pub fn detach(&self, subscription: &SubscriptionId) -> bool {
+        let ended = self.forget(subscription);
+        if let Some(ended) = &ended {
+            ended.cancel();
+        }
+        ended.is_some()
+    }
+
+    /// A subscription has ended by itself; what was sent on it is still delivered.
+    pub(super) fn forget(&self, subscription: &SubscriptionId) -> Option<CancellationToken> {
+        let ended = self.said().subscriptions.remove(subscription)?;
+        self.0.load.subscriptions.fetch_sub(1, Ordering::Relaxed);
+        Some(ended)
+    }
+
+    pub(super) fn attach(&self, subscription: SubscriptionId, ended: CancellationToken) {
+        self.0.load.subscriptions.fetch_add(1, Ordering::Relaxed);
+        self.said().subscriptions.insert(subscription, ended);
+    }
+
+    /// True the first time a field is met on this connection.
+    pub(super) fn is_news(&self, field: &UnknownField) -> bool {
+        let mut said = self.said();
+        said.unknown_fields.len() < REMEMBERED_UNKNOWN_FIELDS
+            && said.unknown_fields.insert((field.method.clone(), field.field.clone()))
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        // Nothing in here panics half-way, so a poisoned lock guards whole data.
+        self.0.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.load.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One request on its way through jsonrpsee: travels in the extensions, and brings back what the transport does
+/// after the response.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) caller: Caller,
+    aftermath: Arc<Mutex<Aftermath>>,
+}
+
+/// What a request leaves behind beside its response.
+#[derive(Default)]
+pub(super) struct Aftermath {
+    /// To be reported, since the client gave fields that nobody knows.
+    pub(super) unknown_fields: Vec<UnknownField>,
+    /// A subscription's handler, to be driven for as long as the subscription lives.
+    pub(super) subscription: Option<Running>,
+}
+
+/// A subscription's handler at work.
+pub(super) struct Running {
+    pub(super) work: BoxFuture<'static, ()>,
+    /// Cancelled by [`Caller::detach`].
+    pub(super) ended: CancellationToken,
+}
+
+impl Call {
+    pub(super) fn new(caller: Caller) -> Call {
+        Call { caller, aftermath: Arc::default() }
+    }
+
+    pub(super) fn report(&self, unknown_fields: Vec<UnknownField>) {
+        self.aftermath().unknown_fields.extend(unknown_fields);
+    }
+
+    pub(super) fn follow_up(&self, running: Running) {
+        self.aftermath().subscription = Some(running);
+    }
+
+    pub(super) fn take(&self) -> Aftermath {
+        std::mem::take(&mut *self.aftermath())
+    }
+
+    fn aftermath(&self) -> MutexGuard<'_, Aftermath> {
+        self.aftermath.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

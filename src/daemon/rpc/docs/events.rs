@@ -1,0 +1,73 @@
+//! `events.md`: what a client is told.
+
+use std::fmt::Write as _;
+
+use super::{
+    schemas::Schemas,
+    tables::{Fields, PLACE, fields, one_line, types},
+};
+use crate::protocol::{CaughtUp, Delta, EVENTS, Envelope, EventDoc, Snapshot, UnknownField};
+
+/// What is sent like an event and is no fact: it has no `seq` and is not in the log.
+pub(super) const SIGNALS: &[EventDoc] = &[
+    EventDoc {
+        name: "model.textDelta",
+        doc: "More of the text that a model is writing. Sent when the subscription asked for `deltas`.",
+        data: || schemars::schema_for!(Delta),
+    },
+    EventDoc {
+        name: "model.thoughtDelta",
+        doc: "More of what a model is thinking. Sent when the subscription asked for `deltas`.",
+        data: || schemars::schema_for!(Delta),
+    },
+    EventDoc {
+        name: "signal.snapshot",
+        doc: "The session as it is. The first notification of a subscription from `now`.",
+        data: || schemars::schema_for!(Snapshot),
+    },
+    EventDoc {
+        name: "signal.caughtUp",
+        doc: "Everything that was in the log when the subscription began has been sent.",
+        data: || schemars::schema_for!(CaughtUp),
+    },
+    EventDoc {
+        name: "signal.unknownField",
+        doc: "A request had a parameter that nobody knows; it was ignored. Said once a connection, method and \
+              field, after the response, and belongs to no subscription.",
+        data: || schemars::schema_for!(UnknownField),
+    },
+];
+
+pub(super) fn page() -> String {
+    let mut schemas = Schemas::new(PLACE);
+    let envelope = schemas.add(schemars::schema_for!(Envelope));
+    let envelope = fields(&envelope, Fields::Received, &schemas);
+    let mut shown_above = vec!["Envelope".to_owned()];
+    let mut sections = |events: &[EventDoc]| {
+        let mut text = String::new();
+        for event in events {
+            let data = schemas.add((event.data)());
+            let _ = writeln!(text, "\n### `{}`\n\n{}\n", event.name, one_line(event.doc));
+            text.push_str(&fields(&data, Fields::Received, &schemas));
+            let name = data["$ref"].as_str().and_then(|name| name.strip_prefix(PLACE));
+            shown_above.extend(name.map(str::to_owned));
+        }
+        text
+    };
+    let (events, signals) = (sections(EVENTS), sections(SIGNALS));
+    let types = types(&schemas, |name| !shown_above.iter().any(|shown| shown == name));
+    format!(
+        "# Events\n\n\
+         Generated from the daemon's types.\n\n\
+         An event arrives as the notification `event`, whose `params` are `{{subscription, result}}`; `result` is \
+         the envelope below and its `data` depends on `type`. `events/list` answers the same envelopes. Clients \
+         skip types and fields they do not know.\n\n\
+         ## Envelope\n\n{envelope}\n\
+         `seq` grows and is never reused. `prev` is the `seq` sent before on this subscription: when it is not \
+         the last one you saw, you have missed something, and attach again from the last you saw.\n\n\
+         ## Facts\n\n\
+         They have a `seq`, are stored before they are sent, and come in order.\n{events}\n\
+         ## Deltas and signals\n\n\
+         They have no `seq` and are not stored.\n{signals}\n{types}"
+    )
+}

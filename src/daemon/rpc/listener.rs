@@ -1,0 +1,205 @@
+//! Who may connect, and where? The socket file, its folder, and the peers that are let in (spec 11, "Who may
+//! talk to it").
+
+use std::{
+    fs::{self, DirBuilder, File, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+    process::geteuid,
+};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{UnixListener, UnixStream},
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    api::MethodTable, caller::PeerInfo, connection::serve_connection, errors::error_response, message::WireId,
+};
+use crate::protocol::{ErrorKind, RpcError};
+
+/// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
+/// room for databases and tools.
+const MAX_CONNECTIONS: usize = 4_096;
+/// How long accepting rests when the system has no more files to give.
+const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
+/// How long a refused peer may take to read its error.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
+/// How long a socket that accepts may take to do so before it counts as somebody's.
+const PROBE_TIME: Duration = Duration::from_secs(1);
+
+/// Why there is no socket to listen on.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Connect to that one instead.
+    #[error("another daemon listens on {socket} already")]
+    AlreadyRunning { socket: PathBuf },
+    /// Somebody else could put their own socket in place of ours.
+    #[error("{directory} {problem}; the socket's folder must be a directory of this user with mode 0700")]
+    UnsafeDirectory { directory: PathBuf, problem: String },
+    #[error("{path} exists and is no socket; it was left alone")]
+    NotASocket { path: PathBuf },
+    #[error("cannot {action} {path}: {source}")]
+    System { action: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// Which users may talk to the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peers {
+    pub owner: u32,
+    /// `access.allowUids`.
+    pub also: Vec<u32>,
+}
+
+impl Peers {
+    /// The user the daemon runs as, and the listed ones.
+    pub fn owner_and(also: Vec<u32>) -> Peers {
+        Peers { owner: geteuid().as_raw(), also }
+    }
+
+    pub fn admits(&self, uid: u32) -> bool {
+        uid == self.owner || self.also.contains(&uid)
+    }
+}
+
+/// Listens on a socket file: folder 0700, file 0600. A socket that nobody answers on is replaced.
+pub async fn bind(socket: &Path) -> Result<UnixListener, BindError> {
+    let fail = |action| move |source| BindError::System { action, path: socket.to_owned(), source };
+    let directory = match socket.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(fail("make the folder of"))?;
+    check_directory(directory)?;
+    // Two daemons that start at once must not both find a stale socket and replace each other's. The lock is
+    // given back when this returns, with the winner listening.
+    let lock = File::open(directory).map_err(fail("open the folder of"))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Err(BindError::AlreadyRunning { socket: socket.to_owned() }),
+        Err(error) => return Err(fail("lock the folder of")(error.into())),
+    }
+    remove_stale(socket).await?;
+    let listener = UnixListener::bind(socket).map_err(fail("bind"))?;
+    // Between the two lines only the folder's mode protects the socket, which is why it is checked.
+    fs::set_permissions(socket, Permissions::from_mode(0o600)).map_err(fail("protect"))?;
+    Ok(listener)
+}
+
+fn check_directory(directory: &Path) -> Result<(), BindError> {
+    let of_us = |problem: String| BindError::UnsafeDirectory { directory: directory.to_owned(), problem };
+    let fail = |source| BindError::System { action: "look at", path: directory.to_owned(), source };
+    // Not following links: a link could be turned elsewhere later.
+    let metadata = fs::symlink_metadata(directory).map_err(fail)?;
+    let mode = metadata.mode() & 0o777;
+    if !metadata.is_dir() {
+        Err(of_us("is no directory".to_owned()))
+    } else if metadata.uid() != geteuid().as_raw() {
+        Err(of_us(format!("belongs to user {}", metadata.uid())))
+    } else if mode & 0o077 != 0 {
+        Err(of_us(format!("is open to others (mode {mode:04o})")))
+    } else {
+        Ok(())
+    }
+}
+
+async fn remove_stale(socket: &Path) -> Result<(), BindError> {
+    let fail = |action| move |source| BindError::System { action, path: socket.to_owned(), source };
+    match fs::symlink_metadata(socket) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fail("look at")(error)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(BindError::NotASocket { path: socket.to_owned() });
+        }
+        Ok(_) => {}
+    }
+    match timeout(PROBE_TIME, UnixStream::connect(socket)).await {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(socket).map_err(fail("remove the stale socket"))
+        }
+        // It takes connections, or is too busy to.
+        Ok(Ok(_)) | Err(_) => Err(BindError::AlreadyRunning { socket: socket.to_owned() }),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(BindError::AlreadyRunning { socket: socket.to_owned() })
+        }
+        Ok(Err(error)) => Err(fail("probe")(error)),
+    }
+}
+
+/// Accepts connections until `stop` is cancelled, then waits until each has ended and removes the socket file.
+/// Nothing that happens to one connection ends another.
+pub async fn serve(listener: UnixListener, table: Arc<MethodTable>, peers: Peers, stop: CancellationToken) {
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! { biased;
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                match admit(&stream, &peers, connections.len()) {
+                    Ok(peer) => {
+                        let (table, stop) = (Arc::clone(&table), stop.clone());
+                        connections.spawn(serve_connection(stream, peer, table, stop));
+                    }
+                    Err(error) => {
+                        connections.spawn(refuse(stream, error));
+                    }
+                };
+            }
+            Err(error) => {
+                // Mostly a lack of file descriptors: those who are connected go on, and free some.
+                tracing::warn!(%error, "cannot accept connections");
+                let _ = stop.run_until_cancelled(sleep(ACCEPT_BACK_OFF)).await;
+            }
+        }
+    }
+    // While we still listen, so that it cannot be a successor's socket.
+    if let Ok(address) = listener.local_addr()
+        && let Some(path) = address.as_pathname()
+        && let Err(error) = fs::remove_file(path)
+    {
+        tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+fn admit(stream: &UnixStream, peers: &Peers, open: usize) -> Result<PeerInfo, RpcError> {
+    let credentials = stream.peer_cred().map_err(|error| {
+        tracing::warn!(%error, "cannot tell who connects");
+        RpcError::new(ErrorKind::Forbidden, "the system does not say who you are")
+    })?;
+    if !peers.admits(credentials.uid()) {
+        tracing::warn!(uid = credentials.uid(), pid = credentials.pid(), "refused a connection");
+        let error = format!("user {} may not talk to this daemon", credentials.uid());
+        return Err(RpcError::new(ErrorKind::Forbidden, error)
+            .with_hint("its owner can add the user to the setting `access.allowUids`"));
+    }
+    if open >= MAX_CONNECTIONS {
+        return Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open"));
+    }
+    Ok(PeerInfo { uid: credentials.uid(), pid: credentials.pid() })
+}
+
+/// One error, then the end.
+async fn refuse(mut stream: UnixStream, error: RpcError) {
+    let mut line = error_response(&WireId::Null, &error).get().to_owned();
+    line.push('\n');
+    // A peer that does not read its refusal gets none.
+    let _ = timeout(REFUSAL_TIME, async {
+        stream.write_all(line.as_bytes()).await?;
+        stream.shutdown().await
+    })
+    .await;
+}

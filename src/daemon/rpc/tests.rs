@@ -1,0 +1,236 @@
+//! Does the transport keep its promises? A table of small handlers, and a client that speaks raw lines.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+use tokio::{
+    io::{
+        AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
+        duplex,
+    },
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Api, Caller, Feed, Load, MethodTable, PeerInfo, serve_connection};
+use crate::protocol::*;
+
+mod batches;
+mod calls;
+mod framing;
+mod sockets;
+mod subscriptions;
+
+const PEER: PeerInfo = PeerInfo { uid: 1, pid: Some(1) };
+
+/// What the handlers of the tests do, seen from outside.
+struct Bed {
+    /// How many handlers of `run/start` and `run/wait` have begun.
+    begun: watch::Sender<usize>,
+    /// How many of `run/start` have come to their end.
+    effects: watch::Sender<usize>,
+    /// What `run/start` and `run/wait` wait for.
+    gate: Semaphore,
+    /// Events that `session/attach` got rid of.
+    sent: watch::Sender<usize>,
+    /// Handlers of `session/attach` that live.
+    attached: watch::Sender<usize>,
+    events: AtomicUsize,
+}
+
+impl Bed {
+    fn new() -> Arc<Bed> {
+        Arc::new(Bed {
+            begun: watch::Sender::new(0),
+            effects: watch::Sender::new(0),
+            gate: Semaphore::new(0),
+            sent: watch::Sender::new(0),
+            attached: watch::Sender::new(0),
+            events: AtomicUsize::new(3),
+        })
+    }
+
+    async fn wait_at_gate(&self) {
+        self.begun.send_modify(|begun| *begun += 1);
+        self.gate.acquire().await.unwrap().forget();
+    }
+}
+
+/// Waits until a counter has reached a value.
+async fn until(counter: &watch::Sender<usize>, reached: impl FnMut(&usize) -> bool) {
+    counter.subscribe().wait_for(reached).await.unwrap();
+}
+
+fn not_found<T>() -> Result<T, RpcError> {
+    Err(RpcError::new(ErrorKind::NotFound, "nothing here"))
+}
+
+fn api(bed: Arc<Bed>) -> Api<Bed> {
+    let mut api = Api::new(bed);
+    api.method::<Initialize, _, _>(async |_, caller: Caller, params: InitializeParams| {
+        let client_id = params.client_id.unwrap_or_else(|| "client".into());
+        caller.introduce(params.client, client_id, params.strict);
+        not_found()
+    });
+    api.method::<Ping, _, _>(async |_, _, NoParams {}| Ok(PingResult { at: Timestamp(0) }));
+    api.cancellable::<DaemonStatus, _, _>(async |_, _, _| not_found());
+    api.method::<DaemonShutdown, _, _>(async |_, _, _| not_found());
+    api.cancellable::<AgentsList, _, _>(async |_, _, _| Ok(AgentsListResult { agents: Vec::new() }));
+    api.cancellable::<ToolsList, _, _>(async |_, _, _| panic!("a tool list that cannot be"));
+    api.method::<RunStart, _, _>(async |bed: Arc<Bed>, _, params: RunStartParams| {
+        bed.wait_at_gate().await;
+        bed.effects.send_modify(|effects| *effects += 1);
+        let disposition = Disposition::Started;
+        Ok(RunStartResult {
+            disposition,
+            run_id: "r".into(),
+            session_id: "s".into(),
+            agent: params.agent,
+            seq: Seq(1),
+        })
+    });
+    api.cancellable::<RunGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<RunWait, _, _>(async |bed: Arc<Bed>, _, _| {
+        bed.wait_at_gate().await;
+        not_found()
+    });
+    api.method::<RunCancel, _, _>(async |_, _, _| not_found());
+    api.subscription::<SessionAttach, _, _>(attach);
+    api.method::<SessionDetach, _, _>(async |_, caller: Caller, params: SessionDetachParams| {
+        Ok(DetachResult { detached: caller.detach(&params.subscription) })
+    });
+    api.cancellable::<EventsList, _, _>(async |_, _, params: EventsListParams| {
+        // As long as the limit says, so that a test can ask for too much.
+        let kind = "x".repeat(20 << 10);
+        let event = Envelope {
+            seq: None,
+            prev: None,
+            at: None,
+            kind,
+            session_id: None,
+            run_id: None,
+            head: EventHead::default(),
+            data: Value::Null,
+        };
+        Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0) })
+    });
+    api
+}
+
+/// Sends events for ever when the session is called `endless`, waits for ever when it is `silent`, else ends.
+async fn attach(bed: Arc<Bed>, _: Caller, params: SessionAttachParams, feed: Feed) -> Result<(), RpcError> {
+    struct Attached(Arc<Bed>);
+    impl Drop for Attached {
+        fn drop(&mut self) {
+            self.0.attached.send_modify(|attached| *attached -= 1);
+        }
+    }
+    let session = params.session_id.as_str().to_owned();
+    match session.as_str() {
+        "missing" => return not_found(),
+        "forgetful" => return Ok(()),
+        "panics" => panic!("no session can be like this"),
+        _ => {}
+    }
+    bed.attached.send_modify(|attached| *attached += 1);
+    let _attached = Attached(Arc::clone(&bed));
+    let sink = feed.accept().await?;
+    let events = if session == "endless" { usize::MAX } else { bed.events.load(Ordering::Relaxed) };
+    for number in 0..events {
+        sink.send(event(number)).await?;
+        bed.sent.send_modify(|sent| *sent += 1);
+    }
+    if session == "silent" {
+        sink.closed().await;
+    }
+    Ok(())
+}
+
+fn event(number: usize) -> Box<RawValue> {
+    to_raw_value(&json!({ "seq": number, "type": "test", "data": "x".repeat(200) })).unwrap()
+}
+
+fn table(bed: &Arc<Bed>) -> Arc<MethodTable> {
+    api(Arc::clone(bed)).build(Load::new()).unwrap()
+}
+
+/// A client of one connection.
+struct Client<R, W> {
+    reader: BufReader<R>,
+    writer: Option<W>,
+    connection: JoinSet<()>,
+}
+
+type MemoryClient = Client<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>;
+
+/// Connects in memory.
+fn connect(table: &Arc<MethodTable>, stop: &CancellationToken) -> MemoryClient {
+    let (near, far) = duplex(64 << 10);
+    let (reader, writer) = tokio::io::split(near);
+    let mut connection = JoinSet::new();
+    connection.spawn(serve_connection(far, PEER, Arc::clone(table), stop.clone()));
+    Client { reader: BufReader::new(reader), writer: Some(writer), connection }
+}
+
+/// A client with nothing particular around it.
+fn client() -> (MemoryClient, Arc<Bed>) {
+    let bed = Bed::new();
+    (connect(&table(&bed), &CancellationToken::new()), bed)
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
+    async fn send(&mut self, line: impl AsRef<[u8]>) {
+        let writer = self.writer.as_mut().unwrap();
+        writer.write_all(line.as_ref()).await.unwrap();
+        writer.write_all(b"\n").await.unwrap();
+    }
+
+    async fn request(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+        let request = json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params });
+        self.send(request.to_string()).await;
+    }
+
+    /// The next message, or null at the end.
+    async fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        match self.reader.read_line(&mut line).await.unwrap() {
+            0 => Value::Null,
+            _ => serde_json::from_str(&line).unwrap(),
+        }
+    }
+
+    async fn ask(&mut self, line: impl AsRef<[u8]>) -> Value {
+        self.send(line).await;
+        self.receive().await
+    }
+
+    /// The connection still answers, and nothing else is on its way.
+    async fn assert_alive(&mut self) {
+        self.request("alive", "ping", json!({})).await;
+        assert_eq!(self.receive().await["id"], "alive");
+    }
+
+    async fn stop_writing(&mut self) {
+        self.writer.take().unwrap().shutdown().await.unwrap();
+    }
+
+    /// Waits until the server's side of the connection has ended.
+    async fn ended(&mut self) {
+        self.connection.join_next().await.unwrap().unwrap();
+    }
+}
+
+/// The kind of an error, or what came instead.
+fn kind(response: &Value) -> String {
+    match response["error"]["data"]["kind"].as_str() {
+        Some(kind) => kind.to_owned(),
+        None => response.to_string(),
+    }
+}

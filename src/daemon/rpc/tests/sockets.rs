@@ -1,0 +1,195 @@
+//! Real sockets: the file, the peers, half-closed connections, and the end of the daemon.
+
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+use tokio::net::{
+    UnixStream,
+    unix::{OwnedReadHalf, OwnedWriteHalf},
+};
+
+use super::*;
+use crate::daemon::rpc::{BindError, Peers, bind, serve};
+
+/// A daemon's listener in a folder of its own.
+struct Daemon {
+    bed: Arc<Bed>,
+    table: Arc<MethodTable>,
+    stop: CancellationToken,
+    serving: JoinSet<()>,
+    socket: PathBuf,
+    _folder: TempDir,
+}
+
+impl Daemon {
+    async fn start(peers: Peers) -> Daemon {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("run/subagentd.sock");
+        let listener = bind(&socket).await.unwrap();
+        let (bed, stop) = (Bed::new(), CancellationToken::new());
+        let table = table(&bed);
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, Arc::clone(&table), peers, stop.clone()));
+        Daemon { bed, table, stop, serving, socket, _folder: folder }
+    }
+
+    async fn connect(&self) -> Client<OwnedReadHalf, OwnedWriteHalf> {
+        let (reader, writer) = UnixStream::connect(&self.socket).await.unwrap().into_split();
+        Client { reader: BufReader::new(reader), writer: Some(writer), connection: JoinSet::new() }
+    }
+
+    async fn end(mut self) {
+        self.stop.cancel();
+        self.serving.join_next().await.unwrap().unwrap();
+        assert_eq!((self.table.load.connections(), self.table.load.subscriptions()), (0, 0));
+        assert!(!self.socket.exists());
+    }
+}
+
+fn everybody() -> Peers {
+    Peers::owner_and(Vec::new())
+}
+
+fn private_folder() -> TempDir {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir().unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn the_socket_is_the_owners_alone() {
+    let daemon = Daemon::start(everybody()).await;
+    assert_eq!((mode(&daemon.socket), mode(daemon.socket.parent().unwrap())), (0o600, 0o700));
+    daemon.connect().await.assert_alive().await;
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_second_daemon_is_told_of_the_first_and_a_dead_ones_socket_is_replaced() {
+    let daemon = Daemon::start(everybody()).await;
+    let error = bind(&daemon.socket).await.unwrap_err();
+    assert!(matches!(error, BindError::AlreadyRunning { .. }), "{error}");
+    daemon.connect().await.assert_alive().await;
+
+    let stale = daemon.socket.with_file_name("stale.sock");
+    drop(bind(&stale).await.unwrap());
+    assert!(stale.exists());
+    drop(bind(&stale).await.unwrap());
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn two_daemons_that_start_at_once_do_not_both_get_the_socket() {
+    for _ in 0..20 {
+        let folder = private_folder();
+        let socket = folder.path().join("d.sock");
+        drop(bind(&socket).await.unwrap());
+        let (one, other) = tokio::join!(bind(&socket), bind(&socket));
+        assert_eq!(usize::from(one.is_ok()) + usize::from(other.is_ok()), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_unsafe_place_is_refused_with_the_reason() {
+    let folder = private_folder();
+    let check = async |socket: &Path, reason: &str| {
+        let error = bind(socket).await.unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    };
+    let open = folder.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o750)).unwrap();
+    check(&open.join("d.sock"), "is open to others (mode 0750)").await;
+
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+    check(&link.join("d.sock"), "is no directory").await;
+
+    let file = folder.path().join("file");
+    std::fs::write(&file, "precious").unwrap();
+    check(&file, "is no socket").await;
+    assert_eq!(std::fs::read(&file).unwrap(), b"precious");
+
+    check(&folder.path().join("x".repeat(200)), "cannot bind").await;
+}
+
+#[tokio::test]
+async fn a_foreign_user_gets_one_error_and_the_end() {
+    let me = everybody().owner;
+    let daemon = Daemon::start(Peers { owner: me + 1, also: Vec::new() }).await;
+    let mut client = daemon.connect().await;
+    assert_eq!(kind(&client.receive().await), "FORBIDDEN");
+    assert_eq!(client.receive().await, Value::Null);
+    daemon.end().await;
+
+    let daemon = Daemon::start(Peers { owner: me + 1, also: vec![me] }).await;
+    daemon.connect().await.assert_alive().await;
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_half_closed_connection_gets_its_answers_and_its_events() {
+    let daemon = Daemon::start(everybody()).await;
+    let mut client = daemon.connect().await;
+    daemon.bed.events.store(0, Ordering::Relaxed);
+    client.request(1, "session/attach", json!({ "sessionId": "silent" })).await;
+    client.request(2, "run/wait", json!({ "runId": "r", "timeoutMs": 1 })).await;
+    client.stop_writing().await;
+    assert_eq!(client.receive().await["id"], 1);
+    until(&daemon.bed.begun, |begun| *begun == 1).await;
+    daemon.bed.gate.add_permits(1);
+    assert_eq!(client.receive().await["id"], 2);
+    assert_eq!(*daemon.bed.attached.borrow(), 1);
+    drop(client);
+    until(&daemon.bed.attached, |attached| *attached == 0).await;
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_script_that_asks_and_hangs_up_ends_its_connection() {
+    let daemon = Daemon::start(everybody()).await;
+    let mut client = daemon.connect().await;
+    client.request(1, "ping", json!({})).await;
+    client.stop_writing().await;
+    assert_eq!(client.receive().await["id"], 1);
+    assert_eq!(client.receive().await, Value::Null);
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn effects_are_completed_for_a_client_that_has_gone() {
+    let daemon = Daemon::start(everybody()).await;
+    let mut client = daemon.connect().await;
+    client.request(1, "run/start", json!({ "workspace": "/", "agent": "a" })).await;
+    until(&daemon.bed.begun, |begun| *begun == 1).await;
+    drop(client);
+    daemon.bed.gate.add_permits(1);
+    until(&daemon.bed.effects, |effects| *effects == 1).await;
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_stopping_daemon_finishes_what_it_was_asked() {
+    let daemon = Daemon::start(everybody()).await;
+    let mut client = daemon.connect().await;
+    client.request(1, "run/start", json!({ "workspace": "/", "agent": "a" })).await;
+    client.request(2, "session/attach", json!({ "sessionId": "endless" })).await;
+    until(&daemon.bed.begun, |begun| *begun == 1).await;
+    daemon.stop.cancel();
+    daemon.bed.gate.add_permits(1);
+    let mut answered = false;
+    loop {
+        let message = client.receive().await;
+        if message.is_null() {
+            break;
+        }
+        answered |= message["id"] == 1 && message["result"]["disposition"] == "started";
+    }
+    assert!(answered);
+    daemon.end().await;
+}

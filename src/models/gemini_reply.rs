@@ -36,7 +36,9 @@ impl GeminiReply {
         if let Some(usage) = chunk.usage_metadata {
             self.usage = usage.into();
         }
-        if let Some(PromptFeedback { block_reason: Some(reason), block_reason_message }) = chunk.prompt_feedback {
+        if let Some(PromptFeedback { block_reason: Some(reason), block_reason_message }) =
+            chunk.prompt_feedback
+        {
             self.finish = Some(Finish { reason, message: block_reason_message });
         }
         let mut deltas = Vec::new();
@@ -100,7 +102,10 @@ impl GeminiReply {
             "STOP" if says_something => FinishReason::Stop,
             "STOP" => return Err(passing("the response is empty".to_owned())),
             "MAX_TOKENS" => FinishReason::Length,
-            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" | "OTHER"
+            "MALFORMED_FUNCTION_CALL"
+            | "UNEXPECTED_TOOL_CALL"
+            | "MALFORMED_RESPONSE"
+            | "OTHER"
             | "FINISH_REASON_UNSPECIFIED" => {
                 return Err(passing(format!("the response is malformed: {}", finish.words())));
             }

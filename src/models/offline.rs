@@ -16,6 +16,7 @@ use crate::protocol::{COMPLETE_TASK, FinishReason, Message, Part, Usage};
 mod answer;
 mod file_kind;
 mod objective;
+mod places;
 mod plan;
 mod ranking;
 mod reading;
@@ -85,8 +86,11 @@ fn refusal() -> Turn {
 }
 
 fn investigate(objective: &Objective, intent: Intent, wishes: &[plan::Wish]) -> Turn {
-    let files: BTreeSet<&str> =
-        wishes.iter().filter_map(|wish| wish.arguments.get("path")?.as_str()).filter(|path| *path != ".").collect();
+    let files: BTreeSet<&str> = wishes
+        .iter()
+        .filter_map(|wish| wish.arguments.get("path")?.as_str())
+        .filter(|path| *path != ".")
+        .collect();
     let files = files.into_iter().collect::<Vec<&str>>().join(", ");
     let words: Vec<&str> = objective.terms.iter().map(|term| term.label.as_str()).collect();
     let words = words.join(", ");

@@ -6,22 +6,59 @@ use super::words;
 /// Kinds of files besides the code itself: by what their paths have, what they are worth unless wanted, and by
 /// which words they are wanted.
 const KINDS: &[Kind] = &[
-    Kind { folders: &["tests", "test", "testing", "__tests__", "spec"], names: &["tests", "test"], worth: 0.35, wanted_by: &["test"] },
-    Kind { folders: &["examples", "example", "demos"], names: &["example"], worth: 0.4, wanted_by: &["exampl", "demo"] },
-    Kind { folders: &["benches", "bench", "benchmarks"], names: &["bench"], worth: 0.3, wanted_by: &["bench", "benchmark"] },
-    Kind { folders: &["fuzz", "fixtures", "testdata", "snapshots", "golden"], names: &[], worth: 0.25, wanted_by: &["fuzz", "fixtur", "snapshot", "golden"] },
-    Kind { folders: &["vendor", "third_party", "node_modules", "target", "dist"], names: &[], worth: 0.1, wanted_by: &["vendor"] },
-    Kind { folders: &["docs", "doc"], names: &["readme", "contributing", "license", "architecture"], worth: 0.4, wanted_by: &["document", "readm", "doc", "licens"] },
-    Kind { folders: &[], names: &["changelog", "changes", "history", "releases"], worth: 0.15, wanted_by: &["changelog", "releas"] },
+    Kind {
+        folders: &["tests", "test", "testing", "__tests__", "spec"],
+        names: &["tests", "test"],
+        worth: 0.2,
+        wanted_by: &["test"],
+    },
+    Kind {
+        folders: &["examples", "example", "demos"],
+        names: &["example"],
+        worth: 0.4,
+        wanted_by: &["exampl", "demo"],
+    },
+    Kind {
+        folders: &["benches", "bench", "benchmarks"],
+        names: &["bench"],
+        worth: 0.3,
+        wanted_by: &["bench", "benchmark"],
+    },
+    Kind {
+        folders: &["fuzz", "fixtures", "testdata", "snapshots", "golden"],
+        names: &[],
+        worth: 0.25,
+        wanted_by: &["fuzz", "fixtur", "snapshot", "golden"],
+    },
+    Kind {
+        folders: &["vendor", "third_party", "node_modules", "target", "dist"],
+        names: &[],
+        worth: 0.1,
+        wanted_by: &["vendor"],
+    },
+    Kind {
+        folders: &["docs", "doc"],
+        names: &["readme", "contributing", "license", "architecture"],
+        worth: 0.4,
+        wanted_by: &["document", "readm", "doc", "licens"],
+    },
+    Kind {
+        folders: &[],
+        names: &["changelog", "changes", "history", "releases"],
+        worth: 0.15,
+        wanted_by: &["changelog", "releas"],
+    },
 ];
 
 /// Endings of files that are data or prose, not code.
 const PROSE_ENDINGS: &[&str] = &["md", "txt", "rst", "adoc", "html"];
-const DATA_ENDINGS: &[&str] = &["lock", "json", "toml", "yml", "yaml", "csv", "xml", "svg", "orig", "sum", "cfg", "ini"];
+const DATA_ENDINGS: &[&str] =
+    &["lock", "json", "toml", "yml", "yaml", "csv", "xml", "svg", "orig", "sum", "cfg", "ini"];
 const PROSE_WORTH: f64 = 0.4;
 const DATA_WORTH: f64 = 0.4;
 /// Words by which files of data are wanted.
-const DATA_WANTED_BY: &[&str] = &["dependency", "featur", "manifest", "cargo", "workflow", "ci", "packag", "edition"];
+const DATA_WANTED_BY: &[&str] =
+    &["dependency", "featur", "manifest", "cargo", "workflow", "ci", "packag", "edition"];
 
 struct Kind {
     folders: &'static [&'static str],
@@ -49,9 +86,13 @@ impl Wanted {
         let kinds = KINDS.iter().filter(|kind| {
             folders.split('/').any(|folder| kind.folders.contains(&folder))
                 || kind.names.contains(&stem)
-                || kind.names.iter().any(|part| stem.ends_with(&format!("_{part}")) || stem.starts_with(&format!("{part}_")))
+                || kind
+                    .names
+                    .iter()
+                    .any(|part| stem.ends_with(&format!("_{part}")) || stem.starts_with(&format!("{part}_")))
         });
-        let by_kind = kinds.map(|kind| if self.wants(kind.wanted_by) { 1.0 } else { kind.worth }).fold(1.0, f64::min);
+        let by_kind =
+            kinds.map(|kind| if self.wants(kind.wanted_by) { 1.0 } else { kind.worth }).fold(1.0, f64::min);
         let by_ending = if PROSE_ENDINGS.contains(&ending) && !self.wants(&["document", "readm", "doc"]) {
             PROSE_WORTH
         } else if (DATA_ENDINGS.contains(&ending) || name.starts_with('.')) && !self.wants(DATA_WANTED_BY) {

@@ -4,6 +4,8 @@ use super::words;
 
 /// More words than this make a question vague rather than precise; the weakest are left out.
 const MAX_WORD_TERMS: usize = 10;
+/// Longer ones are pasted text, not names.
+const MAX_IDENTIFIER_BYTES: usize = 100;
 /// Neighbouring words that may form one name, such as `window size` → `window_size`.
 const MAX_PAIR_TERMS: usize = 5;
 
@@ -38,7 +40,10 @@ pub(super) struct Term {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Meaning {
-    Word { key: String, synonyms: Vec<String> },
+    Word {
+        key: String,
+        synonyms: Vec<String>,
+    },
     Pair(String, String),
     /// Lower case.
     Literal(String),
@@ -164,8 +169,8 @@ impl Reading {
             Token::Plain(text) => match protocol_version(text) {
                 Some(names) => self.take_protocol(text, &names),
                 None => {
-                    for word in text.split(['-', '/', '\'', '’']) {
-                        self.take_word(word, WORD_WEIGHT);
+                    for compound in text.split(['/', '\'', '’']) {
+                        self.take_compound(compound);
                     }
                 }
             },
@@ -174,9 +179,11 @@ impl Reading {
 
     fn take_identifier(&mut self, text: &str) {
         self.previous = None;
-        for name in text.split("::").flat_map(|name| name.split(['(', ')', '<', '>', '!', '&', '=', '{', '}'])) {
+        for name in
+            text.split("::").flat_map(|name| name.split(['(', ')', '<', '>', '!', '&', '=', '{', '}']))
+        {
             let name = name.trim();
-            if name.len() < 2 || self.knows(name) {
+            if name.len() < 2 || name.len() > MAX_IDENTIFIER_BYTES || self.knows(name) {
                 continue;
             }
             let parts = words::split(name);
@@ -204,23 +211,40 @@ impl Reading {
         self.words.push(Term { label: label.to_owned(), pattern, weight: WORD_WEIGHT, meaning });
     }
 
+    /// In `back-off` even `off` tells something, though only beside `back`.
+    fn take_compound(&mut self, compound: &str) {
+        let is_compound = compound.contains('-');
+        for word in compound.split('-') {
+            let lower = word.to_lowercase();
+            if is_compound && lower.len() > 1 && words::is_stop_word(&lower) {
+                self.pair_with_previous(Term::word(&lower, words::stem(&lower), WORD_WEIGHT));
+            } else {
+                self.take_word(word, WORD_WEIGHT);
+            }
+        }
+    }
+
     fn take_word(&mut self, word: &str, weight: f64) {
         let lower = word.to_lowercase();
-        if words::is_stop_word(&lower) {
+        if words::is_stop_word(&lower) || lower.len() > MAX_IDENTIFIER_BYTES {
             self.previous = None;
             return;
         }
         let weight = if words::is_weak_word(&lower) { weight * WEAK_WEIGHT } else { weight };
         let term = Term::word(&lower, words::stem(&lower), weight);
-        if let Some(previous) = self.previous.replace(term.clone())
-            && let Some(pair) = Term::pair(&previous, &term)
-            && !self.pairs.contains(&pair)
-        {
-            self.pairs.push(pair);
-        }
+        self.pair_with_previous(term.clone());
         match self.words.iter_mut().find(|known| known.meaning == term.meaning) {
             Some(known) => known.weight = known.weight.max(weight),
             None => self.words.push(term),
+        }
+    }
+
+    fn pair_with_previous(&mut self, term: Term) {
+        let Some(previous) = self.previous.replace(term.clone()) else { return };
+        if let Some(pair) = Term::pair(&previous, &term)
+            && !self.pairs.contains(&pair)
+        {
+            self.pairs.push(pair);
         }
     }
 
@@ -239,7 +263,8 @@ impl Reading {
 /// Keeps the order of the text.
 fn keep_weightiest(terms: &mut Vec<Term>, count: usize) {
     while terms.len() > count {
-        let lightest = (0..terms.len()).rev().min_by(|&one, &other| terms[one].weight.total_cmp(&terms[other].weight));
+        let lightest =
+            (0..terms.len()).rev().min_by(|&one, &other| terms[one].weight.total_cmp(&terms[other].weight));
         let Some(lightest) = lightest else { return };
         terms.remove(lightest);
     }
@@ -270,7 +295,8 @@ fn tokens(text: &str) -> Vec<Token> {
         } else {
             let end = rest.find(|character: char| character.is_whitespace() || "`\"“".contains(character));
             let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
-            let plain = word.trim_matches(|character: char| !character.is_alphanumeric() && !"_/!".contains(character));
+            let plain = word
+                .trim_matches(|character: char| !character.is_alphanumeric() && !"_/!".contains(character));
             let plain = plain.trim_end_matches('!');
             if !plain.is_empty() {
                 tokens.push(Token::Plain(plain.to_owned()));
@@ -285,7 +311,8 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 fn is_identifier(text: &str) -> bool {
-    let has_inner_capital = text.chars().skip(1).any(char::is_uppercase) && text.chars().any(char::is_lowercase);
+    let has_inner_capital =
+        text.chars().skip(1).any(char::is_uppercase) && text.chars().any(char::is_lowercase);
     let is_word = text.chars().all(|character| character.is_alphanumeric());
     text.contains('_') || text.contains("::") || text.ends_with("()") || (has_inner_capital && is_word)
 }
@@ -352,15 +379,10 @@ mod tests {
 
     #[test]
     fn stop_words_are_left_out_and_neighbours_paired() {
-        assert_eq!(labels("Where is the retry back-off computed?"), [
-            "retry",
-            "back",
-            "off",
-            "computed",
-            "retry back",
-            "back off",
-            "off computed"
-        ]);
+        assert_eq!(
+            labels("Where is the retry back-off computed?"),
+            ["retry", "back", "computed", "retry back", "back off", "off computed"]
+        );
     }
 
     #[test]

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::{
     objective::Objective,
     ranking::{RankedFile, Ranking},
-    reading,
-    source_line,
+    reading, source_line,
     transcript::Transcript,
 };
 
@@ -24,9 +23,21 @@ const MAX_MATCHES: u32 = 500;
 /// Rounds of tool calls; the turn after the last one reports.
 const MAX_ROUNDS: usize = 4;
 /// Files to begin with when the question has no telling word.
-const ENTRY_POINTS: &[&str] = &[
-    "README.md", "README", "README.rst", "Cargo.toml", "package.json", "pyproject.toml", "go.mod", "src/lib.rs",
-    "src/main.rs", "src/ARCHITECTURE.md", "ARCHITECTURE.md", "main.go", "index.js", "src/index.ts",
+pub(super) const ENTRY_POINTS: &[&str] = &[
+    "README.md",
+    "README",
+    "README.rst",
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "go.mod",
+    "src/lib.rs",
+    "src/main.rs",
+    "src/ARCHITECTURE.md",
+    "ARCHITECTURE.md",
+    "main.go",
+    "index.js",
+    "src/index.ts",
 ];
 
 /// The next thing to do.
@@ -79,7 +90,8 @@ fn survey(objective: &Objective) -> Vec<Wish> {
 
 fn look_into(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
     let telling = objective.terms.iter().filter(|term| !term.is_weak() && !term.is_pair());
-    let known = telling.filter(|term| transcript.counts.get(&term.pattern).is_some_and(|counts| !counts.is_empty()));
+    let known =
+        telling.filter(|term| transcript.counts.get(&term.pattern).is_some_and(|counts| !counts.is_empty()));
     let definitions = known.take(MAX_DEFINITION_SEARCHES).map(|term| Wish {
         tool: "grep",
         arguments: json!({

@@ -19,7 +19,7 @@ const FOLDER_NAME_WORTH: f64 = 0.4;
 /// A definition is where the thing is; a comment tells what it is for; an import only that it is used.
 const DEFINITION_WORTH: f64 = 2.0;
 const MODULE_COMMENT_WORTH: f64 = 1.5;
-const COMMENT_WORTH: f64 = 1.1;
+const COMMENT_WORTH: f64 = 1.0;
 const IMPORT_WORTH: f64 = 0.3;
 /// Tests that stand in the file they test.
 const TEST_REGION_WORTH: f64 = 0.25;
@@ -66,8 +66,13 @@ pub(super) struct Ranking<'a> {
 impl<'a> Ranking<'a> {
     pub(super) fn new(objective: &'a Objective, transcript: &'a Transcript) -> Ranking<'a> {
         let from_counts = transcript.counts.values().flat_map(BTreeMap::keys);
-        let paths: BTreeSet<&str> =
-            transcript.files.iter().chain(from_counts).chain(transcript.found.keys()).map(String::as_str).collect();
+        let paths: BTreeSet<&str> = transcript
+            .files
+            .iter()
+            .chain(from_counts)
+            .chain(transcript.found.keys())
+            .map(String::as_str)
+            .collect();
         let kinds = file_kind::Wanted::new(&objective.text);
         let all = paths.len() as f64;
         let rarity = |files: usize| if files == 0 { 0.0 } else { (1.0 + all / files as f64).ln() };
@@ -124,7 +129,8 @@ impl<'a> Ranking<'a> {
 
     fn windows(&self, lines: &BTreeMap<u32, &str>) -> Vec<Window> {
         let hits = self.hits(lines);
-        let mut windows: Vec<Window> = (0..hits.len()).filter_map(|start| self.window(&hits, start)).collect();
+        let mut windows: Vec<Window> =
+            (0..hits.len()).filter_map(|start| self.window(&hits, start)).collect();
         windows.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.first.cmp(&other.first)));
         let mut apart: Vec<Window> = Vec::new();
         for window in windows {
@@ -171,7 +177,9 @@ impl<'a> Ranking<'a> {
         let score = best.iter().sum::<f64>() * (0.4 + 0.6 * covered / total.max(f64::MIN_POSITIVE));
         let found = self.objective.terms.iter().zip(&best).filter(|(_, best)| **best > 0.0);
         let terms = found.map(|(term, _)| term.label.clone()).collect();
-        let peak = inside.iter().max_by(|one, other| one.sum().total_cmp(&other.sum()).then(other.number.cmp(&one.number)));
+        let peak = inside
+            .iter()
+            .max_by(|one, other| one.sum().total_cmp(&other.sum()).then(other.number.cmp(&one.number)));
         Some(Window { first, last: inside.last()?.number, peak: peak?.number, score, terms })
     }
 }
@@ -201,13 +209,14 @@ fn manner_worth(text: &str) -> f64 {
 }
 
 /// From which line on there are only tests.
-fn tests_from(lines: &BTreeMap<u32, &str>) -> u32 {
+pub(super) fn tests_from(lines: &BTreeMap<u32, &str>) -> u32 {
     let mut marks = lines.iter().filter(|(_, text)| source_line::begins_tests(text));
     // A `#[cfg(test)]` may stand on a single item; tests at the end begin with a module.
     let module = marks.find(|(number, text)| {
         let next = lines.range(*number + 1..).next();
         text.trim_start().starts_with("mod ")
-            || next.is_some_and(|(after, text)| *after <= *number + 2 && text.trim_start().starts_with("mod "))
+            || next
+                .is_some_and(|(after, text)| *after <= *number + 2 && text.trim_start().starts_with("mod "))
     });
     module.map_or(u32::MAX, |(number, _)| *number)
 }

@@ -58,5 +58,8 @@ fn range(file: &RankedFile, window: &Window, transcript: &Transcript) -> (u32, u
 }
 
 fn stretch(path: &str, first: u32, last: u32) -> Wish {
-    Wish { tool: "read_file", arguments: json!({"path": path, "offset": first - 1, "limit": last - first + 1}) }
+    Wish {
+        tool: "read_file",
+        arguments: json!({"path": path, "offset": first - 1, "limit": last - first + 1}),
+    }
 }

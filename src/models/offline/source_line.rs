@@ -3,14 +3,51 @@
 
 /// Words that introduce a name.
 const DEFINING_WORDS: &[&str] = &[
-    "fn", "struct", "enum", "trait", "union", "type", "const", "static", "mod", "macro_rules!", "class", "def",
-    "function", "func", "interface", "impl", "module", "namespace", "object", "record", "macro",
+    "fn",
+    "struct",
+    "enum",
+    "trait",
+    "union",
+    "type",
+    "const",
+    "static",
+    "mod",
+    "macro_rules!",
+    "class",
+    "def",
+    "function",
+    "func",
+    "interface",
+    "impl",
+    "module",
+    "namespace",
+    "object",
+    "record",
+    "macro",
 ];
 
 /// Words that may stand before those.
 const MODIFIERS: &[&str] = &[
-    "pub", "default", "async", "unsafe", "extern", "export", "public", "private", "protected", "internal",
-    "abstract", "final", "override", "inline", "virtual", "declare", "sealed", "open", "data", "\"C\"",
+    "pub",
+    "default",
+    "async",
+    "unsafe",
+    "extern",
+    "export",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "abstract",
+    "final",
+    "override",
+    "inline",
+    "virtual",
+    "declare",
+    "sealed",
+    "open",
+    "data",
+    "\"C\"",
 ];
 
 /// Finds lines that define something; goes with [`definition`].
@@ -93,9 +130,19 @@ pub(super) fn is_attribute(line: &str) -> bool {
 /// Imports name what others define.
 pub(super) fn is_import(line: &str) -> bool {
     let line = line.trim_start();
-    ["use ", "pub use ", "pub(crate) use ", "import ", "from ", "#include", "extern crate ", "mod ", "pub mod "]
-        .iter()
-        .any(|sign| line.starts_with(sign) && (!sign.contains("mod") || line.trim_end().ends_with(';')))
+    [
+        "use ",
+        "pub use ",
+        "pub(crate) use ",
+        "import ",
+        "from ",
+        "#include",
+        "extern crate ",
+        "mod ",
+        "pub mod ",
+    ]
+    .iter()
+    .any(|sign| line.starts_with(sign) && (!sign.contains("mod") || line.trim_end().ends_with(';')))
 }
 
 pub(super) fn begins_tests(line: &str) -> bool {

@@ -15,7 +15,8 @@ pub(super) fn split(text: &str) -> Vec<String> {
         let after = characters.get(index + 1);
         let begins_word = character.is_uppercase()
             && (before.is_some_and(|before| before.is_lowercase() || before.is_numeric())
-                || (before.is_some_and(char::is_uppercase) && after.is_some_and(|after| after.is_lowercase())));
+                || (before.is_some_and(char::is_uppercase)
+                    && after.is_some_and(|after| after.is_lowercase())));
         if begins_word {
             close(&mut words, &mut word);
         }
@@ -80,6 +81,10 @@ fn fold_verb_form(word: &mut String) {
     for end in ["ing", "ed"] {
         if word.ends_with(end) && has_vowel(&word[..word.len() - end.len()]) && word.len() >= end.len() + 3 {
             replace_end(word, end.len(), "");
+            // allocated → allocate, but repeated → repeat.
+            if word.len() >= 6 && word.ends_with("at") && !word.ends_with("eat") {
+                word.push('e');
+            }
             return;
         }
     }
@@ -238,7 +243,7 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("refer", &["ref"]),
     ("refus", &["reject", "deny"]),
     ("remov", &["delete"]),
-    ("replac", &["swap"]),
+    ("replac", &["swap", "reload"]),
     ("request", &["req"]),
     ("respons", &["res"]),
     ("retry", &["retries", "attempt"]),
@@ -247,6 +252,7 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("specif", &["spec"]),
     ("string", &["str"]),
     ("strip", &["remove", "trim"]),
+    ("swap", &["replace", "reload"]),
     ("synchron", &["sync"]),
     ("synchronou", &["sync"]),
     ("temporary", &["tmp", "temp"]),

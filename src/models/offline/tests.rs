@@ -168,6 +168,7 @@ fn nonsense_from_tools_leads_to_an_honest_report() {
         "4294967296: x\n99999999999: y\n-: z",
         "]\n[\n[lines 1",
         "a: 3\n\n1: fn retry()",
+        "a: 4294967295\n\na\n0: fn retry()\n4294967294: #[cfg(test)]\n4294967295: fn retry()",
         "🦀".repeat(50).leak(),
     ];
     for answer in nonsense {

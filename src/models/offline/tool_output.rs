@@ -51,7 +51,7 @@ pub(super) fn numbered(text: &str, first: u32) -> Lines {
         None if is_reading_note(text) || text.is_empty() => return Lines::new(),
         _ => text,
     };
-    (first..).zip(without_note.lines().map(str::to_owned)).collect()
+    (first..=u32::MAX).zip(without_note.lines().map(str::to_owned)).collect()
 }
 
 fn is_note(line: &str) -> bool {

@@ -87,3 +87,6 @@ pub enum ModelError {
     #[error("{message}")]
     Final { code: RunErrorCode, message: String },
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ use crate::protocol::{COMPLETE_TASK, FinishReason, Message, Part, Usage};
 mod answer;
 mod file_kind;
 mod objective;
+mod places;
 mod plan;
 mod ranking;
 mod reading;

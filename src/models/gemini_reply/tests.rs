@@ -1,1 +1,117 @@
+use expect_test::{Expect, expect};
 
+use super::GeminiReply;
+use crate::models::ModelError;
+
+/// Every delta, then the reply or why there is none.
+fn check(chunks: &[&str], expected: Expect) {
+    let mut reply = GeminiReply::default();
+    let mut told = String::new();
+    for chunk in chunks {
+        for delta in reply.push(chunk).unwrap() {
+            told.push_str(&format!("{delta:?}\n"));
+        }
+    }
+    match reply.finish() {
+        Ok(reply) => {
+            for part in &reply.parts {
+                told.push_str(&format!("{part:?}\n"));
+            }
+            let raw = reply.raw.unwrap();
+            told.push_str(&format!("{} {}\n{:?}\n{:?}\n", raw.provider, raw.raw, reply.usage, reply.reason));
+        }
+        Err(error) => told.push_str(&format!("{error:?}\n")),
+    }
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn thoughts_text_and_calls_become_parts_and_stay_verbatim() {
+    check(
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"text":"**Plan**","thought":true}],"role":"model"}}],"usageMetadata":{"promptTokenCount":10,"thoughtsTokenCount":4}}"#,
+            r#"{"candidates":[{"content":{"parts":[{"text":" on","thought":true},{"text":"I read "}]}}]}"#,
+            r#"{"candidates":[{"content":{"parts":[{"text":"two."},{"functionCall":{"id":"7","name":"read_file","args":{"file_path": "a","n":1.50}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"glob"}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":3,"candidatesTokenCount":6,"thoughtsTokenCount":4}}"#,
+        ],
+        expect![[r#"
+            ThoughtDelta("**Plan**")
+            ThoughtDelta(" on")
+            TextDelta("I read ")
+            TextDelta("two.")
+            Thought { text: "**Plan** on", signature: None }
+            Text("I read two.")
+            ToolCall { provider_call_id: Some("7"), name: ToolName("read_file"), arguments: Object {"file_path": String("a"), "n": Number(1.5)}, signature: Some("c2ln") }
+            ToolCall { provider_call_id: None, name: ToolName("glob"), arguments: Object {}, signature: None }
+            gemini {"role":"model","parts":[{"text":"**Plan**","thought":true},{"text":" on","thought":true},{"text":"I read "},{"text":"two."},{"functionCall":{"id":"7","name":"read_file","args":{"file_path": "a","n":1.50}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"glob"}}]}
+            Usage { prompt_tokens: 10, cached_tokens: 3, output_tokens: 6, thought_tokens: 4 }
+            Stop
+        "#]],
+    );
+}
+
+#[test]
+fn a_signature_closes_a_thought() {
+    check(
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"text":"a","thought":true,"thoughtSignature":"eA=="},{"text":"b","thought":true},{"text":"","thoughtSignature":"eQ=="},{"text":"done"}]},"finishReason":"MAX_TOKENS"}]}"#,
+        ],
+        expect![[r#"
+            ThoughtDelta("a")
+            ThoughtDelta("b")
+            TextDelta("done")
+            Thought { text: "a", signature: Some("eA==") }
+            Thought { text: "b", signature: None }
+            Text("done")
+            gemini {"role":"model","parts":[{"text":"a","thought":true,"thoughtSignature":"eA=="},{"text":"b","thought":true},{"text":"","thoughtSignature":"eQ=="},{"text":"done"}]}
+            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length
+        "#]],
+    );
+}
+
+#[test]
+fn withheld_answers_carry_the_providers_words() {
+    check(
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"text":"I"}]},"finishReason":"SAFETY","finishMessage":"too sharp"}]}"#,
+        ],
+        expect![[r#"
+            TextDelta("I")
+            Text("I")
+            gemini {"role":"model","parts":[{"text":"I"}]}
+            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Refused { words: "SAFETY: too sharp" }
+        "#]],
+    );
+    check(
+        &[r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#],
+        expect![[r#"
+        gemini {"role":"model","parts":[]}
+        Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+        Refused { words: "PROHIBITED_CONTENT" }
+    "#]],
+    );
+}
+
+#[test]
+fn empty_cut_and_malformed_replies_are_passing() {
+    let cases: &[&[&str]] = &[
+        &[],
+        &["{}"],
+        &[r#"{"candidates":[]}"#],
+        &[r#"{"candidates":[{"content":{"parts":[{"text":"cut"}]}}]}"#],
+        &[r#"{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}]}"#],
+        &[r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]},"finishReason":"STOP"}]}"#],
+        &[r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#],
+    ];
+    for chunks in cases {
+        let mut reply = GeminiReply::default();
+        for chunk in *chunks {
+            reply.push(chunk).unwrap();
+        }
+        assert!(
+            matches!(reply.finish(), Err(ModelError::Passing { retry_after_ms: None, .. })),
+            "{chunks:?}"
+        );
+    }
+}

@@ -9,7 +9,7 @@ const KINDS: &[Kind] = &[
     Kind {
         folders: &["tests", "test", "testing", "__tests__", "spec"],
         names: &["tests", "test"],
-        worth: 0.35,
+        worth: 0.2,
         wanted_by: &["test"],
     },
     Kind {

@@ -4,6 +4,8 @@ use super::words;
 
 /// More words than this make a question vague rather than precise; the weakest are left out.
 const MAX_WORD_TERMS: usize = 10;
+/// Longer ones are pasted text, not names.
+const MAX_IDENTIFIER_BYTES: usize = 100;
 /// Neighbouring words that may form one name, such as `window size` → `window_size`.
 const MAX_PAIR_TERMS: usize = 5;
 
@@ -167,8 +169,8 @@ impl Reading {
             Token::Plain(text) => match protocol_version(text) {
                 Some(names) => self.take_protocol(text, &names),
                 None => {
-                    for word in text.split(['-', '/', '\'', '’']) {
-                        self.take_word(word, WORD_WEIGHT);
+                    for compound in text.split(['/', '\'', '’']) {
+                        self.take_compound(compound);
                     }
                 }
             },
@@ -181,7 +183,7 @@ impl Reading {
             text.split("::").flat_map(|name| name.split(['(', ')', '<', '>', '!', '&', '=', '{', '}']))
         {
             let name = name.trim();
-            if name.len() < 2 || self.knows(name) {
+            if name.len() < 2 || name.len() > MAX_IDENTIFIER_BYTES || self.knows(name) {
                 continue;
             }
             let parts = words::split(name);
@@ -209,23 +211,40 @@ impl Reading {
         self.words.push(Term { label: label.to_owned(), pattern, weight: WORD_WEIGHT, meaning });
     }
 
+    /// In `back-off` even `off` tells something, though only beside `back`.
+    fn take_compound(&mut self, compound: &str) {
+        let is_compound = compound.contains('-');
+        for word in compound.split('-') {
+            let lower = word.to_lowercase();
+            if is_compound && lower.len() > 1 && words::is_stop_word(&lower) {
+                self.pair_with_previous(Term::word(&lower, words::stem(&lower), WORD_WEIGHT));
+            } else {
+                self.take_word(word, WORD_WEIGHT);
+            }
+        }
+    }
+
     fn take_word(&mut self, word: &str, weight: f64) {
         let lower = word.to_lowercase();
-        if words::is_stop_word(&lower) {
+        if words::is_stop_word(&lower) || lower.len() > MAX_IDENTIFIER_BYTES {
             self.previous = None;
             return;
         }
         let weight = if words::is_weak_word(&lower) { weight * WEAK_WEIGHT } else { weight };
         let term = Term::word(&lower, words::stem(&lower), weight);
-        if let Some(previous) = self.previous.replace(term.clone())
-            && let Some(pair) = Term::pair(&previous, &term)
-            && !self.pairs.contains(&pair)
-        {
-            self.pairs.push(pair);
-        }
+        self.pair_with_previous(term.clone());
         match self.words.iter_mut().find(|known| known.meaning == term.meaning) {
             Some(known) => known.weight = known.weight.max(weight),
             None => self.words.push(term),
+        }
+    }
+
+    fn pair_with_previous(&mut self, term: Term) {
+        let Some(previous) = self.previous.replace(term.clone()) else { return };
+        if let Some(pair) = Term::pair(&previous, &term)
+            && !self.pairs.contains(&pair)
+        {
+            self.pairs.push(pair);
         }
     }
 
@@ -362,7 +381,7 @@ mod tests {
     fn stop_words_are_left_out_and_neighbours_paired() {
         assert_eq!(
             labels("Where is the retry back-off computed?"),
-            ["retry", "back", "off", "computed", "retry back", "back off", "off computed"]
+            ["retry", "back", "computed", "retry back", "back off", "off computed"]
         );
     }
 

@@ -23,7 +23,7 @@ const MAX_MATCHES: u32 = 500;
 /// Rounds of tool calls; the turn after the last one reports.
 const MAX_ROUNDS: usize = 4;
 /// Files to begin with when the question has no telling word.
-const ENTRY_POINTS: &[&str] = &[
+pub(super) const ENTRY_POINTS: &[&str] = &[
     "README.md",
     "README",
     "README.rst",

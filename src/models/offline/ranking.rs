@@ -18,8 +18,10 @@ const FILE_NAME_WORTH: f64 = 1.3;
 const FOLDER_NAME_WORTH: f64 = 0.4;
 /// A definition is where the thing is; a comment tells what it is for; an import only that it is used.
 const DEFINITION_WORTH: f64 = 2.0;
+/// A named value says less than what computes it.
+const VALUE_WORTH: f64 = 1.5;
 const MODULE_COMMENT_WORTH: f64 = 1.5;
-const COMMENT_WORTH: f64 = 1.1;
+const COMMENT_WORTH: f64 = 1.0;
 const IMPORT_WORTH: f64 = 0.3;
 /// Tests that stand in the file they test.
 const TEST_REGION_WORTH: f64 = 0.25;
@@ -57,7 +59,7 @@ pub(super) struct Window {
 pub(super) struct Ranking<'a> {
     objective: &'a Objective,
     transcript: &'a Transcript,
-    paths: BTreeSet<&'a str>,
+    paths: BTreeMap<&'a str, PathPhrases>,
     worths: Vec<f64>,
     path_worths: Vec<f64>,
     kinds: file_kind::Wanted,
@@ -66,13 +68,10 @@ pub(super) struct Ranking<'a> {
 impl<'a> Ranking<'a> {
     pub(super) fn new(objective: &'a Objective, transcript: &'a Transcript) -> Ranking<'a> {
         let from_counts = transcript.counts.values().flat_map(BTreeMap::keys);
-        let paths: BTreeSet<&str> = transcript
-            .files
-            .iter()
-            .chain(from_counts)
-            .chain(transcript.found.keys())
-            .map(String::as_str)
-            .collect();
+        let paths = transcript.files.iter().chain(from_counts).chain(transcript.found.keys());
+        let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
+        let paths: BTreeMap<&str, PathPhrases> =
+            paths.into_iter().map(|path| (path, PathPhrases::new(path))).collect();
         let kinds = file_kind::Wanted::new(&objective.text);
         let all = paths.len() as f64;
         let rarity = |files: usize| if files == 0 { 0.0 } else { (1.0 + all / files as f64).ln() };
@@ -81,7 +80,7 @@ impl<'a> Ranking<'a> {
             term.weight * rarity(counts.map_or(0, BTreeMap::len))
         });
         let path_worths = objective.terms.iter().map(|term| {
-            let named = paths.iter().filter(|path| path_strength(term, path) > 0.0).count();
+            let named = paths.values().filter(|path| path.strength(term) > 0.0).count();
             term.weight * rarity(named)
         });
         let (worths, path_worths) = (worths.collect(), path_worths.collect());
@@ -90,33 +89,34 @@ impl<'a> Ranking<'a> {
 
     /// Best first, without files that nothing speaks for.
     pub(super) fn files(&self) -> Vec<RankedFile> {
-        let mut files: Vec<RankedFile> = self.paths.iter().map(|path| self.rank(path)).collect();
+        let mut files: Vec<RankedFile> =
+            self.paths.iter().map(|(path, phrases)| self.rank(path, phrases)).collect();
         files.retain(|file| file.score > 0.0);
         files.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.path.cmp(&other.path)));
         files
     }
 
-    fn rank(&self, path: &str) -> RankedFile {
+    fn rank(&self, path: &str, phrases: &PathPhrases) -> RankedFile {
         let lines = self.known_lines(path);
         let windows = self.windows(&lines);
-        let mut score = WHOLE_FILE_WORTH * self.whole_file_score(path);
+        let mut score = WHOLE_FILE_WORTH * self.whole_file_score(path, phrases);
         score += windows.first().map_or(0.0, |window| window.score);
         score += SECOND_WINDOW_WORTH * windows.get(1).map_or(0.0, |window| window.score);
         score *= self.kinds.worth(path);
         if self.objective.paths.iter().any(|named| names_file(named, path)) {
             score += NAMED_PATH_SCORE;
         }
-        let named_in_path = self.objective.terms.iter().filter(|term| path_strength(term, path) > 0.0);
+        let named_in_path = self.objective.terms.iter().filter(|term| phrases.strength(term) > 0.0);
         let path_terms = named_in_path.map(|term| term.label.clone()).collect();
         RankedFile { path: path.to_owned(), score, windows, path_terms }
     }
 
-    fn whole_file_score(&self, path: &str) -> f64 {
+    fn whole_file_score(&self, path: &str, phrases: &PathPhrases) -> f64 {
         let terms = self.objective.terms.iter().zip(self.worths.iter().zip(&self.path_worths));
         let scores = terms.map(|(term, (worth, path_worth))| {
             let count = self.transcript.counts.get(&term.pattern).and_then(|counts| counts.get(path));
             let hits = f64::from(count.copied().unwrap_or(0));
-            worth * hits / (hits + HALF_WORTH_HITS) + path_worth * path_strength(term, path)
+            worth * hits / (hits + HALF_WORTH_HITS) + path_worth * phrases.strength(term)
         });
         scores.sum()
     }
@@ -147,10 +147,11 @@ impl<'a> Ranking<'a> {
         let hits = lines.iter().filter_map(|(&number, text)| {
             let phrase = Phrase::new(text);
             let place = if number >= tests_from { TEST_REGION_WORTH } else { 1.0 };
-            let defined = source_line::definition(text).map(|definition| Phrase::new(definition.name));
+            let defined =
+                source_line::definition(text).map(|it| (Phrase::new(it.name), definition_worth(it.keyword)));
             let manner = manner_worth(text);
             let terms = self.objective.terms.iter().zip(&self.worths).map(|(term, worth)| {
-                let in_name = defined.as_ref().map_or(0.0, |name| term.strength(name)) * DEFINITION_WORTH;
+                let in_name = defined.as_ref().map_or(0.0, |(name, worth)| term.strength(name) * worth);
                 worth * place * in_name.max(term.strength(&phrase) * manner)
             });
             let worths: Vec<f64> = terms.collect();
@@ -196,6 +197,15 @@ impl Hit {
     }
 }
 
+fn definition_worth(keyword: &str) -> f64 {
+    match keyword {
+        // Another name, or a place elsewhere.
+        "type" | "mod" => 1.0,
+        "const" | "static" => VALUE_WORTH,
+        _ => DEFINITION_WORTH,
+    }
+}
+
 fn manner_worth(text: &str) -> f64 {
     if source_line::is_import(text) {
         IMPORT_WORTH
@@ -209,25 +219,38 @@ fn manner_worth(text: &str) -> f64 {
 }
 
 /// From which line on there are only tests.
-fn tests_from(lines: &BTreeMap<u32, &str>) -> u32 {
+pub(super) fn tests_from(lines: &BTreeMap<u32, &str>) -> u32 {
     let mut marks = lines.iter().filter(|(_, text)| source_line::begins_tests(text));
     // A `#[cfg(test)]` may stand on a single item; tests at the end begin with a module.
     let module = marks.find(|(number, text)| {
-        let next = lines.range(*number + 1..).next();
+        let next = lines.range(number.saturating_add(1)..).next();
         text.trim_start().starts_with("mod ")
-            || next
-                .is_some_and(|(after, text)| *after <= *number + 2 && text.trim_start().starts_with("mod "))
+            || next.is_some_and(|(after, text)| {
+                *after <= number.saturating_add(2) && text.trim_start().starts_with("mod ")
+            })
     });
     module.map_or(u32::MAX, |(number, _)| *number)
 }
 
-/// How clearly a path names a term: its file name more than its folders.
-fn path_strength(term: &Term, path: &str) -> f64 {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
-    let in_name = term.strength(&Phrase::new(stem)) * FILE_NAME_WORTH;
-    let in_folders = term.strength(&Phrase::new(folders)) * FOLDER_NAME_WORTH;
-    in_name.max(in_folders)
+/// The words of a path, split once.
+struct PathPhrases {
+    name: Phrase,
+    folders: Phrase,
+}
+
+impl PathPhrases {
+    fn new(path: &str) -> PathPhrases {
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+        PathPhrases { name: Phrase::new(stem), folders: Phrase::new(folders) }
+    }
+
+    /// How clearly the path names a term: its file name more than its folders.
+    fn strength(&self, term: &Term) -> f64 {
+        let in_name = term.strength(&self.name) * FILE_NAME_WORTH;
+        let in_folders = term.strength(&self.folders) * FOLDER_NAME_WORTH;
+        in_name.max(in_folders)
+    }
 }
 
 fn names_file(named: &str, path: &str) -> bool {

@@ -5,32 +5,24 @@ use std::collections::BTreeMap;
 
 use super::transcript::Lines;
 
-/// The names of a folder's listing: one a line, folders with a `/` behind; what follows the name (sizes, times) is
-/// left out.
+/// The names in a folder's listing: one a line before a tab, folders with a `/` behind.
 pub(super) fn entries(text: &str) -> Vec<String> {
-    let names = text.lines().filter(|line| !is_note(line) && !line.trim().is_empty());
-    names
-        .map(|line| line.trim().split("  ").next().unwrap_or_default())
-        .map(|name| name.split(['\t', '(']).next().unwrap_or_default().trim().to_owned())
-        .filter(|name| !name.is_empty() && !name.ends_with(':'))
-        .collect()
+    let lines = text.lines().filter(|line| !is_note(line));
+    let names = lines.map(|line| line.split('\t').next().unwrap_or_default().trim());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The paths of a list of files: one a line.
+/// The paths in a list of files: one absolute path a line.
 pub(super) fn paths(text: &str) -> Vec<String> {
-    let lines = text.lines().map(str::trim);
-    lines
-        .filter(|line| !is_note(line) && !line.is_empty() && !line.ends_with(':'))
-        .map(str::to_owned)
-        .collect()
+    text.lines().map(str::trim_end).filter(|line| line.starts_with('/')).map(str::to_owned).collect()
 }
 
-/// Matching lines per file: `path: 3` or `path:3` a line.
+/// Matching lines per file: `path: 3` or `path: 100 or more` a line.
 pub(super) fn counts(text: &str) -> BTreeMap<String, u32> {
     let pairs = text.lines().filter(|line| !is_note(line)).filter_map(|line| {
-        let (path, count) = line.rsplit_once(':')?;
-        let digits: String = count.trim().chars().take_while(char::is_ascii_digit).collect();
-        Some((path.trim().to_owned(), digits.parse().ok()?))
+        let (path, count) = line.rsplit_once(": ")?;
+        let count = count.trim().trim_end_matches(" or more");
+        Some((path.trim().to_owned(), count.parse().ok()?))
     });
     pairs.collect()
 }
@@ -52,36 +44,14 @@ pub(super) fn matches(text: &str, only_file: Option<&str>) -> Vec<(String, u32, 
     found
 }
 
-/// The lines of a file that was read from line `first` on; `known` are lines of it that are known otherwise.
-pub(super) fn numbered(text: &str, first: u32, limit: Option<usize>, known: &Lines) -> Lines {
-    let texts: Vec<&str> = text.lines().collect();
-    let has_note = texts.first().is_some_and(|line| is_note(line));
-    // A first line in brackets is a note, or a line of the file that looks like one. The known lines tell.
-    let skipped = if has_note && !agrees(&texts, first, known) { notes_before(&texts) } else { 0 };
-    let numbers = first..;
-    let numbered = numbers.zip(texts.iter().skip(skipped)).take(limit.unwrap_or(usize::MAX));
-    // A note at the end says that there is more; no line of ours may point at it.
-    numbered
-        .filter(|(_, line)| !is_reading_note(line))
-        .map(|(number, line)| (number, (*line).to_owned()))
-        .collect()
-}
-
-/// Whether the lines are numbered right when the first text is line `first`.
-fn agrees(texts: &[&str], first: u32, known: &Lines) -> bool {
-    let shown: Vec<bool> = (first..)
-        .zip(texts)
-        .filter_map(|(number, text)| known.get(&number).map(|known| text.starts_with(known.trim_end())))
-        .collect();
-    if shown.is_empty() {
-        return !texts.first().is_some_and(|line| is_reading_note(line));
-    }
-    shown.iter().filter(|agrees| **agrees).count() * 2 > shown.len()
-}
-
-/// The note and the blank line that sets it apart.
-fn notes_before(texts: &[&str]) -> usize {
-    1 + usize::from(texts.get(1).is_some_and(|line| line.trim().is_empty()))
+/// The lines of a file that was read from line `first` on; a note before them tells what was left out.
+pub(super) fn numbered(text: &str, first: u32) -> Lines {
+    let without_note = match text.split_once('\n') {
+        Some((note, rest)) if is_reading_note(note) => rest,
+        None if is_reading_note(text) || text.is_empty() => return Lines::new(),
+        _ => text,
+    };
+    (first..=u32::MAX).zip(without_note.lines().map(str::to_owned)).collect()
 }
 
 fn is_note(line: &str) -> bool {
@@ -91,10 +61,10 @@ fn is_note(line: &str) -> bool {
 
 /// A note of `read_file`, and not a line of a file that stands in brackets.
 fn is_reading_note(line: &str) -> bool {
-    is_note(line)
-        && line.contains(' ')
-        && line.contains("line")
-        && line.contains(|digit: char| digit.is_ascii_digit())
+    const BEGINNINGS: [&str; 4] =
+        ["[lines ", "[decoded from ", "[the file is empty", "[nothing from offset "];
+    let counts_lines = line.contains(" long lines are cut");
+    is_note(line) && (counts_lines || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)))
 }
 
 fn numbered_line(line: &str) -> Option<(u32, &str)> {
@@ -102,4 +72,47 @@ fn numbered_line(line: &str) -> Option<(u32, &str)> {
     let number = line[..digits].parse().ok()?;
     let shown = line[digits..].strip_prefix([':', '-'])?;
     Some((number, shown.strip_prefix(' ').unwrap_or(shown)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counts, entries, matches, numbered, paths};
+
+    #[test]
+    fn searches_are_read_and_notes_passed_over() {
+        let text = "3 matching lines in 2 files.\n\nsrc/a.rs\n3: fn a()\n4- {\n--\n9: a();\n\nsrc/b.rs\n1: use a;\n[1 of 2 files]";
+        let found = matches(text, None);
+        let expected = [
+            ("src/a.rs", 3, "fn a()"),
+            ("src/a.rs", 4, "{"),
+            ("src/a.rs", 9, "a();"),
+            ("src/b.rs", 1, "use a;"),
+        ];
+        assert_eq!(found, expected.map(|(path, line, text)| (path.to_owned(), line, text.to_owned())));
+        let counted = counts("7 matching lines in 2 files.\nsrc/a.rs: 4\nsrc/b.rs: 100 or more\n[a: 3]");
+        assert_eq!(
+            counted.into_iter().collect::<Vec<_>>(),
+            [("src/a.rs".to_owned(), 4), ("src/b.rs".to_owned(), 100)]
+        );
+        assert!(counts("No match for /(?:3)/ in `.`.").is_empty());
+    }
+
+    #[test]
+    fn lists_are_read_and_notes_passed_over() {
+        assert_eq!(
+            entries("src/\t-\t2026-01-01T00:00:00Z\nREADME.md\t120\t-\n[3 ignored]"),
+            ["src/", "README.md"]
+        );
+        assert_eq!(paths("2 files match.\n/w/a b.rs\n/w/c.rs\n[2 of 9]"), ["/w/a b.rs", "/w/c.rs"]);
+    }
+
+    #[test]
+    fn lines_keep_their_numbers_behind_a_note() {
+        let whole: Vec<_> = numbered("[package]\nname = 1\n", 1).into_iter().collect();
+        assert_eq!(whole, [(1, "[package]".to_owned()), (2, "name = 1".to_owned())]);
+        let part: Vec<_> =
+            numbered("[lines 11-12 of 20; read on with offset: 12]\na\n\n", 11).into_iter().collect();
+        assert_eq!(part, [(11, "a".to_owned()), (12, String::new())]);
+        assert!(numbered("[the file is empty]", 1).is_empty());
+    }
 }

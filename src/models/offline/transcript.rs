@@ -44,7 +44,6 @@ impl Transcript {
         let Some(start) = objective_index(messages, is_grace) else { return transcript };
         transcript.objective = objective_text(&messages[start].as_ref().text());
         let mut calls: Vec<&ToolCall> = Vec::new();
-        let mut reads: Vec<(&ToolCall, String)> = Vec::new();
         for message in &messages[start + 1..] {
             let message = message.as_ref();
             let calls_before = calls.len();
@@ -57,8 +56,6 @@ impl Transcript {
                         if *is_error {
                             transcript.was_result_refused |= call.name.as_str() == COMPLETE_TASK;
                             transcript.failures.push(text.lines().next().unwrap_or_default().to_owned());
-                        } else if call.name.as_str() == "read_file" {
-                            reads.push((call, text));
                         } else {
                             transcript.take(call, &text);
                         }
@@ -70,9 +67,6 @@ impl Transcript {
         }
         transcript.calls = calls.len();
         transcript.make_files_relative();
-        for (call, text) in reads {
-            transcript.take_read(call, &text);
-        }
         transcript
     }
 
@@ -80,6 +74,7 @@ impl Transcript {
         match call.name.as_str() {
             "list_directory" => self.root_entries = tool_output::entries(text),
             "glob" => self.files.extend(tool_output::paths(text)),
+            "read_file" => self.take_read(call, text),
             "grep" if argument(call, "outputMode") == Some("count") => {
                 let pattern = argument(call, "pattern").unwrap_or_default();
                 self.counts.insert(pattern.to_owned(), tool_output::counts(text));
@@ -95,17 +90,11 @@ impl Transcript {
         }
     }
 
-    /// Searches have been taken in before, so that what they showed tells where the numbering begins.
     fn take_read(&mut self, call: &ToolCall, text: &str) {
         let Some(path) = argument(call, "path") else { return };
         let offset = call.arguments.get("offset").and_then(Value::as_u64).unwrap_or(0);
-        let limit = call.arguments.get("limit").and_then(Value::as_u64);
-        let nothing_known = Lines::new();
-        let known = self.found.get(path).unwrap_or(&nothing_known);
         let first = u32::try_from(offset).unwrap_or(u32::MAX).saturating_add(1);
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        let lines = tool_output::numbered(text, first, limit, known);
-        self.read.entry(path.to_owned()).or_default().extend(lines);
+        self.read.entry(path.to_owned()).or_default().extend(tool_output::numbered(text, first));
     }
 
     /// `glob` names files by absolute paths, `grep` by paths in the workspace. A file both have named tells

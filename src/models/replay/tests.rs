@@ -1,1 +1,128 @@
+use std::io::Write;
 
+use tempfile::NamedTempFile;
+
+use super::{BadRecording, Order, Replay};
+use crate::{
+    models::{ModelError, ModelEvent, ModelRequest, Purpose, ReplyPart, tests::stream_to_end},
+    protocol::{RunErrorCode, Sampling},
+};
+
+fn recording(lines: &[&str]) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(lines.join("\n").as_bytes()).unwrap();
+    file
+}
+
+fn turn(text: &str) -> String {
+    format!(
+        r#"{{"method":"generateContentStream","path":"agent#0","response":[{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}],"role":"model"}},"finishReason":"STOP"}}]}}]}}"#
+    )
+}
+
+fn utility(text: &str) -> String {
+    format!(
+        r#"{{"method":"generateContent","response":{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}]}},"finishReason":"STOP"}}]}}}}"#
+    )
+}
+
+const EMPTY_TURN: &str = r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}]}]}"#;
+const COUNT: &str = r#"{"method":"countTokens","response":{"totalTokens":100}}"#;
+
+fn play(replay: &Replay, purpose: Purpose, ordinal: u32) -> Result<String, ModelError> {
+    let request = ModelRequest {
+        purpose,
+        system: "".into(),
+        messages: Vec::new(),
+        tools: [].into(),
+        sampling: Sampling::default(),
+        schema: None,
+        ordinal,
+    };
+    match stream_to_end(replay, request).pop() {
+        Some(Ok(ModelEvent::Finished(reply))) => match &reply.parts[0] {
+            ReplyPart::Text(text) => Ok(text.clone()),
+            other => panic!("{other:?}"),
+        },
+        Some(Err(error)) => Err(error),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn final_error(code: RunErrorCode, message: &str) -> Result<String, ModelError> {
+    Err(ModelError::Final { code, message: message.to_owned() })
+}
+
+#[test]
+fn each_purpose_takes_the_lines_of_its_method() {
+    let file = recording(&[&utility("u0"), &turn("t0"), "", COUNT, &turn("t1"), &utility("u1")]);
+    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
+    for (purpose, ordinal, text) in [
+        (Purpose::Turn, 1, "t1"),
+        (Purpose::Turn, 0, "t0"),
+        (Purpose::Utility, 0, "u0"),
+        (Purpose::Utility, 1, "u1"),
+    ] {
+        assert_eq!(play(&replay, purpose, ordinal).as_deref(), Ok(text));
+    }
+    assert_eq!(
+        play(&replay, Purpose::Turn, 2),
+        final_error(
+            RunErrorCode::ReplayExhausted,
+            "the recording has run out: reply 3 of generateContentStream was asked for, and it has 2"
+        )
+    );
+}
+
+#[test]
+fn strictly_the_very_next_line_must_fit() {
+    let file = recording(&[&turn("t0"), "", &utility("u0")]);
+    let replay = Replay::open(file.path(), Order::Strict).unwrap();
+    assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
+    assert_eq!(
+        play(&replay, Purpose::Turn, 1),
+        final_error(
+            RunErrorCode::ReplayMismatch,
+            "line 3 of the recording is generateContent, but generateContentStream was asked for"
+        )
+    );
+    assert!(matches!(
+        play(&replay, Purpose::Turn, 2),
+        Err(ModelError::Final { code: RunErrorCode::ReplayExhausted, .. })
+    ));
+}
+
+#[test]
+fn replies_that_were_asked_for_again_are_passed_over() {
+    let file = recording(&[EMPTY_TURN, &turn("t0"), EMPTY_TURN, EMPTY_TURN, &turn("t1"), EMPTY_TURN]);
+    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
+    assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
+    assert_eq!(play(&replay, Purpose::Turn, 1).as_deref(), Ok("t1"));
+    assert!(matches!(play(&replay, Purpose::Turn, 2), Err(ModelError::Passing { .. })));
+    assert!(matches!(play(&replay, Purpose::Turn, 3), Err(ModelError::Final { .. })));
+}
+
+#[test]
+fn a_bad_line_is_named_when_the_recording_is_opened() {
+    let cases = [
+        ("no json", "is not {\"method\": …, \"response\": …}: expected ident"),
+        (r#"{"method":"sing","response":{}}"#, "unknown variant `sing`"),
+        (r#"{"method":"generateContentStream"}"#, "missing field `response`"),
+        (r#"{"method":"generateContentStream","response":{}}"#, "`response` is not an array of chunks"),
+        (
+            r#"{"method":"generateContentStream","response":[{},{"candidates":7}]}"#,
+            "chunk 2 is not a response: invalid type: integer `7`, expected a sequence",
+        ),
+        (
+            r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}]}"#,
+            "chunk 1 is not a response: missing field `name`",
+        ),
+        ("\u{0}", "expected value"),
+    ];
+    for (line, problem) in cases {
+        let file = recording(&[&turn("t0"), "", line, &turn("t1")]);
+        let Err(error) = Replay::open(file.path(), Order::ByMethod) else { panic!("{line} was taken") };
+        assert!(matches!(error, BadRecording::BadLine { line: 3, .. }), "{error}");
+        assert!(error.to_string().starts_with("line 3: ") && error.to_string().contains(problem), "{error}");
+    }
+}

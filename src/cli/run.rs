@@ -141,8 +141,20 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)),
             ..LimitsParams::default()
         },
-        model: arguments.model.as_deref().map(Into::into),
+        model: arguments.model.as_deref().map(|model| with_absolute_recording(model).into()),
     })
+}
+
+/// A recording is named by where the person stands, which the daemon does not know.
+fn with_absolute_recording(model: &str) -> String {
+    for prefix in ["replay:", "replay+strict:"] {
+        if let Some(path) = model.strip_prefix(prefix)
+            && let Ok(path) = std::path::absolute(path)
+        {
+            return format!("{prefix}{}", path.display());
+        }
+    }
+    model.to_owned()
 }
 
 fn show_detached(

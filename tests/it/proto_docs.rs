@@ -1,14 +1,40 @@
 //! Is `proto-docs/` what the daemon really speaks? `UPDATE_EXPECT=1 cargo test --test it proto_docs` writes it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
-use subagentd::daemon::rpc::docs;
+use serde_json::Value;
+use subagentd::{daemon::rpc::docs, protocol::METHODS};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("proto-docs")
+}
 
 #[test]
 fn proto_docs_are_what_the_types_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto-docs");
     for (name, text) in docs::files() {
-        expect_file![folder.join(name)].assert_eq(&text);
+        expect_file![folder().join(name)].assert_eq(&text);
     }
+}
+
+/// The page written by hand cannot be generated, but what it sends can be compared with the methods.
+#[test]
+fn requests_of_the_hand_written_page_are_requests() {
+    let page = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    let requests = page.split("→ ").skip(1).map(|rest| {
+        // A request goes on over indented lines, until the next message or the end of the block.
+        let lines = rest.split("\n←").next().unwrap().split("\n```").next().unwrap();
+        serde_json::from_str::<Value>(lines).unwrap_or_else(|error| panic!("{error}: {lines}"))
+    });
+    let mut methods = Vec::new();
+    for request in requests {
+        let name = request["method"].as_str().unwrap().to_owned();
+        let method = METHODS.iter().find(|method| method.name == name).expect("a method of the table");
+        let schema = (method.params)().to_value();
+        for field in request["params"].as_object().unwrap().keys() {
+            assert!(schema["properties"].get(field).is_some(), "{name}: {field}");
+        }
+        methods.push(name);
+    }
+    assert_eq!(methods, ["initialize", "run/start", "session/attach", "session/attach", "run/start"]);
 }

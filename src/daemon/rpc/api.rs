@@ -1,6 +1,11 @@
 //! Which handler answers which method? One typed handler for each row of the protocol's table.
 
-use std::{collections::HashSet, future::Future, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::HashSet,
+    future::Future,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex},
+};
 
 use futures_util::FutureExt as _;
 use jsonrpsee::{Extensions, Methods, RpcModule, server::RegisterMethodError, types::Params};
@@ -18,6 +23,9 @@ use crate::protocol::{METHODS, Method, RpcDiscover, RpcError};
 
 /// OpenRPC's own spelling of `rpc/discover` (spec 01).
 const DISCOVER_ALIAS: &str = "rpc.discover";
+/// jsonrpsee wants a method that unsubscribes, by position; ours is a row of the table. This one is removed as
+/// soon as it is registered, so one name serves all subscriptions.
+const UNSUBSCRIBE: &str = "$/unsubscribe";
 
 /// Collects the handlers. `rpc/discover` is answered by the table itself.
 pub struct Api<C> {
@@ -64,8 +72,8 @@ impl<C: Send + Sync + 'static> Api<C> {
         let registered = self.module.register_async_method(M::NAME, move |params, _, extensions| {
             let (context, shape, handler) = (Arc::clone(&context), Arc::clone(&shape), handler.clone());
             async move {
-                let call = call_of(&extensions)?;
-                let params = read::<M>(&shape, &params, call)?;
+                let call = call_of(&extensions).map_err(error_object)?;
+                let params = read::<M>(&shape, &params, call).map_err(error_object)?;
                 // The handler's own body before its first await can panic too.
                 let answer = AssertUnwindSafe(async { handler(context, call.caller.clone(), params).await });
                 match answer.catch_unwind().await {
@@ -100,9 +108,6 @@ impl<C: Send + Sync + 'static> Api<C> {
     {
         let context = Arc::clone(&self.context);
         let shape = Arc::new(ParamsShape::of::<M>());
-        // jsonrpsee's own way to unsubscribe goes by position; ours is a method of the table. One name serves
-        // all subscriptions, since it is removed at once.
-        const UNSUBSCRIBE: &str = "$/unsubscribe";
         let register = self.module.register_subscription_raw(
             M::NAME,
             NOTIFICATION,
@@ -112,16 +117,13 @@ impl<C: Send + Sync + 'static> Api<C> {
                 // subscriptions; dropping `pending` answers with an internal error.
                 let Ok(call) = call_of(extensions) else { return };
                 let ended = CancellationToken::new();
-                let pending = Arc::new(std::sync::Mutex::new(Some(pending)));
+                let pending = Arc::new(Mutex::new(Some(pending)));
                 let feed =
                     Feed { pending: Arc::clone(&pending), caller: call.caller.clone(), ended: ended.clone() };
                 let params = read::<M>(&shape, &params, call);
                 let (context, handler, caller) = (Arc::clone(&context), handler.clone(), call.caller.clone());
                 let work = async move {
-                    let handled = AssertUnwindSafe(async {
-                        let params = params.map_err(|error| super::errors::rpc_error(&error))?;
-                        handler(context, caller, params, feed).await
-                    });
+                    let handled = AssertUnwindSafe(async { handler(context, caller, params?, feed).await });
                     let error = match handled.catch_unwind().await {
                         Ok(Ok(())) => None,
                         Ok(Err(error)) => Some(error),
@@ -176,18 +178,13 @@ impl<C: Send + Sync + 'static> Api<C> {
     }
 }
 
-fn call_of(extensions: &Extensions) -> Result<&Call, jsonrpsee::types::ErrorObjectOwned> {
-    extensions.get::<Call>().ok_or_else(|| error_object(internal_error(&"a transport without a caller")))
+fn call_of(extensions: &Extensions) -> Result<&Call, RpcError> {
+    extensions.get::<Call>().ok_or_else(|| internal_error(&"a transport without a caller"))
 }
 
 /// Reads the parameters and has unknown fields reported that were not reported before.
-fn read<M: Method>(
-    shape: &ParamsShape,
-    params: &Params<'_>,
-    call: &Call,
-) -> Result<M::Params, jsonrpsee::types::ErrorObjectOwned> {
-    let (params, mut unknown) =
-        shape.read::<M::Params>(params.as_str(), call.caller.is_strict()).map_err(error_object)?;
+fn read<M: Method>(shape: &ParamsShape, params: &Params<'_>, call: &Call) -> Result<M::Params, RpcError> {
+    let (params, mut unknown) = shape.read::<M::Params>(params.as_str(), call.caller.is_strict())?;
     unknown.retain(|field| call.caller.is_news(field));
     call.report(unknown);
     Ok(params)

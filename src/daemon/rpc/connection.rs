@@ -32,13 +32,16 @@ use crate::protocol::{ErrorKind, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPT
 /// Messages whose answers are not out yet, refusals included. Only a client that does not read gets here; then
 /// we do not read either.
 const MAX_UNANSWERED: usize = 2 * MAX_IN_FLIGHT;
-/// How long calls go on when the daemon stops or the client is gone.
+/// How long calls with effects go on when the daemon stops or the client is gone.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How long calls that were told to end, and the last bytes, may take.
+/// How long calls that only read go on when the daemon stops. What takes longer waits for something that may not
+/// happen, e.g. `run/wait`, and must not hold up the end.
+const READ_DRAIN: Duration = Duration::from_millis(500);
+/// How long the last bytes may take.
 const FLUSH: Duration = Duration::from_secs(2);
 
 /// Speaks with one client until it hangs up, is cut off, or `stop` is cancelled; then open calls are finished,
-/// as far as somebody waits for them or they have effects, for at most five seconds.
+/// as far as they have effects or somebody still listens, for at most a few seconds.
 pub async fn serve_connection<W: Wire>(
     wire: W,
     peer: PeerInfo,
@@ -160,13 +163,13 @@ impl<W: Wire> Connection<W> {
         }
     }
 
-    /// The daemon stops: calls are finished, the rest is told so. A subscription ends here; its client goes on
-    /// by cursor when the daemon is back.
+    /// The daemon stops: calls are finished, those that only wait are told so. A subscription ends here; its
+    /// client goes on by cursor when the daemon is back.
     async fn stop(&mut self) -> End {
-        if timeout(DRAIN, self.finish_messages()).await.is_err() {
+        if timeout(READ_DRAIN, self.finish_messages()).await.is_err() {
             self.flight.abort_all(ErrorKind::ShuttingDown);
-            // Over the time: a handler that cannot be told holds up nothing any more.
-            let _ = timeout(FLUSH, self.finish_messages()).await;
+            // Over the time: a handler that does not end holds up nothing any more.
+            let _ = timeout(DRAIN, self.finish_messages()).await;
         }
         End::Done
     }

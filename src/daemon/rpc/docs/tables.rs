@@ -18,9 +18,15 @@ pub(super) enum Fields {
     Received,
 }
 
-/// A doc comment as one paragraph.
+/// A doc comment as one paragraph, without the parentheses that send developers to the specification.
 pub(super) fn one_line(doc: &str) -> String {
-    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut words = doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    while let Some(begin) = words.find(" (spec ")
+        && let Some(length) = words[begin..].find(')')
+    {
+        words.replace_range(begin..=begin + length, "");
+    }
+    words
 }
 
 /// The fields of an object as a table; a sentence when it has none.
@@ -145,11 +151,13 @@ fn meaning(property: &Value, schemas: &Schemas) -> String {
     let of_type = resolved(inner(property), schemas).get("description").and_then(Value::as_str);
     let mut words: Vec<String> = own.or(of_type).map(one_line).into_iter().collect();
     let bound = |word: &str| property.get(word).and_then(Value::as_f64);
+    // Some fields tell their bound with a reason.
+    let says_bound = words.iter().any(|words| words.contains("At most"));
     match (bound("minimum").filter(|least| *least > 0.0), bound("maximum")) {
         (Some(least), Some(most)) => words.push(format!("From {least} to {most}.")),
         (Some(least), None) => words.push(format!("At least {least}.")),
-        (None, Some(most)) => words.push(format!("At most {most}.")),
-        (None, None) => {}
+        (None, Some(most)) if !says_bound => words.push(format!("At most {most}.")),
+        (None, _) => {}
     }
     match property.get("default") {
         Some(Value::Null | Value::Object(_)) | None => {}

@@ -21,10 +21,8 @@ async fn check_violations(method: &str, params: Value, violations: Expect) {
     let response = client.receive().await;
     assert_eq!(response["error"]["code"], -32602);
     let all = response["error"]["data"]["details"]["violations"].as_array().unwrap();
-    let lines: String = all
-        .iter()
-        .map(|one| format!("{} {}\n", one["pointer"].as_str().unwrap(), one["message"].as_str().unwrap()))
-        .collect();
+    let lines: String =
+        all.iter().map(|one| format!("{}: {}\n", one["pointer"], one["message"].as_str().unwrap())).collect();
     violations.assert_eq(&lines);
     client.assert_alive().await;
 }
@@ -37,20 +35,32 @@ async fn every_violation_is_listed_with_its_pointer() {
         "run/start",
         params,
         expect![[r#"
-        /workspace value is not of type "string"; or value is not of type "object"
-        /agent value is not of type "string"
-        /inputs value is not of type "object"
-        /limits/maxTurns value is less than the minimum of 1
-        /limits/graceMs value is less than the minimum of 0
-    "#]],
+            "/workspace": value is not of type "string"; or value is not of type "object"
+            "/agent": value is not of type "string"
+            "/inputs": value is not of type "object"
+            "/limits/maxTurns": value is less than the minimum of 1
+            "/limits/graceMs": value is less than the minimum of 0
+        "#]],
+    )
+    .await;
+    // As on the first page of proto-docs.
+    let params = json!({ "workspace": 5, "limits": { "maxTurns": 0 } });
+    check_violations(
+        "run/start",
+        params,
+        expect![[r#"
+            "": "agent" is a required property
+            "/workspace": value is not of type "string"; or value is not of type "object"
+            "/limits/maxTurns": value is less than the minimum of 1
+        "#]],
     )
     .await;
     check_violations(
         "run/start",
         json!({}),
         expect![[r#"
-             "workspace" is a required property
-             "agent" is a required property
+            "": "workspace" is a required property
+            "": "agent" is a required property
         "#]],
     )
     .await;
@@ -59,7 +69,7 @@ async fn every_violation_is_listed_with_its_pointer() {
         "initialize",
         json!({ "protocolVersion": "1", "client": client }),
         expect![[r#"
-            /client/kind value is not one of "editor", "cli", "phone", "bot", "bridge", "script"
+            "/client/kind": value is not one of "editor", "cli", "phone", "bot", "bridge", "script"
         "#]],
     )
     .await;
@@ -67,15 +77,15 @@ async fn every_violation_is_listed_with_its_pointer() {
         "session/attach",
         json!({ "sessionId": "s", "from": "soon" }),
         expect![[r#"
-        /from value is not of type "integer"; or "now" was expected; or "start" was expected
-    "#]],
+            "/from": value is not of type "integer"; or "now" was expected; or "start" was expected
+        "#]],
     )
     .await;
     check_violations(
         "run/get",
         json!(["r"]),
         expect![[r#"
-             parameters are given by name, as an object
+            "": parameters are given by name, as an object
         "#]],
     )
     .await;
@@ -87,25 +97,25 @@ async fn bounds_of_the_schema_hold_where_the_type_is_wider() {
         "events/list",
         json!({ "limit": 0 }),
         expect![[r#"
-        /limit value is less than the minimum of 1
-    "#]],
+            "/limit": value is less than the minimum of 1
+        "#]],
     )
     .await;
     check_violations(
         "events/list",
         json!({ "limit": 1001, "waitMs": 60_001 }),
         expect![[r#"
-        /limit value is greater than the maximum of 1000
-        /waitMs value is greater than the maximum of 60000
-    "#]],
+            "/limit": value is greater than the maximum of 1000
+            "/waitMs": value is greater than the maximum of 60000
+        "#]],
     )
     .await;
     check_violations(
         "run/wait",
         json!({ "runId": "r", "timeoutMs": 600_001 }),
         expect![[r#"
-        /timeoutMs value is greater than the maximum of 600000
-    "#]],
+            "/timeoutMs": value is greater than the maximum of 600000
+        "#]],
     )
     .await;
 }

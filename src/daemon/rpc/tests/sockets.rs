@@ -193,3 +193,15 @@ async fn a_stopping_daemon_finishes_what_it_was_asked() {
     assert!(answered);
     daemon.end().await;
 }
+
+#[tokio::test]
+async fn a_stopping_daemon_does_not_wait_for_those_who_wait() {
+    let daemon = Daemon::start(everybody()).await;
+    let mut client = daemon.connect().await;
+    client.request(1, "run/wait", json!({ "runId": "r", "timeoutMs": 600_000 })).await;
+    until(&daemon.bed.begun, |begun| *begun == 1).await;
+    daemon.stop.cancel();
+    assert_eq!(kind(&client.receive().await), "SHUTTING_DOWN");
+    assert_eq!(client.receive().await, Value::Null);
+    daemon.end().await;
+}

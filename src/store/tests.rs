@@ -1,3 +1,5 @@
+//! The log and its projections, on a real database.
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

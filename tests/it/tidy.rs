@@ -169,7 +169,9 @@ fn machines_know_no_clock_store_or_model() {
 #[test]
 fn only_the_gate_mints_permits() {
     let mut violations = Vec::new();
-    for file in sources().into_iter().filter(|file| !is_within(place(file), "run/gate")) {
+    // The tests of the tools run tools without a gate; `mint` is private to the crate, so no other test can.
+    let may_not = |file: &SourceFile| !is_within(place(file), "run/gate") && !is_test(file);
+    for file in sources().into_iter().filter(may_not) {
         let code = strip(&file.text);
         let tokens = tokens(&code);
         for at in 1..tokens.len() {
@@ -199,7 +201,8 @@ fn every_task_has_an_owner() {
 #[test]
 fn nothing_is_unbounded() {
     let mut violations = Vec::new();
-    for file in sources() {
+    // A test's queues are as long as the test makes them.
+    for file in sources().into_iter().filter(|file| !is_test(file)) {
         let code = strip(&file.text);
         let tokens = tokens(&code);
         for at in unbounded(&tokens) {
@@ -250,10 +253,7 @@ fn files_are_named_and_sized_to_be_read() {
     let mut violations = Vec::new();
     for file in everything() {
         let lines = file.text.lines().count();
-        let is_tests = file.path.starts_with("tests/")
-            || file.path.ends_with("/tests.rs")
-            || file.path.contains("/tests/");
-        if !is_tests && lines > LINES_MAX {
+        if !is_test(&file) && lines > LINES_MAX {
             violations.push(format!("{}: {lines} lines; split it by what it hides", file.path));
         }
         if file.path.ends_with("/mod.rs") {
@@ -440,6 +440,10 @@ fn floor(module: &str) -> Option<usize> {
 }
 
 /// The library's and the programs' files.
+fn is_test(file: &SourceFile) -> bool {
+    file.path.starts_with("tests/") || file.path.ends_with("/tests.rs") || file.path.contains("/tests/")
+}
+
 fn sources() -> Vec<SourceFile> {
     rust_files("src")
 }

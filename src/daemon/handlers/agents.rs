@@ -12,7 +12,7 @@ use super::{
 use crate::protocol::{AgentsList, AgentsListParams, AgentsListResult, RpcError};
 
 pub fn register(api: &mut Api<State>) {
-    api.method::<AgentsList, _, _>(list);
+    api.cancellable::<AgentsList, _, _>(list);
 }
 
 async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<AgentsListResult, RpcError> {

@@ -19,7 +19,7 @@ use crate::{
 
 pub fn register(api: &mut Api<State>) {
     api.method::<Initialize, _, _>(initialize);
-    api.method::<Ping, _, _>(ping);
+    api.cancellable::<Ping, _, _>(ping);
 }
 
 async fn initialize(

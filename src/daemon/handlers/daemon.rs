@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub fn register(api: &mut Api<State>) {
-    api.method::<DaemonStatus, _, _>(status);
+    api.cancellable::<DaemonStatus, _, _>(status);
     api.method::<DaemonShutdown, _, _>(shutdown);
 }
 

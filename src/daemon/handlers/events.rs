@@ -18,7 +18,7 @@ use crate::{
 const MAX_PAGE: usize = 1_000;
 
 pub fn register(api: &mut Api<State>) {
-    api.method::<EventsList, _, _>(list);
+    api.cancellable::<EventsList, _, _>(list);
 }
 
 async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<EventsListResult, RpcError> {

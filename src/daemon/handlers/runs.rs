@@ -24,8 +24,8 @@ use crate::{
 
 pub fn register(api: &mut Api<State>) {
     api.method::<RunStart, _, _>(start);
-    api.method::<RunGet, _, _>(get);
-    api.method::<RunWait, _, _>(wait);
+    api.cancellable::<RunGet, _, _>(get);
+    api.cancellable::<RunWait, _, _>(wait);
     api.method::<RunCancel, _, _>(cancel);
 }
 

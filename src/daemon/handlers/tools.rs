@@ -13,7 +13,7 @@ use super::{
 use crate::protocol::{ListedTool, RpcError, ToolDeclaration, ToolsList, ToolsListParams, ToolsListResult};
 
 pub fn register(api: &mut Api<State>) {
-    api.method::<ToolsList, _, _>(list);
+    api.cancellable::<ToolsList, _, _>(list);
 }
 
 async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<ToolsListResult, RpcError> {

@@ -1,3 +1,5 @@
+//! Replies in Gemini's shape: whole, in pieces, and broken.
+
 use expect_test::{Expect, expect};
 
 use super::GeminiReply;

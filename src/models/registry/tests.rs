@@ -1,3 +1,5 @@
+//! Names that mean a model, and names that do not.
+
 use std::{io::Write, sync::Arc};
 
 use super::{super::offline::Offline, Models, ResolveError};

@@ -1,3 +1,5 @@
+//! Recordings: what is replayed, in which order, and what is said of bad ones.
+
 use std::io::Write;
 
 use tempfile::NamedTempFile;

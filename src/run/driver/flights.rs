@@ -1,0 +1,170 @@
+//! What is in flight: begins what the machine wants, ends what it no longer wants.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::{
+        machine::{Input, ModelAsk, Want},
+        think::Thinking,
+    },
+    Driver, Flight, Identity, Landing, judge_all,
+};
+use crate::{
+    models::{ModelRequest, Purpose},
+    protocol::{CallId, ToolErrorType, ToolResult},
+    tools::{self, CallContext},
+};
+
+/// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+impl Driver {
+    /// Aborts what is no longer wanted, begins what is not yet in flight.
+    pub(super) fn reconcile(&mut self) {
+        let wants = self.machine.wants();
+        for want in &wants {
+            if let Want::End { call } = want
+                && let Some(flight) = self.flights.remove(&Want::Tool { call: call.clone() })
+            {
+                if let Some(cancel) = &flight.cancel {
+                    cancel.cancel();
+                }
+                self.flights.insert(want.clone(), flight);
+            }
+        }
+        self.flights.retain(|want, flight| {
+            let is_wanted = wants.contains(want);
+            if !is_wanted {
+                flight.abort.abort();
+            }
+            is_wanted
+        });
+        if !matches!(wants.first(), Some(Want::Model(_))) {
+            self.live = None;
+        }
+        for want in wants {
+            if !self.flights.contains_key(&want) {
+                self.begin(want);
+            }
+        }
+    }
+
+    fn begin(&mut self, want: Want) {
+        match &want {
+            Want::Model(ask) => self.begin_thinking(*ask, want),
+            Want::Backoff { ask, not_before } => {
+                let ask = *ask;
+                let wait = self.parts.clock.sleep(not_before.since(self.parts.clock.now()));
+                let backoff = async move {
+                    wait.await;
+                    Landing::Input(Input::BackoffOver { ask })
+                };
+                self.launch(want, backoff, None);
+            }
+            Want::Judge { .. } => {
+                let judging = judge_all(&self.gate, &self.machine);
+                self.launch(want, async move { Landing::Judged(judging.await) }, None);
+            }
+            Want::Tool { call } => self.begin_tool(call.clone(), want),
+            Want::End { call } => {
+                // A call that was never begun here: it was executing when the machine was folded.
+                let call = call.clone();
+                let message = "the call was not running any more when it was to be stopped";
+                let result = ToolResult::failure(ToolErrorType::Cancelled, message);
+                let ended = async move { Landing::Input(Input::ToolFinished { call, result }) };
+                self.launch(want, ended, None);
+            }
+            Want::Timer { due_us } => {
+                let left = Duration::from_micros(due_us.saturating_sub(self.machine.active_us()));
+                let since_charged = self.parts.clock.monotonic().saturating_sub(self.charged_at);
+                let sleep = self.parts.clock.sleep(left.saturating_sub(since_charged));
+                let timer = async move {
+                    sleep.await;
+                    Landing::Input(Input::TimeSpent { partial: None })
+                };
+                self.launch(want, timer, None);
+            }
+        }
+    }
+
+    fn begin_thinking(&mut self, ask: ModelAsk, want: Want) {
+        // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
+        let Some((stream, after_seq)) = self.announced.take() else { return };
+        let Identity { session, run, .. } = &self.identity;
+        let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
+        let request = ModelRequest {
+            purpose: Purpose::Turn,
+            system: Arc::clone(&self.system),
+            messages: self.transcript.messages().to_vec(),
+            tools: Arc::clone(if ask.is_grace { &self.grace_declarations } else { &self.declarations }),
+            sampling: self.sampling,
+            schema: None,
+            ordinal: self.machine.replies(),
+        };
+        let thinking = Thinking {
+            ask,
+            model: self.model_name.clone(),
+            stream: self.model.stream(request),
+            live: live.appender(),
+            gate: Arc::clone(&self.gate),
+            clock: Arc::clone(&self.parts.clock),
+        };
+        self.live = Some(live);
+        self.launch(want, async move { Landing::Input(thinking.run().await) }, None);
+    }
+
+    fn begin_tool(&mut self, call: CallId, want: Want) {
+        // Both are there for every wanted call: it was asked for, and judged before it was scheduled.
+        let Some(request) = self.machine.request(&call).cloned() else { return };
+        let Some(judged) = self.machine.prepared(&call).cloned() else { return };
+        let cancel = CancellationToken::new();
+        let clock = Arc::clone(&self.parts.clock);
+        let cx = CallContext { cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
+        let gate = Arc::clone(&self.gate);
+        let prepared = self.prepared.remove(&call);
+        let stopped = cancel.clone();
+        let guard = cancel.clone().drop_guard();
+        let running = async move {
+            // Aborting the task cancels whatever the tool left behind.
+            let _guard = guard;
+            let work = async {
+                let invocation = match prepared {
+                    Some(invocation) => invocation,
+                    // After a restart: prepared anew, and therefore judged anew.
+                    None => match gate.prepare(&request).await {
+                        Ok(prepared) => prepared.invocation,
+                        Err(error) => return ToolResult::failure(error.kind, error.message),
+                    },
+                };
+                tools::run(invocation, gate.permit(&request.call_id, &judged), cx).await
+            };
+            let too_slow = async {
+                stopped.cancelled().await;
+                clock.sleep(STOP_GRACE).await;
+            };
+            let result = tokio::select! {
+                biased;
+                result = work => result,
+                () = too_slow => {
+                    let message = format!("stopped; it did not end within {} s and was dropped", STOP_GRACE.as_secs());
+                    ToolResult::failure(ToolErrorType::Cancelled, message)
+                }
+            };
+            Landing::Input(Input::ToolFinished { call, result })
+        };
+        self.launch(want, running, Some(cancel));
+    }
+
+    pub(super) fn launch(
+        &mut self,
+        want: Want,
+        work: impl Future<Output = Landing> + Send + 'static,
+        cancel: Option<CancellationToken>,
+    ) {
+        let abort = self.tasks.spawn(work);
+        let task = abort.id();
+        self.flights.insert(want, Flight { abort, task, cancel });
+    }
+}

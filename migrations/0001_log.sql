@@ -66,3 +66,4 @@ create table runs (
 
 create index runs_by_session on runs (session_id, started_seq);
 create index runs_unfinished on runs (started_seq) where state <> 'ended';
+create index runs_by_state on runs (state);

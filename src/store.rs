@@ -71,8 +71,10 @@ pub enum StoreError {
     Incompatible { path: PathBuf, migration: i64 },
     #[error("database: {0}")]
     Database(Arc<sqlx::Error>),
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: Arc<std::io::Error> },
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: Arc<std::io::Error> },
+    #[error("{path} cannot be used as a database: {message}; move it away, or point --state-dir elsewhere")]
+    Unusable { path: PathBuf, message: String },
     #[error("event {seq} cannot be read by this version: {message}")]
     Unreadable { seq: Seq, message: String },
     #[error("an event cannot be written as JSON: {0}")]
@@ -97,7 +99,7 @@ impl Store {
         let opened = schema::open(state_dir).await?;
         let tail = Arc::new(tail::Tail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
-        let writer = writer::Writer::new(opened.writer, opened.head, Arc::clone(&tail));
+        let writer = writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail));
         tracker.spawn(writer.run(receiver));
         let shared = Shared {
             path: opened.path,
@@ -127,12 +129,13 @@ impl Store {
 
     /// Finishes what was asked, remembers that the stop was a clean one, and closes the database.
     pub async fn close(&self) {
+        // Readers first: the last connection to close folds the write-ahead log back, and it must be one that writes.
+        self.shared.readers.close().await;
         let (reply, answer) = oneshot::channel();
         if self.shared.requests.send(writer::Request::Close(reply)).await.is_ok() {
             // An error means that the writer is gone, and then there is nothing left to finish.
             answer.await.unwrap_or_default();
         }
-        self.shared.readers.close().await;
     }
 
     /// The newest `seq` that is durable and published.
@@ -152,6 +155,11 @@ impl Store {
     /// Whether the daemon before this one stopped by itself. True for a new database.
     pub fn stopped_cleanly(&self) -> bool {
         self.shared.stopped_cleanly
+    }
+
+    /// Why nothing can be written at the moment; `None` when the last commit went well.
+    pub fn failing(&self) -> Option<StoreError> {
+        self.shared.tail.failing()
     }
 
     /// Texts that are being written right now.

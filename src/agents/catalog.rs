@@ -106,23 +106,37 @@ impl Catalog {
         }
     }
 
+    /// The definition in one file, or the built-in one, whether it counts or is hidden.
+    pub fn definition(&self, name: &AgentName, path: Option<&Path>) -> Option<&Arc<AgentDefinition>> {
+        let entry =
+            self.entries.iter().find(|entry| entry.file.name == *name && entry.path.as_deref() == path)?;
+        entry.file.definition.as_ref()
+    }
+
     /// Folders that could not be read, and files whose names could not.
     pub fn problems(&self) -> &[FileProblem] {
         &self.problems
     }
 
+    /// What a cloned repository brings cannot take the place of an agent that somebody trusts.
     fn first(&self, name: &AgentName) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.file.name == *name)
+        let mut of_name = self.entries.iter().filter(|entry| entry.file.name == *name);
+        of_name.clone().find(|entry| !entry.is_untrusted()).or_else(|| of_name.next())
     }
 }
 
 impl Entry {
+    /// Nobody can trust a workspace yet.
+    fn is_untrusted(&self) -> bool {
+        self.scope == AgentScope::Project
+    }
+
     fn status(&self) -> AgentStatus {
         if self.file.definition.is_none() {
             AgentStatus::Invalid
         } else if self.hidden_by.is_some() {
             AgentStatus::Hidden
-        } else if self.scope == AgentScope::Project {
+        } else if self.is_untrusted() {
             AgentStatus::Untrusted
         } else {
             AgentStatus::Ok
@@ -170,12 +184,14 @@ fn read_folder(folder: &Path, scope: AgentScope, entries: &mut Vec<Entry>, probl
     }
 }
 
-/// The entries are sorted, so the first of each name is the one that counts. Two of one name in one place are
+/// The entries are sorted, so the first of each name is the one that counts. Untrusted agents are inert: they hide
+/// nobody, and nobody of another place hides them. Two of one name in one place are
 /// somebody's slip, and told; a higher place hiding a lower one is how places are meant to work.
 fn hide_all_but_the_first(entries: &mut [Entry]) {
     let mut first = 0;
     for current in 1..entries.len() {
-        if entries[current].file.name != entries[first].file.name {
+        let is_same_name = entries[current].file.name == entries[first].file.name;
+        if !is_same_name || entries[current].is_untrusted() != entries[first].is_untrusted() {
             first = current;
             continue;
         }

@@ -1,11 +1,11 @@
 //! `subagent stop`: ends the daemon and waits until it is gone.
 
-use std::{thread, time::Duration};
+use std::{path::Path, thread, time::Duration};
 
 use super::{Surroundings, failure::Failure, human, link::Link, status::not_running};
 use crate::{
     client::Stopwatch,
-    protocol::{DaemonShutdown, DaemonStatus, NoParams},
+    protocol::{DaemonInfo, DaemonShutdown, DaemonStatus, NoParams},
 };
 
 /// How long the daemon may take: its grace time of 10 s, and as much again to flush.
@@ -20,7 +20,7 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) fn stop(link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
     let dialer = link.dialer();
     let mut client = dialer.connect().map_err(not_running)?;
-    let instance = client.call::<DaemonStatus>(&NoParams {})?.daemon.instance;
+    let DaemonInfo { instance, pid, .. } = client.call::<DaemonStatus>(&NoParams {})?.daemon;
     let suspended_runs = client.call::<DaemonShutdown>(&NoParams {})?.suspended_runs;
     drop(client);
 
@@ -38,6 +38,10 @@ pub(super) fn stop(link: &mut Link, surroundings: &mut Surroundings) -> Result<u
             ))
             .or_hint("its log says what it waits for"));
         }
+        thread::sleep(LOOK_PAUSE);
+    }
+    // The socket goes first, the database's lock last: only then can another daemon be started.
+    while Path::new("/proc").join(pid.to_string()).exists() && stopwatch.left_of(STOP_PATIENCE).is_some() {
         thread::sleep(LOOK_PAUSE);
     }
     match suspended_runs {

@@ -169,7 +169,10 @@ impl<'dialer> Follow<'dialer> {
         let waited = trouble.since.elapsed();
         let mut started = false;
         let mut outcome = self.dialer.connect();
-        let may_start = self.dialer.starter().is_some() && waited >= START_GRACE;
+        // A daemon that was told to stop takes its socket away, one that died leaves it: what a person stopped is not
+        // started again behind their back.
+        let has_died = self.dialer.socket().exists();
+        let may_start = self.dialer.starter().is_some() && waited >= START_GRACE && has_died;
         if may_start && matches!(outcome, Err(ConnectError::NobodyListens { .. })) {
             outcome = self.dialer.start();
             started = outcome.is_ok();

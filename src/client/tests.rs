@@ -192,6 +192,8 @@ fn startable(folder: &Path, socket: &Path, script: Script) -> (Starter, thread::
     let (asked, listening, socket) = (path("asked"), path("listening"), socket.to_owned());
     let daemon = thread::spawn(move || {
         let arguments = fs::read_to_string(asked).unwrap();
+        // As the real one does with what a dead one left.
+        let _absent = fs::remove_file(&socket);
         let listener = UnixListener::bind(socket).unwrap();
         fs::write(listening, "go\n").unwrap();
         script(&mut Peer::new(listener.accept().unwrap().0));
@@ -228,7 +230,9 @@ fn a_daemon_that_does_not_come_back_is_started_again() {
         match follow.next(WAIT).unwrap() {
             Step::Event(followed) => seqs.extend(followed.envelope.seq),
             Step::Back { started } => was_started = started,
-            Step::Quiet | Step::Lost => {}
+            // A daemon that is killed leaves its socket behind.
+            Step::Lost => fs::write(first.socket(), "").unwrap(),
+            Step::Quiet => {}
         }
     }
     assert!(was_started);

@@ -3,7 +3,7 @@
 //! The log is the feed: an attachment holds a cursor and a number of bytes for each open text, and pulls. A slow
 //! client costs no memory and no run waits for it; deltas of one text are merged while it is slow.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
 
@@ -19,6 +19,9 @@ use crate::store::{Filter, Follower, OpenStream, Stored};
 
 /// Runs a snapshot shows besides the live ones; older ones are found through the log.
 const SNAPSHOT_RUNS: u32 = 20;
+
+/// Between tries to read the log for an attachment when reading fails.
+const READ_RETRY: Duration = Duration::from_secs(1);
 
 /// One client's view of one session.
 pub(super) struct Attachment {
@@ -111,9 +114,13 @@ impl Attachment {
             let events = match self.follower.poll().await {
                 Ok(events) => events,
                 Err(error) => {
-                    // The client resubscribes from its last seq; nothing is lost.
-                    tracing::warn!(session = %self.session, %error, "an attachment ends: the log cannot be read");
-                    return;
+                    // The place in the log is kept, so nothing is lost; the client waits as for a slow disk.
+                    tracing::warn!(session = %self.session, %error, "the log cannot be read; tried again");
+                    tokio::select! {
+                        () = self.state.clock.sleep(READ_RETRY) => continue,
+                        () = sink.closed() => return,
+                        () = self.state.stop.cancelled() => return,
+                    }
                 }
             };
             let is_idle = events.is_empty();
@@ -122,7 +129,7 @@ impl Attachment {
             }
             if self.follower.position() >= self.catch_up.unwrap_or(Seq(i64::MAX)) {
                 self.catch_up = None;
-                let data = json!(CaughtUp { head: self.state.store.head() });
+                let data = json!(CaughtUp { head: self.follower.position() });
                 if self.signal(&sink, "signal.caughtUp", data).await.is_err() {
                     return;
                 }

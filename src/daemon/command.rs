@@ -42,8 +42,8 @@ pub enum DaemonError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Bind(#[from] rpc::BindError),
-    #[error("{what}: {source}")]
-    System { what: &'static str, source: std::io::Error },
+    #[error("{what}: {error}")]
+    System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
     SlowStop,
 }
@@ -56,14 +56,15 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
         .worker_threads(workers)
         .enable_all()
         .build()
-        .map_err(|source| DaemonError::System { what: "the runtime cannot be started", source })?;
+        .map_err(|error| DaemonError::System { what: "the runtime cannot be started", error })?;
     runtime.block_on(run(options))
 }
 
 async fn run(options: Options) -> Result<(), DaemonError> {
     // Watched from the first moment, so that a stop during the start is not lost.
     let mut stops = Stops::new()?;
-    let uid = process::uid().map_err(|source| DaemonError::System { what: "who am I", source })?;
+    let uid =
+        process::uid().map_err(|error| DaemonError::System { what: "the user cannot be told", error })?;
     let places = Places::from_env(&|name| env::var_os(name), uid)?;
     let config_places = match options.config {
         Some(user) => ConfigPlaces { user, ..places.settings() },
@@ -75,7 +76,6 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     }
     let allowed_uids = config.access.allow_uids.value.clone();
     let socket = options.socket.unwrap_or(places.socket);
-    let listener = rpc::bind(&socket).await?;
     let settings = Settings {
         state_dir: options.state_dir.unwrap_or(places.state_dir),
         agents: AgentPlaces { user: places.config_dir.join("agents") },
@@ -83,7 +83,15 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         problems,
     };
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
+    // The lock before the socket: a daemon that cannot have the database leaves no socket behind.
     let daemon = Daemon::boot(settings, edges).await?;
+    let listener = match rpc::bind(&socket).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            daemon.stop().await;
+            return Err(error.into());
+        }
+    };
     daemon.listen(listener, allowed_uids);
     if options.exit_when_idle {
         daemon.end_when_idle();
@@ -128,7 +136,7 @@ struct Stops {
 impl Stops {
     fn new() -> Result<Stops, DaemonError> {
         let watch = |kind| {
-            signal(kind).map_err(|source| DaemonError::System { what: "signals cannot be watched", source })
+            signal(kind).map_err(|error| DaemonError::System { what: "signals cannot be watched", error })
         };
         Ok(Stops {
             terminate: watch(SignalKind::terminate())?,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    models::Models,
+    models::{Models, ResolveError},
     protocol::{ErrorKind, RpcError},
     run::{CancelError, PlanError},
     store::StoreError,
@@ -19,6 +19,7 @@ impl From<StoreError> for RpcError {
             | StoreError::Incompatible { .. }
             | StoreError::Database(_)
             | StoreError::Io { .. }
+            | StoreError::Unusable { .. }
             | StoreError::Unreadable { .. }
             | StoreError::Encode(_) => ErrorKind::StorageError,
         };
@@ -42,20 +43,22 @@ impl From<PlanError> for RpcError {
     fn from(error: PlanError) -> RpcError {
         let message = error.to_string();
         match error {
-            PlanError::InvalidInput(violations) => {
-                let list: Vec<String> =
-                    violations.iter().map(|it| format!("{}: {}", it.pointer, it.message)).collect();
-                RpcError::new(ErrorKind::InvalidInput, format!("{message}: {}", list.join("; ")))
-                    .with_details(json!({ "violations": violations }))
-                    .with_hint("`subagent list` names each agent's inputs; give them with --input name=value")
-            }
+            PlanError::InvalidInput(violations) => RpcError::new(ErrorKind::InvalidInput, message)
+                .with_details(json!({ "violations": violations }))
+                .with_hint("give what is missing with --input name=value; -p gives the prompt"),
             PlanError::MissingTemplateInput(missing) => {
                 RpcError::new(ErrorKind::MissingTemplateInput, message)
                     .with_details(json!({ "missing": missing.missing, "known": missing.known }))
                     .with_hint("give the missing values with --input name=value, or declare them as inputs")
             }
             PlanError::NoModel => RpcError::new(ErrorKind::NoModel, message).with_hint(Models::NO_MODEL_HINT),
-            PlanError::Model(error) => RpcError::new(ErrorKind::NoModel, message).with_hint(error.hint()),
+            PlanError::Model(error) => {
+                let kind = match &error {
+                    ResolveError::NoModel { .. } => ErrorKind::NoModel,
+                    ResolveError::BadRecording { .. } => ErrorKind::InvalidParams,
+                };
+                RpcError::new(kind, message).with_hint(error.hint())
+            }
             PlanError::Workspace(_) => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_hint("a workspace is one or more existing folders, given as absolute paths"),
             PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)

@@ -4,7 +4,7 @@
 //! Which line answers follows from the request's ordinal and the file alone, so a run that is taken up after a
 //! crash gets the replies it would have got without it.
 
-use std::{fs::File, io::Read, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use futures_util::{
     StreamExt,
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, gemini_reply::GeminiReply};
-use crate::protocol::RunErrorCode;
+use crate::{config::read_bounded, protocol::RunErrorCode};
 
 /// A recording is held in memory; the longest ones we know have a few MiB.
 const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
@@ -39,8 +39,8 @@ pub(super) enum Order {
 pub(super) enum BadRecording {
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    #[error("is larger than {} MiB", MAX_RECORDING_BYTES / 1024 / 1024)]
-    TooLarge,
+    #[error("is not an absolute path; the daemon does not know your working directory")]
+    Relative,
     /// Invariant: `line` counts from 1, blank lines included, as editors show it.
     #[error("line {line}: {problem}")]
     BadLine { line: usize, problem: String },
@@ -87,13 +87,13 @@ impl From<Purpose> for Method {
 impl Replay {
     /// Reads and checks the whole recording, so that a bad line shows before the run starts, not in its middle.
     pub(super) fn open(path: &Path, order: Order) -> Result<Replay, BadRecording> {
-        let unreadable = |error: std::io::Error| BadRecording::Unreadable(error.to_string());
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(MAX_RECORDING_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > MAX_RECORDING_BYTES {
-            return Err(BadRecording::TooLarge);
+        if !path.is_absolute() {
+            return Err(BadRecording::Relative);
         }
+        // Regular files only, opened without waiting: a pipe would hold a thread for ever.
+        let bytes = read_bounded(path, MAX_RECORDING_BYTES)
+            .map_err(|problem| BadRecording::Unreadable(problem.message))?
+            .ok_or_else(|| BadRecording::Unreadable("there is no such file".to_owned()))?;
         let lines = bytes
             .split(|byte| *byte == b'\n')
             .enumerate()

@@ -221,6 +221,8 @@ pub enum FileProblemCode {
     TooLarge,
     /// A field nobody knows; kept, not used.
     UnknownField,
+    /// `tools` names a tool that does not exist here.
+    UnknownTool,
     /// The file or folder could not be read.
     Unreadable,
 }

@@ -89,6 +89,8 @@ events! {
     "context.nudged" => ContextNudged;
     /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
     "tool.state" => ToolState;
+    /// Something is not as its author thinks, and the work goes on.
+    "warning" => Warning;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -290,6 +292,13 @@ pub struct ToolState {
     pub result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Warning {
+    /// What is wrong, where, and what to do.
+    pub message: String,
 }
 
 /// What validation found out about a call.

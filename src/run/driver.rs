@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
     sync::{mpsc, oneshot},
     task::{AbortHandle, Id, JoinError, JoinSet},
@@ -113,6 +113,9 @@ pub(super) struct Driver {
     /// Invariant: after `reconcile`, the keys equal `machine.wants()`.
     flights: BTreeMap<Want, Flight>,
     tasks: JoinSet<Landing>,
+    /// Inputs whose events could not be committed. They are decided again with the next ones, or when it is time to
+    /// try again; meanwhile requests are still read and answered.
+    uncommitted: Vec<Message>,
     /// When active time was last charged.
     charged_at: Duration,
 }
@@ -162,6 +165,7 @@ impl Driver {
             prepared: HashMap::new(),
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
+            uncommitted: Vec::new(),
             charged_at,
         }
     }
@@ -186,30 +190,30 @@ impl Driver {
     }
 
     /// Ends when the run has, or when the daemon stops; then the run stays unfinished in the log.
-    pub async fn run(
-        mut self,
-        mut inbox: mpsc::Receiver<Message>,
-        first: Option<Input>,
-    ) -> Result<(), StoreError> {
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>, first: Option<Input>) {
         if let Some(input) = first {
-            self.step(vec![Message { input, reply: None }]).await?;
+            self.step(vec![Message { input, reply: None }]).await;
         }
         self.reconcile();
         while !self.machine.is_finished() {
             let Some(ready) = self.ready(&mut inbox).await else { break };
-            self.step(ready).await?;
+            self.step(ready).await;
             self.reconcile();
         }
         self.tasks.shutdown().await;
-        Ok(())
     }
 
     /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
     async fn ready(&mut self, inbox: &mut mpsc::Receiver<Message>) -> Option<Vec<Message>> {
         let mut ready = Vec::new();
+        let retry = match self.uncommitted.is_empty() {
+            true => futures_util::future::pending().boxed(),
+            false => self.parts.clock.sleep(STORE_RETRY),
+        };
         tokio::select! {
             biased;
             () = self.parts.stop.cancelled() => return None,
+            () = retry => (),
             Some(message) = inbox.recv() => ready.push(message),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
@@ -257,60 +261,60 @@ impl Driver {
         }
     }
 
-    /// Decides on a draft, commits, and only then lets the draft become the machine.
-    async fn step(&mut self, mut ready: Vec<Message>) -> Result<(), StoreError> {
+    /// Decides on a draft, commits, and only then lets the draft become the machine. What cannot be committed has not
+    /// happened: requests are told so, and the run's own inputs wait for the next try.
+    async fn step(&mut self, ready: Vec<Message>) {
         let now = self.parts.clock.monotonic();
         let elapsed = now.saturating_sub(self.charged_at);
         self.charged_at = now;
         self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
-        loop {
-            let mut machine = self.machine.clone();
-            let mut drafts = Vec::new();
-            let mut ends = Vec::with_capacity(ready.len());
-            for message in &ready {
-                let input = self.with_partial(&machine, message.input.clone());
-                let decided = machine.decide(input);
-                let is_effect = !decided.is_empty();
-                drafts.extend(decided);
-                ends.push(is_effect.then_some(drafts.len()));
+        let mut inputs = std::mem::take(&mut self.uncommitted);
+        inputs.extend(ready);
+
+        let mut machine = self.machine.clone();
+        let mut drafts = Vec::new();
+        let mut ends = Vec::with_capacity(inputs.len());
+        for message in &inputs {
+            let input = self.with_partial(&machine, message.input.clone());
+            let decided = machine.decide(input);
+            let is_effect = !decided.is_empty();
+            drafts.extend(decided);
+            ends.push(is_effect.then_some(drafts.len()));
+        }
+        self.judge_now(&mut machine, &mut drafts).await;
+        let at = self.parts.clock.now();
+        let turns = turns(&drafts, self.machine.turn());
+        let events = drafts.iter().zip(turns).map(|(draft, turn)| self.identity.event(draft, at, turn));
+        match self.parts.store.append(events.collect()).await {
+            Ok((first, _)) => {
+                let seq = |n: usize| Seq(first.0 + i64::try_from(n).unwrap_or(i64::MAX));
+                self.machine = machine;
+                for (n, draft) in drafts.iter().enumerate() {
+                    self.absorb(seq(n), &draft.body, &draft.private);
+                }
+                for (message, end) in inputs.into_iter().zip(ends) {
+                    if let Some(reply) = message.reply {
+                        // Whoever asked may have gone; the events are true all the same.
+                        let _gone = reply.send(Ok(end.map(|end| seq(end - 1))));
+                    }
+                }
             }
-            self.judge_now(&mut machine, &mut drafts).await;
-            let at = self.parts.clock.now();
-            let turns = turns(&drafts, self.machine.turn());
-            let events = drafts.iter().zip(turns).map(|(draft, turn)| self.identity.event(draft, at, turn));
-            match self.parts.store.append(events.collect()).await {
-                Ok((first, _)) => {
-                    let seq = |n: usize| Seq(first.0 + i64::try_from(n).unwrap_or(i64::MAX));
-                    self.machine = machine;
-                    for (n, draft) in drafts.iter().enumerate() {
-                        self.absorb(seq(n), &draft.body, &draft.private);
-                    }
-                    for (message, end) in ready.into_iter().zip(ends) {
-                        if let Some(reply) = message.reply {
-                            // Whoever asked may have gone; the events are true all the same.
-                            let _gone = reply.send(Ok(end.map(|end| seq(end - 1))));
-                        }
-                    }
-                    return Ok(());
+            Err(error) => self.keep_uncommitted(inputs, &error),
+        }
+    }
+
+    fn keep_uncommitted(&mut self, inputs: Vec<Message>, error: &StoreError) {
+        tracing::warn!(run = %self.identity.run, %error, "a step could not be committed; it is tried again");
+        // A stop that did not happen cuts off nothing.
+        if let Some(live) = &self.live {
+            live.thaw();
+        }
+        for message in inputs {
+            match message.reply {
+                Some(reply) => {
+                    let _gone = reply.send(Err(error.clone()));
                 }
-                Err(error) => {
-                    tracing::warn!(run = %self.identity.run, %error, "a step could not be committed");
-                    let (asked, own): (Vec<_>, Vec<_>) =
-                        ready.into_iter().partition(|message| message.reply.is_some());
-                    for message in asked {
-                        if let Some(reply) = message.reply {
-                            let _gone = reply.send(Err(error.clone()));
-                        }
-                    }
-                    ready = own;
-                    if ready.is_empty() {
-                        return Ok(());
-                    }
-                    tokio::select! {
-                        () = self.parts.stop.cancelled() => return Err(error),
-                        () = self.parts.clock.sleep(STORE_RETRY) => (),
-                    }
-                }
+                None => self.uncommitted.push(message),
             }
         }
     }
@@ -320,7 +324,11 @@ impl Driver {
         if !machine.cuts_model(&input) {
             return input;
         }
-        let Some(live) = &self.live else { return input };
+        // A reply in the same step may have begun another model call, of which nothing was written yet.
+        let stream = machine.stream();
+        let Some(live) = self.live.as_ref().filter(|live| stream.as_deref() == Some(live.stream())) else {
+            return input;
+        };
         let (text, thought) = live.freeze();
         let written = Some(Partial { text, thought });
         match input {

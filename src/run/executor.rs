@@ -2,7 +2,7 @@
 //! ones. Every way to run an agent goes through here (DESIGN, law 7).
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -24,11 +24,11 @@ use crate::{
     policy::Policy,
     protocol::{
         AgentDefinition, ContextId, EventBody, ModelRef, Private, RunErrorCode, RunId, RunSeed, RunStarted,
-        Seq, SessionCreated, SessionId, ToolDeclaration,
+        Seq, SessionCreated, SessionId, ToolDeclaration, Warning,
     },
     store::{Event, NewEvent, Store, StoreError},
     sys::{clock::Clock, ids},
-    tools::Registry,
+    tools::{Registry, Toolset},
 };
 
 /// Requests that may wait for a run before their senders wait too.
@@ -57,6 +57,7 @@ pub struct Executor {
 struct Shared {
     parts: ExecutorParts,
     runs: Mutex<HashMap<RunId, mpsc::Sender<Message>>>,
+    stranded: Mutex<BTreeMap<RunId, StoreError>>,
 }
 
 /// A run that is in the log.
@@ -84,12 +85,17 @@ pub struct CancelError(#[from] pub StoreError);
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        Executor { shared: Arc::new(Shared { parts, runs: Mutex::default() }) }
+        Executor { shared: Arc::new(Shared { parts, runs: Mutex::default(), stranded: Mutex::default() }) }
     }
 
-    /// Checks a request; nothing is written.
-    pub fn plan(&self, request: RunRequest) -> Result<RunPlan, PlanError> {
-        RunPlan::new(request, self.shared.parts.clock.now(), &self.supplies())
+    /// Checks a request; nothing is written. Reads files, so it leaves the async threads alone.
+    pub async fn plan(&self, request: RunRequest) -> Result<RunPlan, PlanError> {
+        let executor = self.clone();
+        let planning = move || {
+            let now = executor.shared.parts.clock.now();
+            RunPlan::new(request, now, &executor.supplies())
+        };
+        unblocked(planning).await
     }
 
     /// Starts a planned run in a new session. Answers once it is in the log: from then on it ends exactly once.
@@ -125,6 +131,10 @@ impl Executor {
             by: by.clone(),
         };
         let mut drafts = vec![first];
+        for message in equipment.gate.toolset.warnings() {
+            let body = Warning { message: format!("{}: {message}", identity.agent) };
+            drafts.push(Draft { body: body.into(), private: Private::default(), activity: None, by: None });
+        }
         drafts.extend(machine.open());
 
         let mut events = vec![NewEvent {
@@ -149,14 +159,14 @@ impl Executor {
         Ok(Started { run: identity.run, session: identity.session, seq: last })
     }
 
-    /// Takes up every run that the log says is unfinished, oldest first. A run that cannot be read is left as
-    /// it is and reported; the others go on.
+    /// Takes up every run that the log says is unfinished, oldest first. A run that cannot be taken up is
+    /// [stranded](Executor::stranded); the others go on.
     pub async fn resume_all(&self) -> Result<usize, StoreError> {
         let runs = self.shared.parts.store.unfinished_runs().await?;
         let n_runs = runs.len();
         for run in runs {
             if let Err(error) = self.resume(&run).await {
-                tracing::error!(%run, %error, "the run cannot be resumed");
+                self.strand(&run, error);
             }
         }
         Ok(n_runs)
@@ -169,7 +179,9 @@ impl Executor {
         let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
         let model = ModelRef::from(model);
         let restarted = Input::Restarted { unclean: !parts.store.stopped_cleanly(), now: parts.clock.now() };
-        match plan::equip(&seed.definition, Some(&model), &roots, &self.supplies()) {
+        let (executor, definition) = (self.clone(), seed.definition.clone());
+        let equipping = move || plan::equip(&definition, Some(&model), &roots, &executor.supplies());
+        match unblocked(equipping).await {
             Ok(equipment) => {
                 let mut driver = Driver::new(self.driver_parts(), identity, seed.into(), equipment, machine);
                 driver.adopt(transcript);
@@ -195,6 +207,10 @@ impl Executor {
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<Cancelled, CancelError> {
+        // A run that nobody drives cannot be stopped, and saying that it was would be untrue.
+        if let Some(error) = self.stranded_runs().get(run) {
+            return Err(CancelError(error.clone()));
+        }
         let Some(inbox) = self.runs().get(run).cloned() else { return Ok(Cancelled::NothingToDo) };
         let (reply, answer) = oneshot::channel();
         let input = Input::Cancel { by, reason, partial: None };
@@ -208,6 +224,11 @@ impl Executor {
             // The driver ended before it read the request: the run is over, or the daemon stops.
             Err(_) => Ok(Cancelled::NothingToDo),
         }
+    }
+
+    /// The tools that a run of this definition would get.
+    pub fn toolset(&self, definition: &AgentDefinition) -> Toolset {
+        plan::toolset(definition, &self.supplies())
     }
 
     /// What a run of this definition would declare as `complete_task`.
@@ -227,10 +248,8 @@ impl Executor {
         let executor = self.clone();
         let task = async move {
             let driven = AssertUnwindSafe(driver.run(receiver, first)).catch_unwind().await;
-            match driven {
-                Ok(Ok(())) => (),
-                Ok(Err(error)) => tracing::error!(%run, %error, "the run is suspended"),
-                Err(_panic) => executor.bury(&run).await,
+            if driven.is_err() {
+                executor.bury(&run).await;
             }
             executor.runs().remove(&run);
         };
@@ -249,8 +268,24 @@ impl Executor {
             self.decide_without_driver(identity, machine, vec![input]).await
         };
         if let Err(error) = buried.await {
-            tracing::error!(%run, %error, "the run could not be ended; it goes on at the next start");
+            self.strand(run, error);
         }
+    }
+
+    fn strand(&self, run: &RunId, error: StoreError) {
+        tracing::error!(%run, %error, "the run cannot be taken up; it is tried again at the next start");
+        self.stranded_runs().insert(run.clone(), error);
+    }
+
+    /// Runs that are unfinished and that nobody drives, since the store failed them. They are tried again at the next
+    /// start.
+    pub fn stranded(&self) -> Vec<(RunId, StoreError)> {
+        self.stranded_runs().iter().map(|(run, error)| (run.clone(), error.clone())).collect()
+    }
+
+    fn stranded_runs(&self) -> MutexGuard<'_, BTreeMap<RunId, StoreError>> {
+        // As for `runs`.
+        self.shared.stranded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn decide_without_driver(
@@ -280,6 +315,15 @@ impl Executor {
     fn runs(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::Sender<Message>>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.shared.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs `work` where blocking harms nobody. A panic goes on in the caller.
+async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // It cannot be cancelled: nobody holds its handle but this.
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 

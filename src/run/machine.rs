@@ -314,6 +314,11 @@ impl RunMachine {
         }
     }
 
+    /// The text that the model is asked for now.
+    pub fn stream(&self) -> Option<String> {
+        self.ask().map(|ask| ask.stream(&self.terms.run))
+    }
+
     fn call(&self, call: &CallId) -> Option<&Call> {
         self.calls.iter().find(|it| it.request.call_id == *call)
     }

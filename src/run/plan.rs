@@ -17,7 +17,7 @@ use crate::{
         AgentDefinition, Completion, LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, Timestamp,
         ToolName, Violation,
     },
-    tools::{OutputLimits, PrepareContext, Registry, Workspace, WorkspaceError},
+    tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
 };
 
 /// Turns of a run (spec 02, `run.maxTurns`).
@@ -155,16 +155,21 @@ pub(super) fn equip(
 ) -> Result<Equipment, PlanError> {
     let resolved = supplies.models.resolve(model.ok_or(PlanError::NoModel)?)?;
     let workspace = Arc::new(Workspace::open(roots)?);
-    let mut selection = definition.tools.clone();
-    selection.deny.extend(supplies.defaults.excluded.iter().cloned());
     let gate = Gate {
         agent: definition.name.clone(),
         policy: supplies.policy.clone(),
-        toolset: supplies.registry.select(&selection),
+        toolset: toolset(definition, supplies),
         completion: CompletionTool::new(definition.output.as_ref())?,
         prepare: PrepareContext { workspace, output: supplies.defaults.output },
     };
     Ok(Equipment { model_name: resolved.name, model: resolved.model, gate: Arc::new(gate) })
+}
+
+/// The tools of a definition, without those that the settings keep from every run.
+pub(super) fn toolset(definition: &AgentDefinition, supplies: &Supplies<'_>) -> Toolset {
+    let mut selection = definition.tools.clone();
+    selection.deny.extend(supplies.defaults.excluded.iter().cloned());
+    supplies.registry.select(&selection)
 }
 
 fn resolve_limits(

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
-    protocol::{Message, Part, Role, RunErrorCode, ToolCall},
+    protocol::{Message, Part, Role, RunErrorCode, ToolCall, Usage},
     store::{LiveAppender, MAX_LIVE_BYTES},
     sys::{clock::Clock, ids},
 };
@@ -59,6 +59,7 @@ impl Thinking {
         let ModelReply { parts, raw, usage, reason } = reply;
         let parts = parts.into_iter().map(|part| self.part(part)).collect();
         let message = Message { role: Role::Model, parts, raw };
+        let usage = plausible(usage);
         let reply = Reply { model: self.model, message, usage, finish: reason };
         Input::ModelResponded { ask: self.ask, reply }
     }
@@ -96,5 +97,18 @@ impl Thinking {
             jitter: ids::fraction(),
         };
         Input::ModelFailed { ask: self.ask, failure }
+    }
+}
+
+/// Counts as a provider may really give them. What is beyond is a provider's defect, and sums of it would not fit the
+/// store.
+fn plausible(usage: Usage) -> Usage {
+    /// More than any model can read or write in one call.
+    const MOST: u64 = 1 << 40;
+    Usage {
+        prompt_tokens: usage.prompt_tokens.min(MOST),
+        cached_tokens: usage.cached_tokens.min(MOST),
+        output_tokens: usage.output_tokens.min(MOST),
+        thought_tokens: usage.thought_tokens.min(MOST),
     }
 }

@@ -60,7 +60,15 @@ pub struct LiveText {
 struct Buffers {
     text: String,
     thought: String,
+    /// While set, nobody sees what is added; it waits in `held`.
     is_frozen: bool,
+    held: Held,
+}
+
+#[derive(Default)]
+struct Held {
+    text: String,
+    thought: String,
 }
 
 impl LiveText {
@@ -73,6 +81,14 @@ impl LiveText {
         let mut buffers = lock(&self.buffers);
         buffers.is_frozen = true;
         (buffers.text.clone(), buffers.thought.clone())
+    }
+
+    fn thaw(&self) {
+        let mut buffers = lock(&self.buffers);
+        buffers.is_frozen = false;
+        let Held { text, thought } = std::mem::take(&mut buffers.held);
+        buffers.text.push_str(&text);
+        buffers.thought.push_str(&thought);
     }
 
     /// The thoughts from byte `offset` on.
@@ -97,9 +113,20 @@ impl LiveWriter {
         LiveAppender { text: Arc::clone(&self.text), live: self.live.clone() }
     }
 
+    /// The stream this text was opened for.
+    pub fn stream(&self) -> &str {
+        &self.text.stream
+    }
+
     /// As [`LiveAppender::freeze`].
     pub fn freeze(&self) -> (String, String) {
         self.text.freeze()
+    }
+
+    /// Takes a freeze back: what was added meanwhile is shown.
+    pub fn thaw(&self) {
+        self.text.thaw();
+        self.live.tail.wake_session(&self.text.session);
     }
 }
 
@@ -117,14 +144,19 @@ pub struct LiveAppender {
 
 impl LiveAppender {
     pub fn push_text(&self, more: &str) -> Result<(), TooLong> {
-        self.push(more, |buffers| &mut buffers.text)
+        self.push(more, |buffers| if buffers.is_frozen { &mut buffers.held.text } else { &mut buffers.text })
     }
 
     pub fn push_thought(&self, more: &str) -> Result<(), TooLong> {
-        self.push(more, |buffers| &mut buffers.thought)
+        self.push(
+            more,
+            |buffers| {
+                if buffers.is_frozen { &mut buffers.held.thought } else { &mut buffers.thought }
+            },
+        )
     }
 
-    /// No more is taken from now on; answers text and thoughts as they will stay.
+    /// No more is shown from now on; answers text and thoughts as they will stay.
     pub fn freeze(&self) -> (String, String) {
         self.text.freeze()
     }
@@ -132,9 +164,6 @@ impl LiveAppender {
     fn push(&self, more: &str, pick: fn(&mut Buffers) -> &mut String) -> Result<(), TooLong> {
         {
             let mut buffers = lock(&self.text.buffers);
-            if buffers.is_frozen {
-                return Ok(());
-            }
             let buffer = pick(&mut buffers);
             if MAX_LIVE_BYTES < buffer.len() + more.len() {
                 return Err(TooLong);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use sqlx::{
     ConnectOptions as _, Row as _, SqlSafeStr as _, Sqlite, Transaction,
     sqlite::{SqliteConnection, SqliteRow},
@@ -37,6 +38,9 @@ pub struct OpenStream {
     pub after_seq: Seq,
 }
 
+/// Bytes of one page at most, but for its last event: pages are held in memory, and answers have a limit.
+const PAGE_BYTES: usize = 2 << 20;
+
 const EVENT_COLUMNS: &str = "seq, time_us, type, session_id, run_id, head, body";
 
 impl Store {
@@ -58,17 +62,26 @@ impl Store {
         );
         let mut transaction = self.shared.readers.begin().await?;
         let head = newest(&mut transaction).await?;
-        let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+        let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
             .bind(after.0)
             .bind(filter.run.as_ref().map(RunId::as_str))
             .bind(filter.session.as_ref().map(SessionId::as_str))
             .bind(serde_json::to_string(&filter.types).map_err(|error| StoreError::Encode(Arc::new(error)))?)
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_all(&mut *transaction)
-            .await?;
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX));
+        let mut events: Vec<Arc<Stored>> = Vec::new();
+        let mut bytes = 0;
+        {
+            let mut rows = query.fetch(&mut *transaction);
+            while bytes < PAGE_BYTES
+                && let Some(row) = rows.try_next().await?
+            {
+                let event = stored(&row);
+                bytes += event.weight();
+                events.push(Arc::new(event));
+            }
+        }
         transaction.commit().await?;
-        let events: Vec<Arc<Stored>> = rows.iter().map(|row| Arc::new(stored(row))).collect();
-        let is_full = limit <= events.len();
+        let is_full = limit <= events.len() || PAGE_BYTES <= bytes;
         let searched_to = match events.last() {
             Some(last) if is_full => last.seq,
             _ => head.max(after),

@@ -34,6 +34,10 @@ const CACHE_KIB: &str = "-2000";
 /// The write-ahead log is folded back after this many pages (of 4 KiB).
 const CHECKPOINT_PAGES: &str = "1000";
 
+/// How often, and how far apart, a lock that another daemon holds is tried again: a second in all.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
 /// Only a foreign process (a backup, a curious person's shell) can make ours wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,6 +45,8 @@ pub(super) struct Opened {
     pub path: PathBuf,
     pub lock: File,
     pub writer: SqliteConnection,
+    /// For another connection like the writer's.
+    pub options: SqliteConnectOptions,
     pub readers: SqlitePool,
     pub head: Seq,
     pub log_id: String,
@@ -50,10 +56,10 @@ pub(super) struct Opened {
 pub(super) async fn open(state_dir: &Path) -> Result<Opened, StoreError> {
     let io = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::Io { path, source: Arc::new(source) }
+        move |error| StoreError::Io { path, error: Arc::new(error) }
     };
     DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(io(state_dir))?;
-    let lock = take_lock(&state_dir.join("lock"))?;
+    let lock = wait_for_lock(&state_dir.join("lock")).await?;
     let path = state_dir.join("subagentd.db");
     // Made here, so that it is never readable by others; SQLite gives its side files the same mode.
     let mut file_options = OpenOptions::new();
@@ -71,21 +77,38 @@ pub(super) async fn open(state_dir: &Path) -> Result<Opened, StoreError> {
         .pragma("mmap_size", "0")
         .pragma("temp_store", "memory")
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
-    let mut writer = options.connect().await?;
+    let unusable = |error: sqlx::Error| match StoreError::from(error) {
+        StoreError::Database(error) => {
+            StoreError::Unusable { path: path.clone(), message: error.to_string() }
+        }
+        other => other,
+    };
+    let mut writer = options.connect().await.map_err(unusable)?;
     migrate(&mut writer, &path).await?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .min_connections(0)
-        .connect_lazy_with(options.read_only(true));
+        .connect_lazy_with(options.clone().read_only(true));
     let head: Option<i64> = sqlx::query_scalar("select max(seq) from events").fetch_one(&mut writer).await?;
     let log_id = log_id(&mut writer).await?;
     let stopped_cleanly = take_clean_mark(&mut writer).await?;
     let head = Seq(head.unwrap_or(0));
-    Ok(Opened { path, lock, writer, readers, head, log_id, stopped_cleanly })
+    Ok(Opened { path, lock, writer, options, readers, head, log_id, stopped_cleanly })
+}
+
+/// A daemon that is just ending gives the lock back last.
+async fn wait_for_lock(path: &Path) -> Result<File, StoreError> {
+    for _ in 0..LOCK_TRIES {
+        match take_lock(path) {
+            Err(StoreError::Locked { .. }) => tokio::time::sleep(LOCK_PAUSE).await,
+            settled => return settled,
+        }
+    }
+    take_lock(path)
 }
 
 fn take_lock(path: &Path) -> Result<File, StoreError> {
-    let io = |source| StoreError::Io { path: path.to_owned(), source: Arc::new(source) };
+    let io = |error| StoreError::Io { path: path.to_owned(), error: Arc::new(error) };
     let mut lock = OpenOptions::new()
         .read(true)
         .write(true)
@@ -156,7 +179,7 @@ fn back_up(path: &Path) -> Result<(), StoreError> {
         match fs::copy(&from, &to) {
             Ok(_) => (),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => (),
-            Err(source) => return Err(StoreError::Io { path: to, source: Arc::new(source) }),
+            Err(error) => return Err(StoreError::Io { path: to, error: Arc::new(error) }),
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Stored, follow::Filter};
+use super::{StoreError, Stored, follow::Filter};
 use crate::protocol::{RunId, Seq, SessionId};
 
 /// Events the ring holds: some seconds of a busy daemon.
@@ -35,6 +35,7 @@ struct Inner {
     ring: VecDeque<Arc<Stored>>,
     bytes: usize,
     head: Seq,
+    failing: Option<StoreError>,
     waiting: HashMap<Topic, Vec<Arc<Notify>>>,
 }
 
@@ -48,12 +49,21 @@ pub(super) enum Recent {
 
 impl Tail {
     pub fn new(head: Seq) -> Tail {
-        let inner = Inner { ring: VecDeque::new(), bytes: 0, head, waiting: HashMap::new() };
+        let inner = Inner { ring: VecDeque::new(), bytes: 0, head, failing: None, waiting: HashMap::new() };
         Tail { inner: Mutex::new(inner) }
     }
 
     pub fn head(&self) -> Seq {
         self.lock().head
+    }
+
+    /// Why nothing can be written at the moment.
+    pub fn failing(&self) -> Option<StoreError> {
+        self.lock().failing.clone()
+    }
+
+    pub fn set_failing(&self, failing: Option<StoreError>) {
+        self.lock().failing = failing;
     }
 
     /// Adds what was committed. Must be called in `seq` order.

@@ -389,3 +389,22 @@ fn migrations_are_the_files_of_the_folder() {
         .collect();
     assert_eq!(listed, files);
 }
+
+/// SQLite rolls a transaction back on its own when the disk is full; a trigger that does the same stands in for it.
+#[tokio::test]
+async fn store_writes_again_after_a_failure_that_rolled_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    tamper(
+        dir.path(),
+        "create trigger planted before insert on events begin select raise(rollback, 'planted'); end",
+    )
+    .await;
+    for _ in 0..2 {
+        let error = store.append(vec![tick("r")]).await.unwrap_err().to_string();
+        assert!(error.contains("planted"), "{error}");
+    }
+    tamper(dir.path(), "drop trigger planted").await;
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(1), Seq(1)));
+    close(store, tracker).await;
+}

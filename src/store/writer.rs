@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use sqlx::{Connection as _, sqlite::SqliteConnection};
+use sqlx::{
+    ConnectOptions as _, Connection as _,
+    sqlite::{SqliteConnectOptions, SqliteConnection},
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
@@ -40,14 +43,23 @@ impl Request {
 
 pub(super) struct Writer {
     connection: SqliteConnection,
+    options: SqliteConnectOptions,
+    /// A commit failed. SQLite may have rolled back on its own, and then the connection's idea of its transaction is
+    /// wrong for ever; a fresh one is right.
+    is_suspect: bool,
     /// The last `seq` that was committed.
     head: Seq,
     tail: Arc<Tail>,
 }
 
 impl Writer {
-    pub fn new(connection: SqliteConnection, head: Seq, tail: Arc<Tail>) -> Writer {
-        Writer { connection, head, tail }
+    pub fn new(
+        connection: SqliteConnection,
+        options: SqliteConnectOptions,
+        head: Seq,
+        tail: Arc<Tail>,
+    ) -> Writer {
+        Writer { connection, options, is_suspect: false, head, tail }
     }
 
     /// Ends when it is told to close, or when every handle is gone.
@@ -98,8 +110,21 @@ impl Writer {
         }
     }
 
-    /// Writes all of `appends` in one transaction and publishes them.
     async fn commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
+        if self.is_suspect {
+            self.connection = self.options.connect().await?;
+        }
+        let committed = self.try_commit(appends).await;
+        let failure = committed.as_ref().err().cloned();
+        if self.is_suspect || failure.is_some() {
+            self.tail.set_failing(failure.clone());
+        }
+        self.is_suspect = failure.is_some();
+        committed
+    }
+
+    /// Writes all of `appends` in one transaction and publishes them.
+    async fn try_commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
         let mut seq = self.head;
         let mut rows = Vec::new();
         let mut stored = Vec::new();

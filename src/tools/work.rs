@@ -2,6 +2,7 @@
 
 use std::{future::Future, panic::resume_unwind, time::Duration};
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::CallContext;
@@ -10,6 +11,9 @@ use crate::protocol::{ToolErrorType, ToolResult};
 /// How long a walk or search may take when the run sets no deadline. A search through gigabytes ends sooner;
 /// what takes longer hangs on a slow file system.
 const MAX_WORK_TIME: Duration = Duration::from_secs(60);
+
+/// How long work that was told to stop is waited for.
+const STOP_TIME: Duration = Duration::from_secs(2);
 
 /// Runs `work` on a blocking thread. `work` looks at the token often and returns soon after it fires: when the
 /// run stops, when the time is up, and when the returned future is dropped. What it returns then is not used.
@@ -42,17 +46,26 @@ pub fn off_thread(
             // The runtime is going down.
             End::Done(Err(_)) => cancelled(),
             End::Cancelled => {
-                // Waiting for it keeps the promise that nothing outlives its call.
-                let _ = job.await;
+                wait_a_little(job, &cx).await;
                 cancelled()
             }
             End::TimedOut => {
                 stop.cancel();
-                let _ = job.await;
+                wait_a_little(job, &cx).await;
                 let message = format!("not finished after {} s; narrow what is searched", limit.as_secs());
                 ToolResult::failure(ToolErrorType::TimedOut, message)
             }
         }
+    }
+}
+
+/// Work looks at its token often, so nothing outlives its call; but what hangs in the file system cannot look, and
+/// its call must end all the same.
+async fn wait_a_little(job: JoinHandle<ToolResult>, cx: &CallContext) {
+    tokio::select! {
+        // What it returns is not used, and a panic of work that was given up concerns nobody.
+        _unused = job => (),
+        () = cx.clock.sleep(STOP_TIME) => tracing::warn!("a search did not stop; it hangs in the file system"),
     }
 }
 

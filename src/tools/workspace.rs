@@ -296,6 +296,11 @@ fn open_root(path: &Path) -> Result<Root, String> {
     if canonical.to_str().is_none() {
         return Err("it leads to a folder whose name is not UTF-8".to_owned());
     }
+    // A folder that cannot be listed would look like an empty one to every search.
+    std::fs::read_dir(&canonical).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
+        _ => format!("it cannot be read: {error}"),
+    })?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match open(&canonical, flags, Mode::empty()) {
         Ok(handle) => Ok(Root { path: canonical, handle }),

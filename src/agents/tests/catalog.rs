@@ -112,26 +112,27 @@ fn a_higher_place_hides_a_lower_one_and_says_so() {
         generalist User Ok …/user/mine.md
         generalist Builtin Hidden built in hidden by …/user/mine.md
         x Project Untrusted …/project/.subagentd/agents/x.md
-        x User Hidden …/user/x.md hidden by …/project/.subagentd/agents/x.md
+        x User Ok …/user/x.md
     "#]]);
     assert_eq!(folders.find("generalist"), "ready User From user/mine.md");
     let names: Vec<_> =
         folders.load().list(false, false).into_iter().map(|agent| agent.name.to_string()).collect();
-    assert_eq!(names, ["codebase-investigator", "generalist", "x"]);
+    assert_eq!(names, ["codebase-investigator", "generalist", "x", "x"], "an untrusted one hides nobody");
+    assert_eq!(folders.find("x"), "ready User From user/x.md");
 }
 
 #[test]
-fn an_untrusted_agent_is_refused_and_not_replaced_in_silence() {
+fn an_untrusted_agent_is_inert() {
     let folders = Folders::new();
     folders.agent("project/g.md", "generalist").agent("project/i.md", "codebase-investigator");
     folders.check(expect![[r#"
         codebase-investigator Project Untrusted …/project/.subagentd/agents/i.md
-        codebase-investigator Builtin Hidden built in hidden by …/project/.subagentd/agents/i.md
         generalist Project Untrusted …/project/.subagentd/agents/g.md
-        generalist Builtin Hidden built in hidden by …/project/.subagentd/agents/g.md
     "#]]);
-    assert_eq!(folders.find("generalist"), "untrusted …/project/.subagentd/agents/g.md");
-    assert_eq!(folders.find("codebase_investigator"), "untrusted …/project/.subagentd/agents/i.md");
+    folders.agent("project/own.md", "own");
+    assert_eq!(folders.find("own"), "untrusted …/project/.subagentd/agents/own.md");
+    assert!(folders.find("generalist").starts_with("ready Builtin "));
+    assert!(folders.find("codebase_investigator").starts_with("ready Builtin "));
 }
 
 #[test]

@@ -33,8 +33,17 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
             head: state.store.head(),
         },
         rss_bytes: process::rss_bytes(),
-        degraded: state.problems.iter().map(|problem| format!("settings: {problem}")).collect(),
+        degraded: degraded(&state),
     })
+}
+
+/// What does not work as it should, one sentence each.
+fn degraded(state: &State) -> Vec<String> {
+    let settings = state.problems.iter().map(|problem| format!("settings: {problem}"));
+    let store = state.store.failing().map(|error| format!("nothing can be written: {error}"));
+    let stranded = state.executor.stranded();
+    let runs = stranded.iter().map(|(run, error)| format!("run {run} waits for the next start: {error}"));
+    settings.chain(store).chain(runs).collect()
 }
 
 async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {

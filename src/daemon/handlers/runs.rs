@@ -18,7 +18,7 @@ use crate::{
         RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
         RunState, RunWait, RunWaitParams, RunWaitResult,
     },
-    run::{Cancelled, RunRequest},
+    run::{Cancelled, PlanError, RunRequest},
     store::Filter,
 };
 
@@ -43,7 +43,7 @@ async fn start(
     let (definition, digest) = definition(&catalog, &agent)?;
     let name = definition.name.clone();
     let request = RunRequest { definition, digest, roots, prompt, inputs, limits, model };
-    let plan = state.executor.plan(request)?;
+    let plan = state.executor.plan(request).await.map_err(|error| start_refused(&state, error))?;
     if state.stop.is_cancelled() {
         return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was started"));
     }
@@ -55,6 +55,17 @@ async fn start(
         agent: name,
         seq: started.seq,
     })
+}
+
+/// What is wrong in the settings may be why.
+fn start_refused(state: &State, error: PlanError) -> RpcError {
+    let is_about_models = matches!(error, PlanError::NoModel | PlanError::Model(_));
+    let mut error = RpcError::from(error);
+    if is_about_models && let Some(problem) = state.problems.first() {
+        let hint = error.data.hint.take().unwrap_or_default();
+        error.data.hint = Some(format!("{hint}; the settings have a problem: {problem}"));
+    }
+    error
 }
 
 /// The definition under a name and its digest, or why it cannot be used.

@@ -12,7 +12,7 @@ use serde_json::{
     json,
     value::{RawValue, to_raw_value},
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::{
     api::MethodTable,
@@ -33,12 +33,20 @@ const MAX_ANSWER_BYTES: u32 = 16 << 20;
 /// waits, the buffer is the database.
 const SUBSCRIPTION_QUEUE: usize = 4;
 
+/// Methods whose answers can be large.
+const LARGE_ANSWERS: [&str; 5] = ["events/list", "rpc/discover", "rpc.discover", "agents/list", "tools/list"];
+/// Large answers of one connection that are being made or wait to be read: a client that asks and never reads costs
+/// this many pages, not as many as it asks for.
+pub(super) const LARGE_AT_ONCE: usize = 8;
+
 /// What every request of a connection needs.
 pub(super) struct Desk {
     pub(super) table: Arc<MethodTable>,
     pub(super) caller: Caller,
     pub(super) outgoing: Outgoing,
     pub(super) subscriptions: Arc<Semaphore>,
+    /// For large answers.
+    pub(super) turns: Arc<Semaphore>,
 }
 
 /// A response and what follows it.
@@ -50,6 +58,8 @@ pub(super) struct Answer {
     unknown_fields: Vec<UnknownField>,
     /// Sends a subscription's notifications, until it ends.
     pub(super) subscription: Option<BoxFuture<'static, ()>>,
+    /// Held until the answer is out.
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Answer {
@@ -102,6 +112,11 @@ impl Desk {
         let Some(callback) = methods.method(&request.method) else {
             return Answer::error(request.id.as_ref(), &self.unknown_method(&request.method));
         };
+        let turn = match LARGE_ANSWERS.contains(&request.method.as_str()) {
+            // It is closed by nobody; without a permit the answer is made all the same.
+            true => Arc::clone(&self.turns).acquire_owned().await.ok(),
+            false => None,
+        };
         let params = Params::new(request.params.as_deref().map(RawValue::get));
         let call = Call::new(self.caller.clone());
         let mut extensions = Extensions::new();
@@ -145,7 +160,9 @@ impl Desk {
             let json = response.into_json();
             id.readdress(if is_error { translated(json, &id) } else { json })
         });
-        Answer { response, unknown_fields, subscription: None }
+        // A batch goes out as one, so its parts cannot wait for each other's turns.
+        let turn = turn.filter(|_| !in_batch);
+        Answer { response, unknown_fields, subscription: None, _turn: turn }
     }
 
     /// Drives a subscription until its handler has accepted or refused, which is the first thing it sends.
@@ -195,6 +212,7 @@ impl Desk {
             response: Some(id.readdress(translated(response, id))),
             unknown_fields: aftermath.unknown_fields,
             subscription: Some(subscription.boxed()),
+            _turn: None,
         }
     }
 

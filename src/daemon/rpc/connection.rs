@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
-    call::{Answer, Desk},
+    call::{Answer, Desk, LARGE_AT_ONCE},
     caller::{Caller, PeerInfo},
     errors::internal_error,
     flight::{Flight, Slot},
@@ -96,7 +96,13 @@ impl<W: Wire> Connection<W> {
         let subscriptions = Arc::new(Semaphore::new(MAX_SUBSCRIPTIONS));
         Connection {
             lines: LineReader::new(reader),
-            desk: Arc::new(Desk { table, caller, outgoing, subscriptions }),
+            desk: Arc::new(Desk {
+                table,
+                caller,
+                outgoing,
+                subscriptions,
+                turns: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
+            }),
             flight: Flight::new(),
             messages: FuturesUnordered::new(),
             subscriptions: FuturesUnordered::new(),

@@ -86,6 +86,7 @@ pub(super) fn parse(line: &[u8]) -> Line {
     if is_too_deep(line) {
         return Line::invalid(ErrorKind::ParseError, format!("nested more than {MAX_DEPTH} deep"));
     }
+    let line = line.trim_ascii();
     if line.first() != Some(&b'[') {
         return Line::One(parse_message(line));
     }
@@ -127,6 +128,11 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 fn parse_message(text: &[u8]) -> Message {
+    // Serde would take a list for a request whose fields stand in order.
+    if text.first() == Some(&b'[') {
+        let error = "no request: a list within a batch";
+        return Message::invalid(WireId::Null, ErrorKind::InvalidRequest, error.to_owned());
+    }
     let raw: RawMessage<'_> = match serde_json::from_slice(text) {
         Ok(raw) => raw,
         Err(error) if error.is_data() => {

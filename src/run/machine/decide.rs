@@ -13,8 +13,9 @@ mod stops;
 
 use stops::{cancelled, last_chance};
 
-/// Unclean stops in a row under which a run may be driven without getting further (spec 11, promise 6).
-const MAX_IDLE_RESUMES: u32 = 3;
+/// Lives of the daemon in a row in which a run may be driven without getting further, each ended by an unclean stop
+/// (spec 11, promise 6).
+const MAX_IDLE_LIVES: u32 = 3;
 
 impl RunMachine {
     /// The events of `input`, applied to this machine already.
@@ -122,9 +123,10 @@ impl Deciding<'_> {
     fn restarted(&mut self, unclean: bool, now: Timestamp) {
         self.emit(RunResumed { unclean });
         let next_attempt = self.discard_stream("the daemon was restarted while the model answered", now);
-        if MAX_IDLE_RESUMES <= self.machine.idle_resumes {
+        // The first of these restarts ended a life in which the run had got further.
+        if MAX_IDLE_LIVES < self.machine.idle_resumes {
             let message = format!(
-                "the daemon crashed {MAX_IDLE_RESUMES} times in a row under this run without its getting further"
+                "the daemon crashed {MAX_IDLE_LIVES} times in a row under this run without its getting further"
             );
             self.lose_calls("the daemon crashed while the call was open; what it did is unknown");
             return self.fail(RunErrorCode::CrashLoop, message);

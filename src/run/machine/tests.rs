@@ -748,6 +748,50 @@ fn failure_in_grace_keeps_the_first_reason() {
 }
 
 #[test]
+fn grace_is_once_whatever_becomes_of_it() {
+    TOOL.check(
+        "
+        model | no call
+        cut-short | half
+        ",
+        expect![[r#"
+            > model | no call
+              model.completed "no call" calls=[]
+              run.stopping ERROR_NO_COMPLETE_TASK_CALL then=Grace
+              turn.completed 1
+              turn.started 2 grace=ERROR_NO_COMPLETE_TASK_CALL
+              model.started r#2.1
+              wants model#2.1! timer@100ms
+            > cut-short | half
+              model.completed "half" calls=[]
+              turn.completed 2
+              run.completed ERROR_NO_COMPLETE_TASK_CALL turns=2 calls=0 partial="half"
+              wants 
+        "#]],
+    );
+    TOOL.check(
+        "
+        model | no call
+        refused | no
+        ",
+        expect![[r#"
+            > model | no call
+              model.completed "no call" calls=[]
+              run.stopping ERROR_NO_COMPLETE_TASK_CALL then=Grace
+              turn.completed 1
+              turn.started 2 grace=ERROR_NO_COMPLETE_TASK_CALL
+              model.started r#2.1
+              wants model#2.1! timer@100ms
+            > refused | no
+              model.completed "no" calls=[]
+              turn.completed 2
+              run.completed ERROR_NO_COMPLETE_TASK_CALL turns=2 calls=0 partial="no"
+              wants 
+        "#]],
+    );
+}
+
+#[test]
 fn conflicting_calls_keep_the_models_order() {
     TOOL.check(
         "
@@ -915,7 +959,9 @@ fn three_restarts_without_progress_are_a_crash_loop() {
         "
         restart
         restart
+        restart
         model a
+        restart
         restart
         restart
         restart
@@ -931,9 +977,17 @@ fn three_restarts_without_progress_are_a_crash_loop() {
               model.retrying r#1.2 attempt=3 after=0us
               model.started r#1.3
               wants model#1.3 timer@1000ms
+            > restart
+              run.resumed
+              model.retrying r#1.3 attempt=4 after=0us
+              model.started r#1.4
+              wants model#1.4 timer@1000ms
             > model a
               model.completed "" calls=["a"]
               tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > restart
+              run.resumed
               wants judge(a…) timer@1000ms
             > restart
               run.resumed

@@ -48,11 +48,13 @@ impl Deciding<'_> {
             self.call_requested(&request);
         }
         match refusal {
+            Some(_) if self.machine.grace.is_some() => self.last_chance_passed(),
             Some(words) => {
                 let words = if words.is_empty() { "no reason given" } else { words.as_str() };
                 self.fail(RunErrorCode::ModelFailed, format!("the model refused to answer: {words}"));
             }
             None if !self.machine.calls.is_empty() => (),
+            None if was_cut_short && self.machine.grace.is_some() => self.last_chance_passed(),
             None if was_cut_short => self.continue_or_fail(),
             None => self.spoke_without_calls(text),
         }
@@ -140,13 +142,17 @@ impl Deciding<'_> {
     pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: Partial) {
         self.cut(Some(partial));
         match &self.machine.grace {
-            Some(grace) => {
-                let reason = grace.reason;
-                self.end_turn();
-                self.end(reason, None);
-            }
+            Some(_) => self.last_chance_passed(),
             None => self.fail(code, message),
         }
+    }
+
+    /// The grace turn brought no result; the limit that was hit stays the reason. There is no second one.
+    fn last_chance_passed(&mut self) {
+        let Some(grace) = &self.machine.grace else { return };
+        let reason = grace.reason;
+        self.end_turn();
+        self.end(reason, None);
     }
 
     /// Ends the model call that is in flight, keeping what it had said.

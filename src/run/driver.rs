@@ -62,7 +62,8 @@ impl Identity {
         let turn = match &draft.body {
             EventBody::TurnStarted(data) => Some(data.turn),
             EventBody::TurnCompleted(data) => Some(data.turn),
-            EventBody::RunStarted(_) => None,
+            // Before the first turn.
+            EventBody::RunStarted(_) | EventBody::Warning(_) => None,
             _ => Some(turn).filter(|turn| *turn != 0),
         };
         let head = EventHead {

@@ -120,9 +120,10 @@ impl Attachment {
             if self.send_events(&sink, events).await.is_err() {
                 return;
             }
-            if self.follower.position() >= self.catch_up.unwrap_or(Seq(i64::MAX)) {
+            if let Some(head) = self.catch_up.filter(|head| *head <= self.follower.position()) {
                 self.catch_up = None;
-                let data = json!(CaughtUp { head: self.state.store.head() });
+                // Not the head of now: while a slow client was sent these, more may have happened.
+                let data = json!(CaughtUp { head });
                 if self.signal(&sink, "signal.caughtUp", data).await.is_err() {
                     return;
                 }

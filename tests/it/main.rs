@@ -13,3 +13,4 @@ mod rebuild;
 mod runs;
 mod support;
 mod tidy;
+mod watching;

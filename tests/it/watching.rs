@@ -1,0 +1,42 @@
+//! What does somebody who watches a session rely on, where timing is against them?
+
+use serde_json::json;
+use subagentd::protocol::{FinishReason, Risk, ToolKind};
+use tokio::time::timeout;
+
+use crate::{
+    laws::{self, Attached, Deltas},
+    probe::Probe,
+    support::{House, Reply, STUCK, Script},
+};
+
+const READER: &str =
+    "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [probe]\n---\nYou read.\n";
+
+#[tokio::test]
+async fn caught_up_does_not_speak_of_events_that_are_still_to_come() {
+    let (probe, handle, mut began) = Probe::new("probe", ToolKind::Read, Risk::Safe);
+    // Longer than what the daemon holds for a client that does not read.
+    let long = |action: &str| Reply::Says {
+        chunks: vec!["x".repeat(2 << 20)],
+        thought: None,
+        calls: vec![("probe".to_owned(), json!({ "do": action }))],
+        finish: FinishReason::Stop,
+    };
+    let script = Script::new([long("answer"), long("wait"), Reply::done("found")]);
+    let running = House::new().script(&script).agent("reader", READER).tool(probe).boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "reader", json!({})).await;
+    timeout(STUCK, began.recv()).await.unwrap();
+    timeout(STUCK, began.recv()).await.unwrap();
+
+    let mut slow = running.client();
+    slow.call("session/attach", json!({ "sessionId": session, "from": "start" })).await;
+    let mut received = vec![slow.event().await];
+    // What there is now is on its way and stuck; meanwhile more happens.
+    handle.release.add_permits(1);
+    client.ended(&run).await;
+    received.extend(slow.events_until("run.completed").await);
+    laws::check_subscription(Attached::After(0), Deltas::Off, &received).unwrap();
+    running.stop().await;
+}

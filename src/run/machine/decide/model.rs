@@ -50,7 +50,10 @@ impl Deciding<'_> {
         match refusal {
             Some(words) => {
                 let words = if words.is_empty() { "no reason given" } else { words.as_str() };
-                self.fail(RunErrorCode::ModelFailed, format!("the model refused to answer: {words}"));
+                self.answer_failed(
+                    RunErrorCode::ModelFailed,
+                    format!("the model refused to answer: {words}"),
+                );
             }
             None if !self.machine.calls.is_empty() => (),
             None if was_cut_short => self.continue_or_fail(),
@@ -90,9 +93,10 @@ impl Deciding<'_> {
     }
 
     pub(super) fn continue_or_fail(&mut self) {
-        if self.machine.was_continued {
+        // Grace is one turn: there is none to go on in.
+        if self.machine.was_continued || self.machine.is_grace() {
             let message = "the model's answer was cut off by the output limit, twice in a row".to_owned();
-            return self.fail(RunErrorCode::ModelFailed, message);
+            return self.answer_failed(RunErrorCode::ModelFailed, message);
         }
         let message = Message::user(CONTINUE);
         let private = Private { message: Some(message), ..Private::default() };
@@ -139,6 +143,11 @@ impl Deciding<'_> {
     /// The stream that failed for good still ends in the log, with whatever it had said.
     pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: Partial) {
         self.cut(Some(partial));
+        self.answer_failed(code, message);
+    }
+
+    /// Ends a run whose model will not give an answer; in grace under the reason that granted it.
+    fn answer_failed(&mut self, code: RunErrorCode, message: String) {
         match &self.machine.grace {
             Some(grace) => {
                 let reason = grace.reason;

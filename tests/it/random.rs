@@ -216,27 +216,37 @@ impl Watched {
     }
 }
 
-/// Attaches and reads until the daemon hangs up, or with `until_end` until the run has ended.
-async fn watch(mut client: Client, session: String, from: Value, deltas: bool, until_end: bool) -> Watched {
-    let attached = match &from {
-        Value::Number(seq) => Attached::After(seq.as_i64().unwrap()),
-        Value::String(word) if word == "start" => Attached::After(0),
-        _ => Attached::Now,
-    };
-    let params = json!({ "sessionId": session, "from": from, "deltas": deltas });
-    let deltas = if deltas { Deltas::Some } else { Deltas::Off };
-    let mut watched = Watched { attached, deltas, envelopes: Vec::new() };
-    let answer = client.request("session/attach", params).await;
-    assert!(answer["result"].is_string(), "{answer}");
-    while let Some(message) = client.receive_or_end().await {
-        let envelope = message["params"]["result"].clone();
-        let is_end = envelope["type"] == "run.completed";
-        watched.envelopes.push(envelope);
-        if until_end && is_end {
-            break;
-        }
+/// A subscription that is to be read.
+struct Watcher {
+    client: Client,
+    watched: Watched,
+}
+
+impl Watcher {
+    async fn attach(running: &Running, session: &str, from: Value, deltas: bool) -> Watcher {
+        let attached = match &from {
+            Value::Number(seq) => Attached::After(seq.as_i64().unwrap()),
+            Value::String(word) if word == "start" => Attached::After(0),
+            _ => Attached::Now,
+        };
+        let mut client = running.client();
+        client.call("session/attach", json!({ "sessionId": session, "from": from, "deltas": deltas })).await;
+        let deltas = if deltas { Deltas::Some } else { Deltas::Off };
+        Watcher { client, watched: Watched { attached, deltas, envelopes: Vec::new() } }
     }
-    watched
+
+    /// Reads until the daemon hangs up, or with `until_end` until the run has ended.
+    async fn read(mut self, until_end: bool) -> Watched {
+        while let Some(message) = self.client.receive_or_end().await {
+            let envelope = message["params"]["result"].clone();
+            let is_end = envelope["type"] == "run.completed";
+            self.watched.envelopes.push(envelope);
+            if until_end && is_end {
+                break;
+            }
+        }
+        self.watched
+    }
 }
 
 struct Trial {
@@ -300,9 +310,9 @@ impl Trial {
         for (at, followed) in self.runs.iter().enumerate() {
             let has_ended = followed.received.last().is_some_and(|event| event["type"] == "run.completed");
             if !has_ended {
-                let (session, from) = (followed.session.clone(), json!(followed.cursor));
-                let watching = watch(running.client(), session, from, self.dice.once_in(2), true);
-                followers.spawn(async move { (at, watching.await) });
+                let (from, deltas) = (json!(followed.cursor), self.dice.once_in(2));
+                let watcher = Watcher::attach(&running, &followed.session, from, deltas).await;
+                followers.spawn(async move { (at, watcher.read(true).await) });
             }
         }
         let mut watchers = JoinSet::new();
@@ -396,9 +406,10 @@ impl Trial {
                     1 => json!("start"),
                     _ => json!(self.dice.below(usize::try_from(head).unwrap() + 1)),
                 };
-                let session = self.dice.pick(&self.runs).session.clone();
                 let deltas = !self.dice.once_in(4);
-                watchers.spawn(watch(running.client(), session, from, deltas, self.dice.once_in(2)));
+                let session = &self.dice.pick(&self.runs).session;
+                let watcher = Watcher::attach(running, session, from, deltas).await;
+                watchers.spawn(watcher.read(self.dice.once_in(2)));
             }
             if !is_last && self.dice.once_in(25) {
                 return;

@@ -40,3 +40,17 @@ async fn caught_up_does_not_speak_of_events_that_are_still_to_come() {
     laws::check_subscription(Attached::After(0), Deltas::Off, &received).unwrap();
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_cancel_is_answered_when_the_end_is_durable_also_of_a_run_that_fails_just_then() {
+    let script = Script::new([Reply::Panics]);
+    let running = House::new().script(&script).agent("reader", READER).boot().await;
+    let mut client = running.client();
+    for _ in 0..20 {
+        let (run, _) = client.start(&running, "reader", json!({})).await;
+        script.asked().await;
+        let cancelled = client.call("run/cancel", json!({ "runId": run })).await;
+        assert_eq!(cancelled["run"]["state"], "ended", "{cancelled}");
+    }
+    running.stop().await;
+}

@@ -316,7 +316,9 @@ impl Driver {
         if !machine.cuts_model(&input) {
             return input;
         }
-        let Some(live) = &self.live else { return input };
+        // An earlier input of the same step may have asked anew; what is open then is the answer before it.
+        let is_of_this_ask = |live: &&LiveWriter| machine.open_stream().as_deref() == Some(live.stream());
+        let Some(live) = self.live.as_ref().filter(is_of_this_ask) else { return input };
         let (text, thought) = live.freeze();
         let written = Some(Partial { text, thought });
         match input {

@@ -97,6 +97,11 @@ impl LiveWriter {
         LiveAppender { text: Arc::clone(&self.text), live: self.live.clone() }
     }
 
+    /// The name of the text.
+    pub fn stream(&self) -> &str {
+        &self.text.stream
+    }
+
     /// As [`LiveAppender::freeze`].
     pub fn freeze(&self) -> (String, String) {
         self.text.freeze()

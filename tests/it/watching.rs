@@ -1,4 +1,6 @@
-//! What does somebody who watches a session rely on, where timing is against them?
+//! What does somebody who watches or steers a run rely on, where timing is against them?
+
+use std::time::Duration;
 
 use serde_json::json;
 use subagentd::protocol::{FinishReason, Risk, ToolKind};
@@ -52,5 +54,29 @@ async fn a_cancel_is_answered_when_the_end_is_durable_also_of_a_run_that_fails_j
         let cancelled = client.call("run/cancel", json!({ "runId": run })).await;
         assert_eq!(cancelled["run"]["state"], "ended", "{cancelled}");
     }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_model_said_is_not_said_again_by_a_call_that_had_no_time_to_speak() {
+    let (streaming, chunks) = Reply::streams();
+    let script = Script::new([streaming, Reply::Hangs]);
+    let (house, clock) = House::new().script(&script).agent("reader", READER).manual_clock();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let limits = json!({ "limits": { "maxTimeMs": 5_000, "graceMs": 0 } });
+    let (run, session) = client.start(&running, "reader", limits).await;
+    client.call("session/attach", json!({ "sessionId": session, "from": "start", "deltas": true })).await;
+    chunks.send("said once".to_owned()).await.unwrap();
+    client.events_until("model.textDelta").await;
+    // The answer ends, without a result, and the time of the run and of its grace turn with it: one step.
+    drop(chunks);
+    clock.advance(Duration::from_secs(5));
+    client.ended(&run).await;
+    let texts = json!({ "filter": { "types": ["model.completed"] } });
+    let texts = client.call("events/list", texts).await;
+    let texts: Vec<_> =
+        texts["events"].as_array().unwrap().iter().map(|event| &event["data"]["text"]).collect();
+    assert_eq!(texts, ["said once", ""]);
     running.stop().await;
 }

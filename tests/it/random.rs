@@ -16,6 +16,7 @@ use subagentd::{
     models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart},
     protocol::{FinishReason, Risk, RunErrorCode, Seq, ToolKind, Usage},
     store::Filter,
+    sys::clock::{Clock as _, ManualClock},
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
@@ -29,6 +30,8 @@ use crate::{
 const TRIALS: (u64, u64) = (20, 1_000);
 /// Without an event for this long everybody waits for the clock; it is then moved.
 const QUIET: Duration = Duration::from_millis(4);
+/// Of a slow model, between its words.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Moves of the clock without an event after which the runs that are left are cancelled.
 const PATIENCE: u32 = 60;
 
@@ -134,6 +137,7 @@ fn call(dice: &mut Dice) -> (String, Value) {
 
 /// A model that follows its plan; the last reply is given for ever.
 struct Planner {
+    clock: Arc<ManualClock>,
     plan: Vec<Planned>,
     attempts: Mutex<HashMap<u32, u32>>,
 }
@@ -178,10 +182,20 @@ impl Model for Planner {
             Some(End::Hangs | End::Panics) => None,
         };
         events.extend(last);
-        // A word at a time, so that others get their turn between.
-        let said = stream::iter(events).then(|event| async move {
-            tokio::task::yield_now().await;
-            event
+        // Sometimes with pauses, so that much can happen between one word and the next; not before the end, which
+        // comes on the heels of the last word.
+        let clock = Arc::clone(&self.clock);
+        let is_slow = request.ordinal.is_multiple_of(2);
+        let said = stream::iter(events).then(move |event| {
+            let is_word = matches!(event, Ok(ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_)));
+            let pause = (is_slow && is_word).then(|| clock.sleep(PAUSE));
+            async move {
+                match pause {
+                    Some(pause) => pause.await,
+                    None => tokio::task::yield_now().await,
+                }
+                event
+            }
         });
         match end {
             Some(End::Hangs) => said.chain(stream::pending()).boxed(),
@@ -253,7 +267,7 @@ struct Trial {
     seed: u64,
     dice: Dice,
     house: House,
-    clock: Arc<subagentd::sys::clock::ManualClock>,
+    clock: Arc<ManualClock>,
     /// The receivers are kept, since a probe tells when it begins.
     tools: Vec<(ProbeHandle, mpsc::UnboundedReceiver<String>)>,
     plans: Vec<Vec<Planned>>,
@@ -277,7 +291,8 @@ impl Trial {
         for model in 0..1 + dice.below(5) {
             let length = 1 + dice.below(5);
             let plan: Vec<Planned> = (0..length).map(|at| Planned::new(&mut dice, model, at)).collect();
-            let planner = Planner { plan: plan.clone(), attempts: Mutex::default() };
+            let clock = Arc::clone(&clock);
+            let planner = Planner { clock, plan: plan.clone(), attempts: Mutex::default() };
             house.models = house.models.with_model(format!("m{model}"), Arc::new(planner));
             plans.push(plan);
         }

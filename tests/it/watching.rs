@@ -80,3 +80,25 @@ async fn what_a_model_said_is_not_said_again_by_a_call_that_had_no_time_to_speak
     assert_eq!(texts, ["said once", ""]);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn deltas_add_up_for_a_client_that_reads_late() {
+    let (streaming, chunks) = Reply::streams();
+    let script = Script::new([streaming, Reply::done("found")]);
+    let running = House::new().script(&script).agent("reader", READER).boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "reader", json!({})).await;
+    let mut late = running.client();
+    late.call("session/attach", json!({ "sessionId": session, "from": "start", "deltas": true })).await;
+    chunks.send("first ".to_owned()).await.unwrap();
+    let mut received = late.events_until("model.textDelta").await;
+    // More than the daemon holds for somebody who does not read; the end comes while he does not.
+    for n in 0..5 {
+        chunks.send(format!("{n} ä ").repeat(200_000)).await.unwrap();
+    }
+    drop(chunks);
+    client.ended(&run).await;
+    received.extend(late.events_until("run.completed").await);
+    laws::check_subscription(Attached::After(0), Deltas::Some, &received).map_err(|it| it.len()).unwrap();
+    running.stop().await;
+}

@@ -326,7 +326,7 @@ impl Driver {
             return input;
         }
         // A reply in the same step may have begun another model call, of which nothing was written yet.
-        let stream = machine.stream();
+        let stream = machine.open_stream();
         let Some(live) = self.live.as_ref().filter(|live| stream.as_deref() == Some(live.stream())) else {
             return input;
         };

@@ -56,8 +56,31 @@ pub struct Executor {
 
 struct Shared {
     parts: ExecutorParts,
-    runs: Mutex<HashMap<RunId, mpsc::Sender<Message>>>,
+    runs: Mutex<HashMap<RunId, Handle>>,
     stranded: Mutex<BTreeMap<RunId, StoreError>>,
+}
+
+/// How to reach a living run.
+#[derive(Clone)]
+struct Handle {
+    inbox: mpsc::Sender<Message>,
+    /// Cancelled when nothing drives the run any more.
+    is_over: CancellationToken,
+}
+
+/// A run's place among the living. It is taken before the run is in the log, so that whoever sees the run there
+/// also reaches it, and given back when it is dropped: after the run's last event.
+struct Place {
+    executor: Executor,
+    run: RunId,
+    is_over: CancellationToken,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.executor.runs().remove(&self.run);
+        self.is_over.cancel();
+    }
 }
 
 /// A run that is in the log.
@@ -147,6 +170,7 @@ impl Executor {
             private: Private::default(),
         }];
         events.extend(drafts.iter().map(|draft| identity.event(draft, now, machine.turn())));
+        let (place, inbox) = self.take_place(&identity.run);
         let (first, last) = parts.store.append(events).await?;
 
         let mut driver = Driver::new(self.driver_parts(), identity.clone(), seed.into(), equipment, machine);
@@ -155,7 +179,7 @@ impl Executor {
             let seq = Seq(first.0 + 1 + i64::try_from(n).unwrap_or(i64::MAX));
             driver.absorb(seq, &draft.body, &draft.private);
         }
-        self.drive(driver, None);
+        self.drive(driver, place, inbox, None);
         Ok(Started { run: identity.run, session: identity.session, seq: last })
     }
 
@@ -185,7 +209,8 @@ impl Executor {
             Ok(equipment) => {
                 let mut driver = Driver::new(self.driver_parts(), identity, seed.into(), equipment, machine);
                 driver.adopt(transcript);
-                self.drive(driver, Some(restarted));
+                let (place, inbox) = self.take_place(run);
+                self.drive(driver, place, inbox, Some(restarted));
                 Ok(())
             }
             Err(error) => {
@@ -211,18 +236,21 @@ impl Executor {
         if let Some(error) = self.stranded_runs().get(run) {
             return Err(CancelError(error.clone()));
         }
-        let Some(inbox) = self.runs().get(run).cloned() else { return Ok(Cancelled::NothingToDo) };
+        let Some(handle) = self.runs().get(run).cloned() else { return Ok(Cancelled::NothingToDo) };
         let (reply, answer) = oneshot::channel();
         let input = Input::Cancel { by, reason, partial: None };
-        if inbox.send(Message { input, reply: Some(reply) }).await.is_err() {
-            return Ok(Cancelled::NothingToDo);
-        }
+        // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
+        drop(handle.inbox.send(Message { input, reply: Some(reply) }).await);
         match answer.await {
             Ok(Ok(Some(seq))) => Ok(Cancelled::Stopping(seq)),
             Ok(Ok(None)) => Ok(Cancelled::NothingToDo),
             Ok(Err(error)) => Err(CancelError(error)),
-            // The driver ended before it read the request: the run is over, or the daemon stops.
-            Err(_) => Ok(Cancelled::NothingToDo),
+            // The driver ended before it read the request: the run is over, or the daemon stops. What is still
+            // to be written of the run, e.g. that its driver panicked, is waited for.
+            Err(_) => {
+                handle.is_over.cancelled().await;
+                Ok(Cancelled::NothingToDo)
+            }
         }
     }
 
@@ -241,17 +269,20 @@ impl Executor {
         self.runs().len()
     }
 
-    fn drive(&self, driver: Driver, first: Option<Input>) {
+    fn take_place(&self, run: &RunId) -> (Place, mpsc::Receiver<Message>) {
         let (inbox, receiver) = mpsc::channel(INBOX);
-        let run = driver.identity().run.clone();
-        self.runs().insert(run.clone(), inbox);
-        let executor = self.clone();
+        let is_over = CancellationToken::new();
+        self.runs().insert(run.clone(), Handle { inbox, is_over: is_over.clone() });
+        (Place { executor: self.clone(), run: run.clone(), is_over }, receiver)
+    }
+
+    fn drive(&self, driver: Driver, place: Place, inbox: mpsc::Receiver<Message>, first: Option<Input>) {
         let task = async move {
-            let driven = AssertUnwindSafe(driver.run(receiver, first)).catch_unwind().await;
+            let Place { executor, run, .. } = &place;
+            let driven = AssertUnwindSafe(driver.run(inbox, first)).catch_unwind().await;
             if driven.is_err() {
-                executor.bury(&run).await;
+                executor.bury(run).await;
             }
-            executor.runs().remove(&run);
         };
         self.shared.parts.tracker.spawn(task);
     }
@@ -312,7 +343,7 @@ impl Executor {
         super::driver::DriverParts { store: store.clone(), clock: Arc::clone(clock), stop: stop.clone() }
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::Sender<Message>>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Handle>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.shared.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -283,6 +283,12 @@ impl RunMachine {
         is_asking && is_stop
     }
 
+    /// The stream that the model is asked to write.
+    pub fn open_stream(&self) -> Option<String> {
+        let is_asking = matches!(self.phase, Phase::Thinking { stage: Stage::Asking, .. });
+        self.ask().filter(|_| is_asking).map(|ask| ask.stream(&self.terms.run))
+    }
+
     /// In the grace turn only `complete_task` is offered.
     pub fn is_grace(&self) -> bool {
         self.grace.is_some()
@@ -312,11 +318,6 @@ impl RunMachine {
             }
             _ => None,
         }
-    }
-
-    /// The text that the model is asked for now.
-    pub fn stream(&self) -> Option<String> {
-        self.ask().map(|ask| ask.stream(&self.terms.run))
     }
 
     fn call(&self, call: &CallId) -> Option<&Call> {

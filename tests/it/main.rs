@@ -2,9 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod bad_input;
+mod golden;
 mod laws;
+mod methods;
 mod probe;
 mod proto_docs;
+mod random;
+mod rebuild;
 mod runs;
 mod support;
 mod tidy;
+mod watching;

@@ -21,7 +21,7 @@ use subagentd::{
     tools::{Registry, Tool},
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::mpsc,
     time::timeout,
 };
@@ -119,6 +119,15 @@ impl Running {
         Client::new(self.daemon.connect())
     }
 
+    /// Serves a Unix socket in a folder of the house, and answers its path.
+    pub async fn listen(&self) -> PathBuf {
+        let folder = self._dir.path().join("run");
+        let socket = folder.join("subagentd.sock");
+        let listener = subagentd::daemon::rpc::bind(&socket).await.unwrap();
+        self.daemon.listen(listener, Vec::new());
+        socket
+    }
+
     /// The whole log, as clients would read it.
     pub async fn log(&self) -> Vec<Value> {
         let mut events = Vec::new();
@@ -188,16 +197,26 @@ pub fn lines(log: &[Value]) -> String {
 
 /// A client on the wire. Requests are answered in order of asking; notifications are kept.
 pub struct Client {
-    writer: WriteHalf<DuplexStream>,
-    reader: BufReader<ReadHalf<DuplexStream>>,
+    writer: Box<dyn AsyncWrite + Send + Unpin>,
+    reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     next_id: u64,
     notifications: VecDeque<Value>,
 }
 
 impl Client {
-    pub fn new(stream: DuplexStream) -> Client {
+    pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Client {
         let (reader, writer) = tokio::io::split(stream);
-        Client { writer, reader: BufReader::new(reader), next_id: 1, notifications: VecDeque::new() }
+        Client {
+            writer: Box::new(writer),
+            reader: BufReader::new(Box::new(reader)),
+            next_id: 1,
+            notifications: VecDeque::new(),
+        }
+    }
+
+    /// Says that nothing more will be sent; answers and events still come.
+    pub async fn finish_writing(&mut self) {
+        self.writer.shutdown().await.unwrap();
     }
 
     pub async fn send(&mut self, text: &str) {
@@ -205,11 +224,16 @@ impl Client {
         self.writer.write_all(b"\n").await.unwrap();
     }
 
-    async fn receive(&mut self) -> Value {
+    /// The next message, whatever it is.
+    pub async fn receive(&mut self) -> Value {
+        self.receive_or_end().await.expect("the daemon hung up")
+    }
+
+    /// The next message; `None` when the daemon has hung up.
+    pub async fn receive_or_end(&mut self) -> Option<Value> {
         let mut line = String::new();
         let read = timeout(STUCK, self.reader.read_line(&mut line)).await.expect("no answer").unwrap();
-        assert_ne!(read, 0, "the daemon hung up");
-        serde_json::from_str(&line).unwrap()
+        (read != 0).then(|| serde_json::from_str(&line).unwrap())
     }
 
     /// The whole response.

@@ -724,6 +724,15 @@ fn passing_failures_back_off_and_five_are_final() {
 }
 
 #[test]
+fn refusal_or_cut_answer_in_grace_keeps_the_first_reason() {
+    for word in ["refused", "cut-short"] {
+        let story = TOOL.play(&format!("model | said\n{word} | still"));
+        let end = story.lines().rev().nth(1).unwrap();
+        assert!(end.contains("run.completed ERROR_NO_COMPLETE_TASK_CALL"), "{story}");
+    }
+}
+
+#[test]
 fn failure_in_grace_keeps_the_first_reason() {
     TOOL.check(
         "

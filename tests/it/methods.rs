@@ -1,0 +1,589 @@
+//! What does each method promise? One row a method: a success, what is refused and why, the same call again, and
+//! the same call after a restart.
+//!
+//! A method of the table without its row fails the first test here: without it, it is not registered.
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use subagentd::protocol::METHODS;
+
+use crate::support::{Client, House, Reply, Running, Script};
+
+/// What holds for one method.
+struct Row {
+    method: &'static str,
+    /// Calls that succeed.
+    good: &'static [fn(&Facts) -> Value],
+    /// Calls that are refused.
+    bad: &'static [fn(&Facts) -> Value],
+    /// What of a result stands in the golden text; the promises see all of it.
+    brief: fn(&Value) -> Value,
+    /// The first result, and that of the same call right after it.
+    again: fn(&Value, &Value),
+    /// The first result, and that of the same call after stop and boot.
+    restarted: fn(&Value, &Value),
+    golden: Expect,
+}
+
+/// What calls can be about.
+struct Facts {
+    work: String,
+    /// A run that has ended, and its session.
+    run: String,
+    session: String,
+    /// A run whose model never answers.
+    live: String,
+    /// Of the first client; it does not outlive its connection.
+    subscription: String,
+}
+
+const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nYou read.\n";
+
+fn rows() -> Vec<Row> {
+    vec![
+        Row {
+            method: "initialize",
+            good: &[
+                |_| json!({ "protocolVersion": "1", "client": { "name": "t", "kind": "script" }, "clientId": "me" }),
+            ],
+            bad: &[
+                |_| json!({ "protocolVersion": 1, "client": { "kind": "toaster" }, "strict": "very" }),
+                |_| json!({ "protocolVersion": "0", "client": { "name": "t", "kind": "script" } }),
+            ],
+            brief: |result| without(result, &["/methods"]),
+            again: same,
+            restarted: |first, again| {
+                let daemon = |result: &Value, key: &str| result["daemon"][key].clone();
+                assert_eq!(daemon(first, "logId"), daemon(again, "logId"));
+                assert_ne!(daemon(first, "instance"), daemon(again, "instance"));
+                let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+                assert_eq!(again["methods"], json!(names));
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /protocolVersion: value is not of type "string"
+                  /client: "name" is a required property
+                  /client/kind: value is not one of "editor", "cli", "phone", "bot", "bridge", "script"
+                  /strict: value is not of type "boolean"
+                UNSUPPORTED_VERSION: protocol version 0 is not spoken here
+                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+            "#]],
+        },
+        Row {
+            method: "ping",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: whole,
+            again: |first, again| assert!(first["at"].as_str() <= again["at"].as_str()),
+            restarted: |first, again| assert!(first["at"].as_str() <= again["at"].as_str()),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"at":"<at>"}
+            "#]],
+        },
+        Row {
+            method: "rpc/discover",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([])],
+            brief: |result| json!({ "openrpc": result["openrpc"], "info": result["info"]["title"] }),
+            again: same,
+            restarted: |first, again| {
+                same(first, again);
+                let documented = again["methods"].as_array().unwrap().iter().map(|method| &method["name"]);
+                assert!(documented.eq(METHODS.iter().map(|method| method.name)), "{again}");
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"openrpc":"1.3.2","info":"subagentd"}
+            "#]],
+        },
+        Row {
+            method: "daemon/status",
+            good: &[|_| json!({})],
+            bad: &[|_| json!("now")],
+            brief: whole,
+            again: |first, again| {
+                same_but(&["/uptimeMs", "/rssBytes", "/database/bytes"], first, again);
+            },
+            restarted: |first, again| {
+                assert_eq!(first["runs"], again["runs"], "a live run is still live, an ended one ended");
+                assert_eq!(first["daemon"]["logId"], again["daemon"]["logId"]);
+                assert!(first["database"]["head"].as_i64() <= again["database"]["head"].as_i64());
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>"},"rssBytes":"<rssBytes>","degraded":[]}
+            "#]],
+        },
+        Row {
+            method: "daemon/shutdown",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([true])],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"suspendedRuns":1}
+            "#]],
+        },
+        Row {
+            method: "agents/list",
+            good: &[
+                |_| json!({}),
+                |facts| json!({ "workspace": facts.work, "includeHidden": true, "includeInvalid": true }),
+            ],
+            bad: &[
+                |_| json!({ "workspace": 7, "includeInvalid": "yes", "includeHidden": 1 }),
+                |_| json!({ "workspace": { "roots": ["relative"] } }),
+            ],
+            brief: |result| {
+                let agents = result["agents"].as_array().unwrap().iter();
+                agents.map(|agent| json!([agent["name"], agent["scope"], agent["status"]])).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /includeInvalid: value is not of type "boolean"
+                  /includeHidden: value is not of type "boolean"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["reader","user","ok"]]
+                [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["local","project","untrusted"],["reader","user","ok"]]
+            "#]],
+        },
+        Row {
+            method: "tools/list",
+            good: &[|_| json!({}), |_| json!({ "agent": "reader" })],
+            bad: &[
+                |_| json!({ "agent": ["reader"] }),
+                |_| json!({ "agent": "raeder" }),
+                |_| json!({ "agent": "broken" }),
+            ],
+            brief: |result| {
+                result["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /agent: value is not of type "string"
+                NOT_FOUND: there is no agent raeder
+                INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
+                ["list_directory","read_file","glob","grep"]
+                ["read_file","complete_task"]
+            "#]],
+        },
+        Row {
+            method: "run/start",
+            good: &[
+                |facts| json!({ "workspace": facts.work, "agent": "reader", "prompt": "p", "model": "script" }),
+            ],
+            bad: &[
+                |_| {
+                    json!({
+                        "workspace": [], "agent": 1, "prompt": 2, "inputs": 3, "model": 4,
+                        "limits": { "maxTurns": 0, "maxTimeMs": -1, "maxTokens": "many", "graceMs": 0.5 },
+                    })
+                },
+                |_| json!({}),
+                |facts| json!({ "workspace": facts.work, "agent": "raeder", "prompt": "p", "model": "script" }),
+                |facts| json!({ "workspace": facts.work, "agent": "reader", "prompt": "p" }),
+                |facts| json!({ "workspace": facts.work, "agent": "local", "prompt": "p", "model": "script" }),
+            ],
+            brief: whole,
+            again: is_another_run,
+            restarted: is_another_run,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /agent: value is not of type "string"
+                  /prompt: value is not of types "null", "string"
+                  /inputs: value is not of type "object"
+                  /model: value is not of type "string"
+                  /limits/maxTurns: value is less than the minimum of 1
+                  /limits/maxTimeMs: value is less than the minimum of 1
+                  /limits/maxTokens: value is not of types "null", "integer"
+                  /limits/graceMs: value is not of types "null", "integer"
+                INVALID_PARAMS
+                  : "workspace" is a required property
+                  : "agent" is a required property
+                NOT_FOUND: there is no agent raeder
+                NO_MODEL: no model is configured: neither the request nor the agent nor the settings name one
+                WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a workspace nobody has trusted yet
+                {"disposition":"started","runId":"<id 1>","sessionId":"<id 2>","agent":"reader","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "run/get",
+            good: &[|facts| json!({ "runId": facts.run })],
+            bad: &[|_| json!({ "runId": 7 }), |_| json!({}), |_| json!({ "runId": "no-such-run" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                INVALID_PARAMS
+                  : "runId" is a required property
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","agent":"reader","digest":"<digest>","model":"script","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
+            "#]],
+        },
+        Row {
+            method: "run/wait",
+            good: &[
+                |facts| json!({ "runId": facts.run, "timeoutMs": 600_000 }),
+                |facts| json!({ "runId": facts.live, "timeoutMs": 0 }),
+            ],
+            bad: &[
+                |_| json!({ "runId": true, "timeoutMs": -1 }),
+                |facts| json!({ "runId": facts.live, "timeoutMs": 600_001 }),
+                |_| json!({ "runId": "no-such-run", "timeoutMs": 1 }),
+            ],
+            brief: |result| json!([result["done"], result["run"]["state"], result["run"]["result"]]),
+            again: |first, again| same_but(&["/run/activeMs"], first, again),
+            restarted: |first, again| same_but(&["/run/activeMs"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                  /timeoutMs: value is less than the minimum of 0
+                INVALID_PARAMS
+                  /timeoutMs: value is greater than the maximum of 600000
+                NOT_FOUND: there is no run no-such-run
+                [true,"ended","found"]
+                [false,"running",null]
+            "#]],
+        },
+        Row {
+            method: "run/cancel",
+            good: &[
+                |facts| json!({ "runId": facts.live, "reason": "enough" }),
+                |facts| json!({ "runId": facts.run }),
+            ],
+            bad: &[|_| json!({ "runId": null, "reason": 7 }), |_| json!({ "runId": "no-such-run" })],
+            brief: |result| {
+                json!([result["run"]["state"], result["run"]["reason"], result.get("seq").is_some()])
+            },
+            again: caused_nothing,
+            restarted: caused_nothing,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                  /reason: value is not of types "null", "string"
+                NOT_FOUND: there is no run no-such-run
+                ["ended","ABORTED",true]
+                ["ended","GOAL",false]
+            "#]],
+        },
+        Row {
+            method: "session/attach",
+            good: &[
+                |facts| json!({ "sessionId": facts.session, "deltas": true }),
+                |facts| json!({ "sessionId": facts.session, "from": "start" }),
+                |facts| json!({ "sessionId": facts.session, "from": 2 }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 7, "from": "yesterday", "deltas": "some" }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |facts| json!({ "sessionId": facts.session, "from": 1_000_000 }),
+                |facts| json!({ "sessionId": facts.session, "from": -1 }),
+            ],
+            brief: |result| without(&result["first"], &["/data/runs", "/data/session"]),
+            again: is_another_subscription_of_the_same,
+            restarted: is_another_subscription_of_the_same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /from: value is not of type "integer"; or "now" was expected; or "start" was expected
+                  /deltas: value is not of type "boolean"
+                NOT_FOUND: there is no session no-such-session
+                CURSOR_GONE: the log has no event 1000000; its newest is 15
+                CURSOR_GONE: the log has no event -1; its newest is 15
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openItems":[]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
+            "#]],
+        },
+        Row {
+            method: "session/detach",
+            good: &[|facts| json!({ "subscription": facts.subscription })],
+            bad: &[|_| json!({ "subscription": 7 }), |_| json!({})],
+            brief: whole,
+            again: |_, again| assert_eq!(again["detached"], false),
+            restarted: |_, again| assert_eq!(again["detached"], false),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /subscription: value is not of type "string"
+                INVALID_PARAMS
+                  : "subscription" is a required property
+                {"detached":true}
+            "#]],
+        },
+        Row {
+            method: "events/list",
+            good: &[
+                |facts| json!({ "filter": { "runId": facts.run }, "limit": 1_000, "waitMs": 60_000 }),
+                |_| json!({ "from": 1, "limit": 2 }),
+                |facts| json!({ "filter": { "sessionId": facts.session, "types": ["run.completed"] } }),
+            ],
+            bad: &[
+                |_| {
+                    json!({
+                        "filter": { "types": "tool.state", "runId": 1 }, "from": "x", "limit": 0, "waitMs": 60_001,
+                    })
+                },
+                |_| json!({ "limit": 1_001 }),
+                |_| json!({ "from": 1_000_000 }),
+            ],
+            brief: |result| {
+                result["events"].as_array().unwrap().iter().map(|event| event["type"].clone()).collect()
+            },
+            again: |first, again| same_but(&["/head"], first, again),
+            restarted: |first, again| same_but(&["/head"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /filter/types: value is not of type "array"
+                  /filter/runId: value is not of type "string"
+                  /from: value is not of type "integer"
+                  /limit: value is less than the minimum of 1
+                  /waitMs: value is greater than the maximum of 60000
+                INVALID_PARAMS
+                  /limit: value is greater than the maximum of 1000
+                CURSOR_GONE: the log has no event 1000000; its newest is 15
+                ["run.started","turn.started","model.started","model.completed","tool.state","tool.state","tool.state","tool.state","turn.completed","run.completed"]
+                ["run.started","turn.started"]
+                ["run.completed"]
+            "#]],
+        },
+    ]
+}
+
+#[test]
+fn every_method_has_its_row() {
+    let named: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+    let rows: Vec<&str> = rows().iter().map(|row| row.method).collect();
+    assert_eq!(rows, named, "a row here for every method of the table, in its order");
+}
+
+#[tokio::test]
+async fn every_method_keeps_its_promises() {
+    for row in rows() {
+        keeps_its_promises(row).await;
+    }
+}
+
+async fn keeps_its_promises(row: Row) {
+    let Row { method, good, bad, brief, again, restarted, golden } = row;
+    let house = house();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let facts = Facts::prepare(&running, &mut client).await;
+    let mut story = Story::new(&house);
+    let mut first = Vec::new();
+    for refused in bad {
+        let (kind, error) = client.refused(method, refused(&facts)).await;
+        story.refusal(&kind, &error);
+    }
+    if method == "daemon/shutdown" {
+        // Asked twice at once, since nothing is answered afterwards.
+        let call =
+            |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": good[0](&facts) });
+        client.send(&json!([call(1), call(2)]).to_string()).await;
+        let answers = client.receive().await;
+        first.push(answers[0]["result"].clone());
+        again(&first[0], &answers[1]["result"]);
+        story.result(brief(&first[0]));
+        assert_eq!(client.receive_or_end().await, None, "the daemon says nothing more");
+        running.daemon.asked_to_stop().await;
+    } else {
+        for call in good {
+            first.push(answer(&running, &mut client, method, call(&facts)).await);
+        }
+        for (call, first) in good.iter().zip(&first) {
+            story.result(brief(first));
+            again(first, &answer(&running, &mut client, method, call(&facts)).await);
+        }
+        client.call("ping", json!({})).await;
+    }
+    drop(client);
+    running.stop_unfinished().await;
+
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (call, first) in good.iter().zip(&first) {
+        restarted(first, &answer(&running, &mut client, method, call(&facts)).await);
+    }
+    drop(client);
+    running.stop_unfinished().await;
+    golden.assert_eq(&story.told);
+}
+
+fn house() -> House {
+    let mut house = House::new()
+        .script(&Script::new([Reply::done("found")]))
+        .agent("reader", READER)
+        .agent("broken", "---\nkind: agent\nname: broken\ndescription: d\nrun: { maxTurns: many }\n---\nx\n")
+        .file(".subagentd/agents/local.md", READER.replace("reader", "local"));
+    let hangs = Script::new([Reply::Hangs]);
+    house.models = house.models.with_model("hangs", std::sync::Arc::new(hangs));
+    house
+}
+
+impl Facts {
+    async fn prepare(running: &Running, client: &mut Client) -> Facts {
+        let (run, session) = client.start(running, "reader", json!({})).await;
+        client.ended(&run).await;
+        let (live, _) = client.start(running, "reader", json!({ "model": "hangs" })).await;
+        let attached = client.call("session/attach", json!({ "sessionId": session })).await;
+        client.events_until("signal.snapshot").await;
+        let work = running.work().to_str().unwrap().to_owned();
+        Facts { work, run, session, live, subscription: attached.as_str().unwrap().to_owned() }
+    }
+}
+
+/// The result; with a subscription also what comes first on it.
+async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
+    let is_subscription = METHODS.iter().any(|it| it.name == method && it.is_subscription);
+    if !is_subscription {
+        return client.call(method, params).await;
+    }
+    // On a connection of its own, since it goes on sending.
+    let mut own = running.client();
+    let subscription = own.call(method, params).await;
+    json!({ "subscription": subscription, "first": own.event().await })
+}
+
+fn whole(result: &Value) -> Value {
+    result.clone()
+}
+
+fn without(result: &Value, pointers: &[&str]) -> Value {
+    let mut result = result.clone();
+    for pointer in pointers {
+        let (parent, field) = pointer.rsplit_once('/').unwrap();
+        if let Some(Value::Object(parent)) = result.pointer_mut(parent) {
+            parent.remove(field);
+        }
+    }
+    result
+}
+
+fn same(first: &Value, again: &Value) {
+    assert_eq!(first, again);
+}
+
+fn same_but(pointers: &[&str], first: &Value, again: &Value) {
+    assert_eq!(without(first, pointers), without(again, pointers));
+}
+
+/// There are no idempotency keys yet: who asks twice gets two.
+fn is_another_run(first: &Value, again: &Value) {
+    assert_ne!(first["runId"], again["runId"]);
+    assert_ne!(first["sessionId"], again["sessionId"]);
+    assert!(first["seq"].as_i64() < again["seq"].as_i64());
+    same_but(&["/runId", "/sessionId", "/seq"], first, again);
+}
+
+fn caused_nothing(first: &Value, again: &Value) {
+    assert_eq!(again.get("seq"), None);
+    assert_eq!(first["run"], again["run"]);
+}
+
+fn is_another_subscription_of_the_same(first: &Value, again: &Value) {
+    assert_ne!(first["subscription"], again["subscription"]);
+    // A snapshot is as of its moment.
+    same_but(&["/first/at", "/first/data/seq", "/subscription"], first, again);
+}
+
+/// What was answered, without what differs from run to run.
+struct Story {
+    home: String,
+    ids: BTreeMap<String, usize>,
+    told: String,
+}
+
+impl Story {
+    fn new(house: &House) -> Story {
+        let home = house.dir.path().to_str().unwrap().to_owned();
+        Story { home, ids: BTreeMap::new(), told: String::new() }
+    }
+
+    fn result(&mut self, result: Value) {
+        let line = self.stable(&hide(result).to_string());
+        self.told.push_str(&format!("{line}\n"));
+    }
+
+    fn refusal(&mut self, kind: &str, error: &Value) {
+        let violations = error["data"]["details"]["violations"].as_array();
+        match violations {
+            None => {
+                let line = self.stable(&format!("{kind}: {}", error["message"].as_str().unwrap()));
+                self.told.push_str(&format!("{line}\n"));
+            }
+            Some(violations) => {
+                self.told.push_str(&format!("{kind}\n"));
+                for violation in violations {
+                    let (pointer, message) = (&violation["pointer"], &violation["message"]);
+                    let line = format!("  {}: {}", pointer.as_str().unwrap(), message.as_str().unwrap());
+                    self.told.push_str(&format!("{line}\n"));
+                }
+            }
+        }
+    }
+
+    /// Ids become numbers in the order in which they are first met, so that equal ones are seen to be equal.
+    fn stable(&mut self, text: &str) -> String {
+        let text = text.replace(&self.home, "<home>");
+        let mut stable = String::new();
+        let mut rest = text.as_str();
+        while let Some(next) = rest.chars().next() {
+            if let Some(id) = rest.get(..36).filter(|it| is_uuid(it)) {
+                let number = self.ids.len() + 1;
+                let number = *self.ids.entry(id.to_owned()).or_insert(number);
+                stable.push_str(&format!("<id {number}>"));
+                rest = &rest[36..];
+            } else {
+                stable.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+        stable
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.chars().enumerate().all(|(at, letter)| match at {
+        8 | 13 | 18 | 23 => letter == '-',
+        _ => letter.is_ascii_hexdigit(),
+    })
+}
+
+/// Replaces times, sizes, places in the log and what depends on the build by the names of their fields.
+fn hide(value: Value) -> Value {
+    const HIDDEN: &[&str] = &[
+        "pid", "version", "digest", "uptimeMs", "rssBytes", "bytes", "activeMs", "seq", "prev", "head",
+        "afterSeq",
+    ];
+    match value {
+        Value::Object(fields) => {
+            let hide = |(key, value): (String, Value)| {
+                let is_time = key == "at" || key.ends_with("At");
+                let is_hidden = is_time || HIDDEN.contains(&key.as_str());
+                let value = if is_hidden { json!(format!("<{key}>")) } else { hide(value) };
+                (key, value)
+            };
+            Value::Object(fields.into_iter().map(hide).collect())
+        }
+        Value::Array(items) => items.into_iter().map(hide).collect(),
+        other => other,
+    }
+}

@@ -2,9 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod attach;
+mod companion;
+mod kills;
 mod laws;
+mod lifetimes;
 mod probe;
+mod process;
 mod proto_docs;
+mod recording;
 mod runs;
 mod support;
 mod tidy;

@@ -120,9 +120,11 @@ impl Attachment {
             if self.send_events(&sink, events).await.is_err() {
                 return;
             }
-            if self.follower.position() >= self.catch_up.unwrap_or(Seq(i64::MAX)) {
+            let position = self.follower.position();
+            if position >= self.catch_up.unwrap_or(Seq(i64::MAX)) {
                 self.catch_up = None;
-                let data = json!(CaughtUp { head: self.state.store.head() });
+                // Not the log's head: it may have grown while a slow client took what there was.
+                let data = json!(CaughtUp { head: position });
                 if self.signal(&sink, "signal.caughtUp", data).await.is_err() {
                     return;
                 }

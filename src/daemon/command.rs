@@ -1,6 +1,11 @@
 //! The daemon as a process: places, settings, logs, signals, readiness, exit.
 
-use std::{env, fs::OpenOptions, io::Write as _, path::PathBuf};
+use std::{
+    env,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::PathBuf,
+};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -83,7 +88,14 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         problems,
     };
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
-    let daemon = Daemon::boot(settings, edges).await?;
+    let daemon = match Daemon::boot(settings, edges).await {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            // While it is still ours; a socket that cannot be removed is replaced by the next daemon.
+            let _stays = fs::remove_file(&socket);
+            return Err(error.into());
+        }
+    };
     daemon.listen(listener, allowed_uids);
     if options.exit_when_idle {
         daemon.end_when_idle();

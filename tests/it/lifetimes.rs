@@ -27,12 +27,14 @@ async fn second_daemon_on_the_same_socket_is_refused_and_the_first_unharmed() {
 async fn second_daemon_on_the_same_database_is_refused_and_told_who_holds_it() {
     let home = Home::new();
     let served = home.start().await;
-    let refused = output(&mut home.daemon(&home.path("elsewhere/s.sock"), &home.state_dir())).await;
+    let elsewhere = home.path("elsewhere/s.sock");
+    let refused = output(&mut home.daemon(&elsewhere, &home.state_dir())).await;
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     let pid = home.daemon_pid().unwrap().as_raw_nonzero();
     let words = format!("another daemon uses {} (pid {pid})", home.state_dir().join("lock").display());
     assert!(refused.stderr.contains(&words), "{}", refused.stderr);
     assert_eq!(refused.stdout, "", "it said that it was ready");
+    assert!(!elsewhere.exists(), "it left a socket on which nobody listens");
     home.connect().await.call("daemon/status", json!({})).await.unwrap();
     served.stop().await;
 }

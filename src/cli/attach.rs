@@ -96,7 +96,8 @@ fn find_newest(link: &mut Link) -> Result<Target, Failure> {
     loop {
         let params = EventsListParams { filter: filter.clone(), from, limit: PAGE, wait_ms: 0 };
         let page = link.ask::<EventsList>(&params)?.events;
-        let is_full = page.len() >= PAGE as usize;
+        // Pages of large events are short; only an empty one is the last.
+        let is_last = page.is_empty();
         for envelope in page {
             from = envelope.seq.unwrap_or(from).max(from);
             let (Some(run_id), Some(session_id)) = (envelope.run_id, envelope.session_id) else { continue };
@@ -107,7 +108,7 @@ fn find_newest(link: &mut Link) -> Result<Target, Failure> {
                 live.push((run_id, session_id));
             }
         }
-        if !is_full {
+        if is_last {
             break;
         }
     }

@@ -1,6 +1,11 @@
 //! The daemon as a process: places, settings, logs, signals, readiness, exit.
 
-use std::{env, fs::OpenOptions, io::Write as _, path::PathBuf};
+use std::{
+    env,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::PathBuf,
+};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -76,6 +81,7 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     }
     let allowed_uids = config.access.allow_uids.value.clone();
     let socket = options.socket.unwrap_or(places.socket);
+    let listener = rpc::bind(&socket).await?;
     let settings = Settings {
         state_dir: options.state_dir.unwrap_or(places.state_dir),
         agents: AgentPlaces { user: places.config_dir.join("agents") },
@@ -83,12 +89,11 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         problems,
     };
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
-    // The lock before the socket: a daemon that cannot have the database leaves no socket behind.
-    let daemon = Daemon::boot(settings, edges).await?;
-    let listener = match rpc::bind(&socket).await {
-        Ok(listener) => listener,
+    let daemon = match Daemon::boot(settings, edges).await {
+        Ok(daemon) => daemon,
         Err(error) => {
-            daemon.stop().await;
+            // While it is still ours; a socket that cannot be removed is replaced by the next daemon.
+            let _stays = fs::remove_file(&socket);
             return Err(error.into());
         }
     };

@@ -442,8 +442,9 @@ pub struct EventFilter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventsListResult {
+    /// A page of large events is shorter than `limit`. The next page begins after the last of these; an empty one says
+    /// that nothing up to `head` matches any more.
     pub events: Vec<Envelope>,
-    /// The newest `seq` of the whole log; nothing between the last event here and this matches when the page
-    /// is not full.
+    /// The newest `seq` of the whole log.
     pub head: Seq,
 }

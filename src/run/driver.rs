@@ -171,10 +171,6 @@ impl Driver {
         }
     }
 
-    pub fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
     /// Takes over the transcript of a run that was folded from the log.
     pub fn adopt(&mut self, transcript: Transcript) {
         self.transcript = transcript;

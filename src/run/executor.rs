@@ -121,8 +121,19 @@ impl Executor {
         unblocked(planning).await
     }
 
-    /// Starts a planned run in a new session. Answers once it is in the log: from then on it ends exactly once.
+    /// Starts a planned run in a new session. Answers once it is in the log: from then on it ends exactly once, also
+    /// when whoever asked does not wait for the answer.
     pub async fn start(&self, plan: RunPlan, by: Option<String>) -> Result<Started, StoreError> {
+        let executor = self.clone();
+        let starting = async move { executor.start_now(plan, by).await };
+        match self.shared.parts.tracker.spawn(starting).await {
+            Ok(started) => started,
+            // It cannot be cancelled: nobody holds its handle but this.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    async fn start_now(&self, plan: RunPlan, by: Option<String>) -> Result<Started, StoreError> {
         let parts = &self.shared.parts;
         let identity = Identity {
             session: ids::fresh::<SessionId>(),

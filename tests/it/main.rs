@@ -2,14 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod attach;
 mod bad_input;
+mod companion;
 mod golden;
+mod kills;
 mod laws;
+mod lifetimes;
 mod methods;
 mod probe;
+mod process;
 mod proto_docs;
 mod random;
 mod rebuild;
+mod recording;
 mod runs;
 mod support;
 mod tidy;

@@ -69,6 +69,8 @@ async fn agent_reads_is_refused_what_it_may_not_use_and_goes_on() {
     expect![[r#"
         session.created
         run.started
+        warning message="reader: `probe` matches no tool"
+        warning message="reader: `writer` matches no tool"
         turn.started turn=1
         model.started
         model.completed text=""

@@ -86,6 +86,8 @@ fn without_a_target_the_newest_live_session_is_taken() {
         say_hello(peer);
         let params = peer.answer("events/list", json!({"events": page, "head": 4}));
         assert_eq!(params["filter"]["types"], json!(["run.started", "run.completed"]));
+        let params = peer.answer("events/list", json!({"events": [], "head": 4}));
+        assert_eq!(params["from"], json!(4), "a short page is not the last");
         peer.answer("run/get", record(json!({"reason": "GOAL"})));
         peer.wait_for_hangup();
     });

@@ -4,7 +4,7 @@
 use super::{Draft, Input, Phase, RunMachine, Stage};
 use crate::protocol::{
     Activity, CallId, CallState, EventBody, Message, ModelRetrying, Private, Reason, Replay, RunErrorCode,
-    RunResumed, Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
+    RunResumed, StopThen, Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
 };
 
 mod calls;
@@ -82,7 +82,14 @@ impl Deciding<'_> {
             Input::Unresumable { code, message, now } => {
                 self.discard_stream(&message, now);
                 self.lose_calls("the run could not go on after a restart; what the call did is unknown");
-                self.fail(code, message);
+                match &self.machine.grace {
+                    // Failure in grace keeps the reason that granted it.
+                    Some(grace) => {
+                        let reason = grace.reason;
+                        self.stop(reason, StopThen::End, None, message, None);
+                    }
+                    None => self.fail(code, message),
+                }
             }
             Input::Panicked { id, now } => {
                 let message = format!("a defect of the daemon's ended the run; its log has it as {id}");

@@ -36,7 +36,7 @@ impl ConnectError {
             }
             ConnectError::Unusable { .. } => "name another socket with --socket PATH".into(),
             ConnectError::ProgramMissing { .. } => {
-                "put `subagentd` beside `subagent` or into PATH, or start it yourself".into()
+                "`cargo build` builds it; else put `subagentd` beside `subagent` or into PATH, or start it yourself".into()
             }
             ConnectError::DaemonDied { log, .. } => format!("the whole log is {}", log.display()),
             ConnectError::NotReady { log, .. } => {

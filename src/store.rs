@@ -26,7 +26,7 @@ mod writer;
 
 pub use event::{Event, NewEvent, Stored};
 pub use follow::{Filter, Follower};
-pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TooLong};
+pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{OpenStream, Page, SessionView};
 pub use schema::MIGRATIONS;
 

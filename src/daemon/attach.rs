@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     rpc::{Gone, Sink},
@@ -15,10 +16,13 @@ use crate::protocol::{
     AttachFrom, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord, OpenItem, RpcError,
     RunId, Seq, SessionAttachParams, SessionId, Snapshot,
 };
-use crate::store::{Filter, Follower, OpenStream, Stored};
+use crate::store::{Filter, Follower, OpenStream, Stored, TextWatch};
 
 /// Runs a snapshot shows besides the live ones; older ones are found through the log.
 const SNAPSHOT_RUNS: u32 = 20;
+/// The least time between two looks at growing texts; what was written meanwhile goes out as one delta. Below what
+/// an eye tells apart, and a burst costs each client a hundred messages a second instead of thousands.
+const DELTA_PAUSE: Duration = Duration::from_millis(10);
 
 /// Between tries to read the log for an attachment when reading fails.
 const READ_RETRY: Duration = Duration::from_secs(1);
@@ -28,7 +32,13 @@ pub(super) struct Attachment {
     state: Arc<State>,
     session: SessionId,
     follower: Follower,
-    deltas: bool,
+    /// Tells of growing texts; `None` for a client that wants no deltas.
+    texts: Option<TextWatch>,
+    /// When texts are looked at again. On the system's clock even where a test holds the daemon's: the pause spares
+    /// the wire and means nothing to runs.
+    next_look: Instant,
+    /// A look was put off until then.
+    look_is_due: bool,
     /// The `seq` sent last on this subscription.
     prev: Seq,
     snapshot: Option<Snapshot>,
@@ -93,8 +103,11 @@ impl Attachment {
         Ok(Attachment {
             state: Arc::clone(state),
             follower: state.store.follow(Filter::session(session_id.clone()), from),
+            // Watched from before the first look, so that no growth is missed.
+            texts: deltas.then(|| state.store.live().watch(session_id.clone())),
             session: session_id,
-            deltas,
+            next_look: Instant::now(),
+            look_is_due: false,
             prev: from,
             snapshot,
             catch_up,
@@ -137,13 +150,12 @@ impl Attachment {
             if !is_idle {
                 continue;
             }
-            match self.send_deltas(&sink).await {
-                Err(_gone) => return,
-                Ok(true) => continue,
-                Ok(false) => (),
+            if self.look_at_texts(&sink).await.is_err() {
+                return;
             }
             tokio::select! {
                 () = self.follower.wait() => (),
+                () = self.more_text() => (),
                 () = sink.closed() => return,
                 () = self.state.stop.cancelled() => return,
             }
@@ -152,7 +164,7 @@ impl Attachment {
 
     async fn send_events(&mut self, sink: &Sink, events: Vec<Arc<Stored>>) -> Result<(), Gone> {
         for event in events {
-            if self.deltas {
+            if self.texts.is_some() {
                 self.follow_text(sink, &event).await?;
             }
             send(sink, event.envelope(Some(self.prev))).await?;
@@ -198,9 +210,29 @@ impl Attachment {
         Ok(())
     }
 
+    /// Sends what has been written since the last look, unless that was just now.
+    async fn look_at_texts(&mut self, sink: &Sink) -> Result<(), Gone> {
+        let now = Instant::now();
+        self.look_is_due = now < self.next_look;
+        if !self.look_is_due && self.send_deltas(sink).await? {
+            self.next_look = now + DELTA_PAUSE;
+        }
+        Ok(())
+    }
+
+    /// Waits until a look at the texts may show something new. Cancel safe.
+    async fn more_text(&self) {
+        let Some(texts) = &self.texts else { return std::future::pending().await };
+        // Growth during the pause wakes nobody.
+        sleep_until(self.next_look).await;
+        if !self.look_is_due {
+            texts.grown().await;
+        }
+    }
+
     /// What has been written since; true when there was something.
     async fn send_deltas(&mut self, sink: &Sink) -> Result<bool, Gone> {
-        if !self.deltas {
+        if self.texts.is_none() {
             return Ok(false);
         }
         let mut due = Vec::new();

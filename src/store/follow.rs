@@ -99,8 +99,7 @@ impl Follower {
         self.after
     }
 
-    /// Waits until there may be more: an event that matches, or a text of the session that grew. May wake
-    /// without cause. Cancel safe.
+    /// Waits until there may be an event that matches. May wake without cause. Cancel safe.
     pub async fn wait(&self) {
         self.woken.notified().await;
     }

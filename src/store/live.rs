@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::tail::Tail;
+use tokio::sync::Notify;
+
+use super::tail::{Tail, Topic};
 use crate::protocol::{RunId, Seq, SessionId};
 
 /// Bytes of one text; more fails the item, not the daemon (DESIGN, "Deltas").
@@ -28,13 +30,20 @@ impl Live {
     pub fn open(&self, session: SessionId, run: RunId, stream: String, after_seq: Seq) -> LiveWriter {
         let text = Arc::new(LiveText { session, run, stream, after_seq, buffers: Mutex::default() });
         lock(&self.texts).insert(text.stream.clone(), Arc::clone(&text));
-        self.tail.wake_session(&text.session);
+        self.tail.wake_texts(&text.session);
         LiveWriter { text, live: self.clone() }
     }
 
     /// The text of `stream`, while it is open.
     pub fn get(&self, stream: &str) -> Option<Arc<LiveText>> {
         lock(&self.texts).get(stream).cloned()
+    }
+
+    /// Watches the texts of a session, those that are opened later too.
+    pub fn watch(&self, session: SessionId) -> TextWatch {
+        let topic = Topic::Texts(session);
+        let grown = self.tail.register(topic.clone());
+        TextWatch { tail: Arc::clone(&self.tail), topic, grown }
     }
 
     /// How many texts are open.
@@ -44,6 +53,27 @@ impl Live {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Tells when a session's texts grow. What they have become is read from the texts: growth while nobody waits is
+/// told once.
+pub struct TextWatch {
+    tail: Arc<Tail>,
+    topic: Topic,
+    grown: Arc<Notify>,
+}
+
+impl TextWatch {
+    /// Waits for growth since the last time. May wake without cause. Cancel safe.
+    pub async fn grown(&self) {
+        self.grown.notified().await;
+    }
+}
+
+impl Drop for TextWatch {
+    fn drop(&mut self) {
+        self.tail.unregister(&self.topic, &self.grown);
     }
 }
 
@@ -126,7 +156,7 @@ impl LiveWriter {
     /// Takes a freeze back: what was added meanwhile is shown.
     pub fn thaw(&self) {
         self.text.thaw();
-        self.live.tail.wake_session(&self.text.session);
+        self.live.tail.wake_texts(&self.text.session);
     }
 }
 
@@ -170,7 +200,7 @@ impl LiveAppender {
             }
             buffer.push_str(more);
         }
-        self.live.tail.wake_session(&self.text.session);
+        self.live.tail.wake_texts(&self.text.session);
         Ok(())
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use serde_json::json;
-use sqlx::{Sqlite, Transaction};
 
 use super::{Store, StoreError, event::Encoded, read};
 use crate::protocol::{
@@ -85,41 +84,44 @@ impl Projections {
     }
 }
 
-/// Writes what was gathered, each table in one statement.
-pub(super) async fn write(
-    transaction: &mut Transaction<'_, Sqlite>,
-    projections: Projections,
-) -> Result<(), StoreError> {
-    let Projections { sessions, active, started, runs } = projections;
-    if !sessions.is_empty() {
-        let rows: Vec<_> = sessions
-            .iter()
-            .map(|(id, (data, at))| json!([id, json!(data.roots).to_string(), data.title, at.0]))
-            .collect();
-        sqlx::query(INSERT_SESSIONS).bind(json!(rows).to_string()).execute(&mut **transaction).await?;
+/// A statement and what it takes: its rows, as one JSON array.
+pub(super) type Statement = (&'static str, String);
+
+impl Projections {
+    /// What writes all that was gathered, each table in one statement.
+    pub fn statements(self) -> Vec<Statement> {
+        let Projections { sessions, active, started, runs } = self;
+        let mut statements = Vec::new();
+        if !sessions.is_empty() {
+            let rows: Vec<_> = sessions
+                .iter()
+                .map(|(id, (data, at))| json!([id, json!(data.roots).to_string(), data.title, at.0]))
+                .collect();
+            statements.push((INSERT_SESSIONS, json!(rows).to_string()));
+        }
+        if !started.is_empty() {
+            let rows: Vec<_> = started
+                .iter()
+                .map(|(run, row)| {
+                    let StartedRow { seq, at, session, parent, data } = row;
+                    let RunStarted { context_id, agent, digest, model, .. } = data;
+                    json!([run, session, context_id, parent, agent, digest, model, seq.0, at.0])
+                })
+                .collect();
+            let rows = json!(rows).to_string();
+            statements.push((INSERT_CONTEXTS, rows.clone()));
+            statements.push((INSERT_RUNS, rows));
+        }
+        if !active.is_empty() {
+            let rows: Vec<_> = active.iter().map(|(session, at)| json!([session, at.0])).collect();
+            statements.push((UPDATE_SESSIONS, json!(rows).to_string()));
+        }
+        if !runs.is_empty() {
+            let rows: Vec<_> = runs.iter().map(|(run, patch)| patch.row(run)).collect();
+            statements.push((UPDATE_RUNS, json!(rows).to_string()));
+        }
+        statements
     }
-    if !started.is_empty() {
-        let rows: Vec<_> = started
-            .iter()
-            .map(|(run, row)| {
-                let StartedRow { seq, at, session, parent, data } = row;
-                let RunStarted { context_id, agent, digest, model, .. } = data;
-                json!([run, session, context_id, parent, agent, digest, model, seq.0, at.0])
-            })
-            .collect();
-        let rows = json!(rows).to_string();
-        sqlx::query(INSERT_CONTEXTS).bind(&rows).execute(&mut **transaction).await?;
-        sqlx::query(INSERT_RUNS).bind(rows).execute(&mut **transaction).await?;
-    }
-    if !active.is_empty() {
-        let rows: Vec<_> = active.iter().map(|(session, at)| json!([session, at.0])).collect();
-        sqlx::query(UPDATE_SESSIONS).bind(json!(rows).to_string()).execute(&mut **transaction).await?;
-    }
-    if !runs.is_empty() {
-        let rows: Vec<_> = runs.iter().map(|(run, patch)| patch.row(run)).collect();
-        sqlx::query(UPDATE_RUNS).bind(json!(rows).to_string()).execute(&mut **transaction).await?;
-    }
-    Ok(())
 }
 
 impl RunPatch {
@@ -151,12 +153,12 @@ impl RunPatch {
 const INSERT_SESSIONS: &str = "
 insert into sessions (session_id, roots, title, created_us, last_active_us)
 select value->>0, value->>1, value->>2, value->>3, value->>3
-from json_each(?1)";
+from jsonb_each(?)";
 
 const INSERT_CONTEXTS: &str = "
 insert into contexts (context_id, session_id, agent, created_us)
 select value->>2, value->>1, value->>4, value->>8
-from json_each(?1)
+from jsonb_each(?)
 where true
 on conflict do nothing";
 
@@ -168,11 +170,11 @@ insert into runs (
 select
     value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8,
     'running', 0, 0, 0, 0, 0, 0, 0
-from json_each(?1)";
+from jsonb_each(?)";
 
 const UPDATE_SESSIONS: &str = "
 update sessions set last_active_us = patch.at
-from (select value->>0 as id, value->>1 as at from json_each(?1)) as patch
+from (select value->>0 as id, value->>1 as at from jsonb_each(?)) as patch
 where sessions.session_id = patch.id";
 
 const UPDATE_RUNS: &str = "
@@ -196,7 +198,7 @@ from (
         value->>7 as output_tokens, value->>8 as thought_tokens, value->>9 as active_us,
         value->>10 as keeps_stream, value->>11 as open_stream, value->>12 as open_stream_seq,
         value->>13 as completed
-    from json_each(?1)
+    from jsonb_each(?)
 ) as patch
 where runs.run_id = patch.run_id";
 
@@ -221,7 +223,9 @@ impl Store {
             for (seq, event) in &events {
                 projections.add(*seq, event);
             }
-            write(&mut transaction, projections).await?;
+            for (text, rows) in projections.statements() {
+                sqlx::query(text).bind(rows).execute(&mut *transaction).await?;
+            }
         }
         Ok(transaction.commit().await?)
     }

@@ -24,6 +24,8 @@ pub(super) enum Topic {
     All,
     Session(SessionId),
     Run(RunId),
+    /// The open texts of a session, which grow without events.
+    Texts(SessionId),
 }
 
 pub(super) struct Tail {
@@ -87,9 +89,9 @@ impl Tail {
         }
     }
 
-    /// Wakes the followers of a session without an event: a text grew.
-    pub fn wake_session(&self, session: &SessionId) {
-        self.lock().wake(&Topic::Session(session.clone()));
+    /// Wakes those who watch a session's texts: one grew.
+    pub fn wake_texts(&self, session: &SessionId) {
+        self.lock().wake(&Topic::Texts(session.clone()));
     }
 
     /// At most `limit` events after `after` that match.

@@ -13,6 +13,8 @@ use crate::protocol::{
     TurnStarted, Usage,
 };
 
+mod texts;
+
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
 
@@ -195,6 +197,25 @@ async fn only_followers_of_what_happened_are_woken() {
 }
 
 #[tokio::test]
+async fn append_that_fails_leaves_nothing_and_hurts_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let (_, head) = store.append(whole_run("r")).await.unwrap();
+    // The session is there already. The good ones wait with the bad one, so that they are tried together.
+    let (before, bad, after) = tokio::join!(
+        store.append(vec![tick("r")]),
+        store.append(whole_run("r")),
+        store.append(vec![tick("r")]),
+    );
+    assert!(matches!(bad, Err(StoreError::Database(_))), "{bad:?}");
+    let mut seqs = [before.unwrap().0, after.unwrap().0];
+    seqs.sort();
+    assert_eq!(seqs, [Seq(head.0 + 1), Seq(head.0 + 2)]);
+    assert_eq!(store.page(&Filter::default(), head, 100).await.unwrap().events.len(), 2);
+    close(store, tracker).await;
+}
+
+#[tokio::test]
 async fn ring_and_database_answer_alike() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
@@ -351,43 +372,6 @@ async fn files_are_for_the_owner_alone() {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
     close(store, tracker).await;
-}
-
-#[tokio::test]
-async fn open_text_grows_until_it_is_frozen_and_is_gone_with_its_writer() {
-    let dir = tempfile::tempdir().unwrap();
-    let (store, tracker) = open(dir.path()).await;
-    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), Seq(1));
-    let appender = writer.appender();
-    appender.push_text("h\u{e9}").unwrap();
-    appender.push_thought("hm").unwrap();
-    let text = store.live().get("r#1.1").unwrap();
-    assert_eq!((text.text_after(1), text.thought_after(0)), ("\u{e9}".to_owned(), "hm".to_owned()));
-    assert_eq!(writer.freeze(), ("h\u{e9}".to_owned(), "hm".to_owned()));
-    appender.push_text("too late").unwrap();
-    assert_eq!(text.text_after(3), "");
-    drop(writer);
-    assert!(store.live().is_empty());
-    close(store, tracker).await;
-}
-
-#[test]
-fn migrations_are_the_files_of_the_folder() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, std::fs::read_to_string(path).unwrap())
-        })
-        .collect();
-    files.sort();
-    let listed: Vec<(String, String)> = MIGRATIONS
-        .iter()
-        .map(|(version, name, sql)| (format!("{version:04}_{name}.sql"), (*sql).to_owned()))
-        .collect();
-    assert_eq!(listed, files);
 }
 
 /// SQLite rolls a transaction back on its own when the disk is full; a trigger that does the same stands in for it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sqlx::{
-    ConnectOptions as _, Connection as _,
+    AssertSqlSafe, ConnectOptions as _, Connection as _, SqlSafeStr as _,
     sqlite::{SqliteConnectOptions, SqliteConnection},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     NewEvent, StoreError,
     event::Encoded,
-    project::{self, Projections},
+    project::{Projections, Statement},
     schema,
     tail::Tail,
 };
@@ -151,20 +151,45 @@ impl Writer {
             seqs.push((first, seq));
         }
         let rows = serde_json::to_string(&rows).map_err(|error| StoreError::Encode(Arc::new(error)))?;
-        let mut transaction = self.connection.begin_with("begin immediate").await?;
-        sqlx::query(INSERT_EVENTS).bind(rows).execute(&mut *transaction).await?;
-        project::write(&mut transaction, projections).await?;
-        transaction.commit().await?;
+        let mut statements = vec![(INSERT_EVENTS, rows)];
+        statements.extend(projections.statements());
+        self.execute(statements).await?;
         self.head = seq;
         self.tail.publish(stored);
         Ok(seqs)
+    }
+
+    /// All in one transaction.
+    async fn execute(&mut self, statements: Vec<Statement>) -> Result<(), StoreError> {
+        // Perf: each request to the connection's thread costs two wake-ups, so the whole transaction is one. The few
+        // combinations of statements there are stay prepared.
+        let mut text = String::from("begin immediate;");
+        let mut rows = Vec::with_capacity(statements.len());
+        for (statement, its_rows) in statements {
+            text.push_str(statement);
+            text.push(';');
+            rows.push(its_rows);
+        }
+        text.push_str("commit");
+        // The parts are constants of this module and of `project`.
+        let query = sqlx::query(AssertSqlSafe(text).into_sql_str());
+        let query = rows.into_iter().fold(query, |query, rows| query.bind(rows));
+        match query.execute(&mut self.connection).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                // Fails when the transaction never began, or SQLite rolled back by itself: then nothing is open, as
+                // it should be.
+                let _none_open = sqlx::raw_sql("rollback").execute(&mut self.connection).await;
+                Err(error.into())
+            }
+        }
     }
 }
 
 const INSERT_EVENTS: &str = "
 insert into events (seq, time_us, type, session_id, run_id, context_id, head, body, private)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8
-from json_each(?1)";
+from jsonb_each(?)";
 
 fn answer(appends: Vec<Append>, seqs: Vec<(Seq, Seq)>) {
     for (append, seqs) in appends.into_iter().zip(seqs) {

@@ -1,0 +1,42 @@
+//! Do the promised numbers hold on this machine? Measures each, beside a baseline from the same run, and prints one
+//! line a number: `cargo bench --bench spine`.
+//!
+//! Nothing is asserted about time: a figure is read with the load average above the table in mind. The exit code
+//! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
+
+mod ground;
+mod house;
+mod log;
+mod model;
+mod process;
+mod table;
+mod texts;
+mod turns;
+mod wire;
+
+use std::fs;
+
+use table::Table;
+
+fn main() -> anyhow::Result<()> {
+    // Cargo passes its own flags; what is left are words that pick groups.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |group: &str| wanted.is_empty() || wanted.iter().any(|word| word == group);
+    println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
+    let mut table = Table::new();
+    type Group = fn(&mut Table) -> anyhow::Result<()>;
+    let groups: [(&str, Group); 5] = [
+        ("log", log::measure),
+        ("turns", turns::measure),
+        ("texts", texts::measure),
+        ("wire", wire::measure),
+        ("process", process::measure),
+    ];
+    for (name, measure) in groups {
+        if is_wanted(name) {
+            measure(&mut table)?;
+        }
+    }
+    println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! A model that takes no time, and remembers when it was asked.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use serde_json::{Value, json};
+use subagentd::{
+    models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart},
+    protocol::{FinishReason, Usage},
+};
+use tokio::{sync::Semaphore, task::yield_now};
+
+use crate::ground::now;
+
+/// One delta's text: as long as a few tokens.
+const CHUNK: &str = "a few words ";
+
+/// What the model says in one turn.
+pub enum Reply {
+    Calls(Vec<(&'static str, Value)>),
+    /// Text in this many deltas once the gate is open, others getting a turn after each; then the end.
+    Text(usize),
+}
+
+impl Reply {
+    pub fn done() -> Reply {
+        Reply::Calls(vec![("complete_task", json!({ "result": "done" }))])
+    }
+
+    /// Reads of the files `0.txt` up to this many.
+    pub fn reads(files: usize) -> Reply {
+        let read = |n| ("read_file", json!({ "path": format!("{n}.txt") }));
+        Reply::Calls((0..files).map(read).collect())
+    }
+}
+
+/// The text of a reply of so many deltas.
+pub fn text_of(deltas: usize) -> String {
+    CHUNK.repeat(deltas)
+}
+
+#[derive(Clone)]
+pub struct Zero {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    script: fn(u32) -> Reply,
+    times: Mutex<Times>,
+    gate: Semaphore,
+}
+
+#[derive(Default)]
+struct Times {
+    asked: Vec<Duration>,
+    wrote: Duration,
+}
+
+impl Zero {
+    /// The script is a function of the reply's ordinal in its run.
+    pub fn new(script: fn(u32) -> Reply) -> Zero {
+        Zero { shared: Arc::new(Shared { script, times: Mutex::default(), gate: Semaphore::new(0) }) }
+    }
+
+    /// When it was asked, since this was asked last.
+    pub fn take_asked(&self) -> Vec<Duration> {
+        std::mem::take(&mut self.shared.times().asked)
+    }
+
+    /// When the first delta of the newest text was written.
+    pub fn wrote(&self) -> Duration {
+        self.shared.times().wrote
+    }
+
+    /// Lets one text out.
+    pub fn open_gate(&self) {
+        self.shared.gate.add_permits(1);
+    }
+}
+
+impl Shared {
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Model for Zero {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        self.shared.times().asked.push(now());
+        match (self.shared.script)(request.ordinal) {
+            Reply::Calls(calls) => {
+                let parts = calls.into_iter().map(|(name, arguments)| call(name, arguments));
+                stream::iter([Ok(finished(parts.collect()))]).boxed()
+            }
+            Reply::Text(deltas) => {
+                let shared = Arc::clone(&self.shared);
+                let event = move |n| {
+                    let shared = Arc::clone(&shared);
+                    async move { Some((Ok(shared.nth(n, deltas).await?), n + 1)) }
+                };
+                stream::unfold(0, event).boxed()
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// The stream's event number `n`, of a text of so many deltas.
+    async fn nth(&self, n: usize, deltas: usize) -> Option<ModelEvent> {
+        if n == 0 {
+            self.gate.acquire().await.ok()?.forget();
+            self.times().wrote = now();
+        } else {
+            yield_now().await;
+        }
+        if n < deltas {
+            return Some(ModelEvent::TextDelta(CHUNK.to_owned()));
+        }
+        let parts =
+            vec![ReplyPart::Text(text_of(deltas)), call("complete_task", json!({ "result": "done" }))];
+        (n == deltas).then(|| finished(parts))
+    }
+}
+
+fn call(name: &str, arguments: Value) -> ReplyPart {
+    ReplyPart::ToolCall { provider_call_id: None, name: name.into(), arguments, signature: None }
+}
+
+fn finished(parts: Vec<ReplyPart>) -> ModelEvent {
+    ModelEvent::Finished(ModelReply { parts, raw: None, usage: Usage::default(), reason: FinishReason::Stop })
+}

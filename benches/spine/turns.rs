@@ -1,0 +1,184 @@
+//! What does the machinery around the model take: a turn, many calls at once, many sessions at once, a start?
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::ensure;
+use serde_json::json;
+use tokio::{sync::Barrier, task::JoinSet};
+
+use crate::{
+    ground::{SyncedFile, cpu_time, now, since},
+    house::{Client, House, client_runtime},
+    model::{Reply, Zero},
+    table::{Row, Table, least, listed, median, millis, percentile},
+};
+
+const REPEATS: usize = 3;
+/// Turns of the long run.
+const TURNS: u32 = 1_010;
+/// Turns that are compared: late ones with early ones, once caches are warm.
+const EARLY: std::ops::Range<usize> = 10..110;
+const LATE: std::ops::Range<usize> = 900..1_000;
+/// Turns of the run with twenty reads in each.
+const WIDE_TURNS: u32 = 60;
+const SESSIONS: usize = 50;
+const STARTS: usize = 100;
+
+pub fn measure(table: &mut Table) -> anyhow::Result<()> {
+    let mut synced = SyncedFile::new()?;
+    let syncs: Result<Vec<Duration>, _> = (0..200).map(|_| synced.append()).collect();
+    let sync = median(&syncs?);
+    long_run(table, sync)?;
+    wide_turns(table, sync)?;
+    many_sessions(table)?;
+    starts(table, sync)
+}
+
+/// Runs the reading agent to its end; how long it took from each question to the model to the next.
+fn turns_of(house: &House, model: &Zero) -> anyhow::Result<Vec<Duration>> {
+    model.take_asked();
+    client_runtime()?.block_on(async {
+        let mut client = house.client().await?;
+        let started = client.call("run/start", house.start()).await?;
+        loop {
+            let waiting = json!({ "runId": started["runId"], "timeoutMs": 60_000 });
+            let waited = client.call("run/wait", waiting).await?;
+            if waited["done"] == true {
+                ensure!(waited["run"]["reason"] == "GOAL", "{waited}");
+                return anyhow::Ok(());
+            }
+        }
+    })?;
+    Ok(model.take_asked().windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect())
+}
+
+fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
+    let model = Zero::new(|ordinal| if ordinal < TURNS { Reply::reads(1) } else { Reply::done() });
+    let house = House::open(&model)?;
+    let (mut all, mut growth, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let turns = turns_of(&house, &model)?;
+        ensure!(turns.len() == TURNS as usize, "{} turns were seen", turns.len());
+        let (early, late) = (median(&turns[EARLY]), median(&turns[LATE]));
+        all.push(median(&turns));
+        growth.push(late / early);
+        notes.push(format!("{early:.2} then {late:.2}, p99 {:.2}", percentile(&turns, 0.99)));
+    }
+    table.row(Row {
+        name: "turn with one read_file, p50",
+        figure: least(&all),
+        bound: 2.0,
+        unit: "ms",
+        is_rate: false,
+        baseline: Some(("fsync", sync)),
+        note: listed(&all),
+    });
+    table.row(Row {
+        name: "turns 900-1,000 against turns 10-110, p50",
+        figure: least(&growth),
+        bound: 1.2,
+        unit: "x",
+        is_rate: false,
+        baseline: None,
+        note: notes.join("; "),
+    });
+    house.close()
+}
+
+fn wide_turns(table: &mut Table, sync: f64) -> anyhow::Result<()> {
+    let model = Zero::new(|ordinal| if ordinal < WIDE_TURNS { Reply::reads(20) } else { Reply::done() });
+    let house = House::open(&model)?;
+    let mut figures = Vec::new();
+    for _ in 0..REPEATS {
+        figures.push(median(&turns_of(&house, &model)?));
+    }
+    table.row(Row {
+        name: "turn with 20 parallel read_file, p50",
+        figure: least(&figures),
+        bound: 10.0,
+        unit: "ms",
+        is_rate: false,
+        baseline: Some(("fsync", sync)),
+        note: listed(&figures),
+    });
+    house.close()
+}
+
+fn many_sessions(table: &mut Table) -> anyhow::Result<()> {
+    let model = Zero::new(|ordinal| if ordinal < 5 { Reply::reads(1) } else { Reply::done() });
+    let house = House::open(&model)?;
+    let (mut figures, mut processor) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let cpu = cpu_time();
+        let took = client_runtime()?.block_on(sessions_at_once(&house))?;
+        figures.push(millis(took));
+        processor.push(millis(cpu_time().saturating_sub(cpu)));
+    }
+    table.row(Row {
+        name: "50 sessions x 5 read turns at once, a watcher each",
+        figure: least(&figures),
+        bound: 300.0,
+        unit: "ms",
+        is_rate: false,
+        baseline: None,
+        note: format!("{}; processor {}", listed(&figures), listed(&processor)),
+    });
+    house.close()
+}
+
+async fn sessions_at_once(house: &House) -> anyhow::Result<Duration> {
+    let mut watching = JoinSet::new();
+    let ready = Arc::new(Barrier::new(SESSIONS + 1));
+    for _ in 0..SESSIONS {
+        let (mut client, start, ready) = (house.client().await?, house.start(), Arc::clone(&ready));
+        watching.spawn(async move {
+            // Connected before the time begins to run.
+            client.call("ping", json!({})).await?;
+            ready.wait().await;
+            watch(client, start).await
+        });
+    }
+    ready.wait().await;
+    let began = now();
+    while let Some(watched) = watching.join_next().await {
+        watched??;
+    }
+    Ok(since(began))
+}
+
+async fn watch(mut client: Client, start: serde_json::Value) -> anyhow::Result<()> {
+    let started = client.call("run/start", start).await?;
+    let attach = json!({ "sessionId": started["sessionId"], "from": "start", "deltas": true });
+    client.call("session/attach", attach).await?;
+    let end = client.until("run.completed").await?;
+    ensure!(end["data"]["reason"] == "GOAL" && end["data"]["turns"] == 6, "{end}");
+    Ok(())
+}
+
+fn starts(table: &mut Table, sync: f64) -> anyhow::Result<()> {
+    let model = Zero::new(|_| Reply::done());
+    let house = House::open(&model)?;
+    let times = client_runtime()?.block_on(async {
+        let mut client = house.client().await?;
+        let mut times = Vec::new();
+        for _ in 0..STARTS {
+            model.take_asked();
+            let began = now();
+            let started = client.call("run/start", house.start()).await?;
+            client.call("run/wait", json!({ "runId": started["runId"], "timeoutMs": 60_000 })).await?;
+            times.extend(model.take_asked().first().map(|asked| asked.saturating_sub(began)));
+        }
+        anyhow::Ok(times)
+    })?;
+    ensure!(times.len() == STARTS, "{} starts were seen", times.len());
+    table.row(Row {
+        name: "run/start to the model's first request, p50",
+        figure: median(&times),
+        bound: 3.0,
+        unit: "ms",
+        is_rate: false,
+        baseline: Some(("fsync", sync)),
+        note: format!("p90 {:.2}", percentile(&times, 0.9)),
+    });
+    house.close()
+}

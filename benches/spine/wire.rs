@@ -1,0 +1,36 @@
+//! How long does the least request take?
+
+use std::os::unix::net::UnixStream;
+
+use crate::{
+    ground,
+    house::House,
+    model::{Reply, Zero},
+    table::{Row, Table, least, listed, median},
+};
+
+const ROUNDS: usize = 5_000;
+const REPEATS: usize = 6;
+
+pub fn measure(table: &mut Table) -> anyhow::Result<()> {
+    let house = House::open(&Zero::new(|_| Reply::done()))?;
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"at":"2026-01-01T00:00:00.000Z"}}"#;
+    // The least of both, taken in turn: where the kernel puts the threads matters more than what they do.
+    let (mut figures, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        bare.push(median(&ground::bare_ping_pong(request, answer, ROUNDS)?) * 1_000.0);
+        let times = ground::ping_pong(UnixStream::connect(house.socket())?, request, ROUNDS)?;
+        figures.push(median(&times) * 1_000.0);
+    }
+    table.row(Row {
+        name: "ping, p50",
+        figure: least(&figures),
+        bound: 3.0 * least(&bare),
+        unit: "us",
+        is_rate: false,
+        baseline: Some(("bare ping-pong", least(&bare))),
+        note: format!("{}; bare {}", listed(&figures), listed(&bare)),
+    });
+    house.close()
+}

@@ -1,0 +1,65 @@
+//! What is an open text, and who hears that it grows?
+
+use futures_util::FutureExt as _;
+
+use super::*;
+
+#[tokio::test]
+async fn growth_of_a_text_is_told_to_those_who_watch_its_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let watch = store.live().watch(SessionId::from("s"));
+    let (bystander, follower) = (
+        store.live().watch(SessionId::from("other")),
+        store.follow(Filter::session(SessionId::from("s")), Seq(0)),
+    );
+    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), Seq(0));
+    let appender = writer.appender();
+    watch.grown().await;
+    appender.push_text("a").unwrap();
+    appender.push_text("b").unwrap();
+    // Growth while nobody waits is told, once.
+    watch.grown().await;
+    for waits in [watch.grown().boxed(), bystander.grown().boxed(), follower.wait().boxed()] {
+        assert!(waits.now_or_never().is_none());
+    }
+    drop((watch, bystander, follower, writer));
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn open_text_grows_until_it_is_frozen_and_is_gone_with_its_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), Seq(1));
+    let appender = writer.appender();
+    appender.push_text("h\u{e9}").unwrap();
+    appender.push_thought("hm").unwrap();
+    let text = store.live().get("r#1.1").unwrap();
+    assert_eq!((text.text_after(1), text.thought_after(0)), ("\u{e9}".to_owned(), "hm".to_owned()));
+    assert_eq!(writer.freeze(), ("h\u{e9}".to_owned(), "hm".to_owned()));
+    appender.push_text("too late").unwrap();
+    assert_eq!(text.text_after(3), "");
+    drop(writer);
+    assert!(store.live().is_empty());
+    close(store, tracker).await;
+}
+
+#[test]
+fn migrations_are_the_files_of_the_folder() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    let listed: Vec<(String, String)> = MIGRATIONS
+        .iter()
+        .map(|(version, name, sql)| (format!("{version:04}_{name}.sql"), (*sql).to_owned()))
+        .collect();
+    assert_eq!(listed, files);
+}

@@ -191,11 +191,17 @@ impl Driver {
         if let Some(input) = first {
             self.step(vec![Message { input, reply: None }]).await;
         }
-        self.reconcile();
+        if self.uncommitted.is_empty() {
+            self.reconcile();
+        }
         while !self.machine.is_finished() {
             let Some(ready) = self.ready(&mut inbox).await else { break };
             self.step(ready).await;
-            self.reconcile();
+            // An end that could not be committed is still to come for the machine: reconciling now would begin anew
+            // what has run.
+            if self.uncommitted.is_empty() {
+                self.reconcile();
+            }
         }
         self.tasks.shutdown().await;
     }

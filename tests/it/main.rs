@@ -17,6 +17,7 @@ mod random;
 mod rebuild;
 mod recording;
 mod runs;
+mod storage;
 mod support;
 mod tidy;
 mod watching;

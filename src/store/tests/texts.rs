@@ -44,22 +44,3 @@ async fn open_text_grows_until_it_is_frozen_and_is_gone_with_its_writer() {
     assert!(store.live().is_empty());
     close(store, tracker).await;
 }
-
-#[test]
-fn migrations_are_the_files_of_the_folder() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, std::fs::read_to_string(path).unwrap())
-        })
-        .collect();
-    files.sort();
-    let listed: Vec<(String, String)> = MIGRATIONS
-        .iter()
-        .map(|(version, name, sql)| (format!("{version:04}_{name}.sql"), (*sql).to_owned()))
-        .collect();
-    assert_eq!(listed, files);
-}

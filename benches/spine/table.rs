@@ -73,6 +73,13 @@ pub fn least(figures: &[f64]) -> f64 {
     figures.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
+/// The one in the middle.
+pub fn middle(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 /// All of them, in the order measured.
 pub fn listed(figures: &[f64]) -> String {
     let figures: Vec<String> = figures.iter().map(|it| number(*it)).collect();

@@ -90,35 +90,46 @@ pub(super) struct Encoded {
     pub at: Timestamp,
     pub session: Option<SessionId>,
     pub run: Option<RunId>,
-    pub context: Option<ContextId>,
     pub head: String,
     pub body: EventBody,
     pub body_json: String,
-    pub private: Option<String>,
     /// Active time of the run so far; the projections' only look at `private`.
     pub active_us: u64,
     pub parent_run: Option<RunId>,
 }
 
 impl Encoded {
-    pub fn new(event: NewEvent) -> serde_json::Result<Encoded> {
+    /// The event and its row.
+    pub fn new(event: NewEvent) -> serde_json::Result<(Encoded, Row)> {
         let has_private = event.private.active_us != 0
             || event.private.seed.is_some()
             || event.private.message.is_some()
             || event.private.call.is_some()
             || event.private.completion.is_some();
-        Ok(Encoded {
+        let head = serde_json::to_string(&event.head)?;
+        let body_json = event.body.data_json()?;
+        let private = if has_private { Some(serde_json::to_string(&event.private)?) } else { None };
+        let columns = serde_json::to_string(&(
+            event.at.0,
+            event.body.type_name(),
+            &event.session,
+            &event.run,
+            &event.context,
+            &head,
+            &body_json,
+            &private,
+        ))?;
+        let encoded = Encoded {
             at: event.at,
             session: event.session,
             run: event.run,
-            context: event.context,
-            head: serde_json::to_string(&event.head)?,
-            body_json: event.body.data_json()?,
+            head,
+            body_json,
             body: event.body,
-            private: if has_private { Some(serde_json::to_string(&event.private)?) } else { None },
             active_us: event.private.active_us,
             parent_run: event.head.parent_run_id,
-        })
+        };
+        Ok((encoded, Row { columns }))
     }
 
     pub fn stored(&self, seq: Seq) -> Stored {
@@ -131,5 +142,20 @@ impl Encoded {
             head: self.head.as_str().into(),
             body: self.body_json.as_str().into(),
         }
+    }
+}
+
+/// An event's row of the table. Perf: whoever asks makes it, so that the one writer only puts rows together.
+pub(super) struct Row {
+    /// The columns after `seq`, as a JSON array.
+    columns: String,
+}
+
+impl Row {
+    /// Adds the row to a JSON array that is being written.
+    pub fn push_to(&self, rows: &mut String, seq: Seq) {
+        let separator = if rows.ends_with('[') { "" } else { "," };
+        let columns = self.columns.strip_prefix('[').unwrap_or(&self.columns);
+        let _infallible = write!(rows, "{separator}[{seq},{columns}");
     }
 }

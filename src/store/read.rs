@@ -230,13 +230,11 @@ pub(super) async fn encoded_after(
             at: Timestamp(row.get(1)),
             session: row.get::<Option<String>, _>(3).map(Into::into),
             run: row.get::<Option<String>, _>(4).map(Into::into),
-            context: row.get::<Option<String>, _>(5).map(Into::into),
             parent_run: serde_json::from_str::<EventHead>(&head).map_err(unreadable)?.parent_run_id,
             head,
             body,
             body_json,
             active_us: private(private_json.as_deref()).map_err(unreadable)?.active_us,
-            private: private_json,
         };
         events.push((seq, event));
     }

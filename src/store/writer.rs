@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     NewEvent, StoreError,
-    event::Encoded,
+    event::{Encoded, Row},
     project::{Projections, Statement},
     schema,
     tail::Tail,
@@ -28,14 +28,14 @@ pub(super) enum Request {
 }
 
 pub(super) struct Append {
-    events: Vec<Encoded>,
+    events: Vec<(Encoded, Row)>,
     reply: Reply,
 }
 
 impl Request {
     /// Encodes on the caller's task, so that the writer only writes.
     pub fn append(events: Vec<NewEvent>, reply: Reply) -> Result<Request, StoreError> {
-        let events: Result<Vec<Encoded>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
+        let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
         let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
         Ok(Request::Append(Append { events, reply }))
     }
@@ -126,31 +126,21 @@ impl Writer {
     /// Writes all of `appends` in one transaction and publishes them.
     async fn try_commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
         let mut seq = self.head;
-        let mut rows = Vec::new();
+        let mut rows = String::from("[");
         let mut stored = Vec::new();
         let mut seqs = Vec::with_capacity(appends.len());
         let mut projections = Projections::default();
         for append in appends {
             let first = Seq(seq.0 + 1);
-            for event in &append.events {
+            for (event, row) in &append.events {
                 seq = Seq(seq.0 + 1);
-                rows.push((
-                    seq.0,
-                    event.at.0,
-                    event.body.type_name(),
-                    &event.session,
-                    &event.run,
-                    &event.context,
-                    &event.head,
-                    &event.body_json,
-                    &event.private,
-                ));
+                row.push_to(&mut rows, seq);
                 projections.add(seq, event);
                 stored.push(Arc::new(event.stored(seq)));
             }
             seqs.push((first, seq));
         }
-        let rows = serde_json::to_string(&rows).map_err(|error| StoreError::Encode(Arc::new(error)))?;
+        rows.push(']');
         let mut statements = vec![(INSERT_EVENTS, rows)];
         statements.extend(projections.statements());
         self.execute(statements).await?;

@@ -374,3 +374,22 @@ fn migrations_are_the_files_of_the_folder() {
         .collect();
     assert_eq!(listed, files);
 }
+
+#[tokio::test]
+async fn page_of_large_events_is_short_and_the_next_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let large = || event("r", SessionCreated { roots: vec!["x".repeat(1_500_000)], title: None });
+    store.append(vec![large(), large(), large()]).await.unwrap();
+    let mut pages = Vec::new();
+    let mut after = Seq(0);
+    while after < Seq(3) {
+        let page = store.page(&Filter::default(), after, 100).await.unwrap();
+        assert_eq!(page.head, Seq(3));
+        pages.push(page.events.len());
+        after = page.searched_to;
+    }
+    assert_eq!(pages, [2, 1]);
+    assert!(store.page(&Filter::default(), after, 100).await.unwrap().events.is_empty());
+    close(store, tracker).await;
+}

@@ -351,6 +351,8 @@ async fn refused_requests_start_nothing_and_say_what_to_do() {
         );
     let running = house.boot().await;
     let work = running.work().to_owned();
+    let fifo = work.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let mut client = running.client();
     let base = json!({ "workspace": work, "agent": "reader", "prompt": "x", "model": "script" });
     let with = |changes: Value| {
@@ -365,6 +367,9 @@ async fn refused_requests_start_nothing_and_say_what_to_do() {
         (with(json!({ "agent": "broken" })), "INVALID_DEFINITION", "maxTurns"),
         (with(json!({ "model": "gpt-nothing" })), "NO_MODEL", "--model offline"),
         (with(json!({ "model": null })), "NO_MODEL", "--model offline"),
+        (with(json!({ "model": "replay:some/file" })), "INVALID_PARAMS", "absolute"),
+        // Opening it would wait for a writer that never comes.
+        (with(json!({ "model": format!("replay:{}", fifo.display()) })), "INVALID_PARAMS", "regular file"),
         (with(json!({ "workspace": "relative/path" })), "INVALID_PARAMS", "absolute"),
         (with(json!({ "workspace": "/no/such/folder" })), "INVALID_PARAMS", "/no/such/folder"),
         (
@@ -397,5 +402,23 @@ async fn project_agents_are_listed_untrusted_and_refused() {
     let (kind, error) = client.refused("run/start", params).await;
     assert_eq!(kind, "WORKSPACE_NOT_TRUSTED");
     assert_eq!(error["data"]["details"]["digest"], local["digest"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn tool_that_the_settings_exclude_is_neither_listed_nor_declared() {
+    let script = Script::new([Reply::calls(&[("grep", json!({ "pattern": "x" }))]), Reply::done("ok")]);
+    let mut house = House::new().script(&script).agent("reader", READER);
+    house.config.tools.exclude.value = vec!["search_file_content".into()];
+    let running = house.boot().await;
+    let mut client = running.client();
+    let listed = client.call("tools/list", json!({ "agent": "reader" })).await;
+    let names: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["read_file", "complete_task"], "an alias excludes too");
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    let told = format!("{:?}", script.requests()[1].messages.last().unwrap());
+    assert!(told.contains("TOOL_NOT_ALLOWED"), "{told}");
     running.stop().await;
 }

@@ -40,6 +40,13 @@ async fn odd_batches_are_answered_too() {
     assert_eq!(kind(&client.ask("[]").await), "INVALID_REQUEST");
     assert_eq!(kind(&client.ask("[1,").await), "PARSE_ERROR");
     assert_eq!(kind(&client.ask("[[]]").await[0]), "INVALID_REQUEST");
+    // Fields in order are no request, though a reader of JSON could take them for one.
+    assert_eq!(kind(&client.ask(r#"[["2.0",8,"ping"]]"#).await[0]), "INVALID_REQUEST");
+    assert_eq!(
+        client.ask(format!("  {}", batch_of(2))).await.as_array().unwrap().len(),
+        2,
+        "blanks are skipped"
+    );
     client.send(r#"[{"method":"ping"},{"id":1,"result":1}]"#).await;
     client.assert_alive().await;
 }

@@ -56,6 +56,7 @@ pub struct Config {
     pub models: ModelSettings,
     pub agents: AgentSettings,
     pub run: RunSettings,
+    pub max_concurrent_runs: ConcurrencySettings,
     pub tools: ToolSettings,
     pub shutdown: ShutdownSettings,
     pub access: AccessSettings,
@@ -83,6 +84,15 @@ pub struct RunSettings {
     pub max_tokens: Setting<Option<u64>>,
     /// How long the grace turn may take.
     pub grace: Setting<Duration>,
+    /// Levels of agents that may call agents.
+    pub max_depth: Setting<u32>,
+}
+
+/// How many runs may be at work at once (spec 03, "Subagent calls"); the others wait in a queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConcurrencySettings {
+    pub session: Setting<usize>,
+    pub daemon: Setting<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -116,6 +126,11 @@ impl Default for Config {
                 max_time: Setting::default_of(Duration::from_secs(10 * 60)),
                 max_tokens: Setting::default_of(None),
                 grace: Setting::default_of(Duration::from_secs(60)),
+                max_depth: Setting::default_of(4),
+            },
+            max_concurrent_runs: ConcurrencySettings {
+                session: Setting::default_of(8),
+                daemon: Setting::default_of(256),
             },
             tools: ToolSettings {
                 exclude: Setting::default_of(Vec::new()),

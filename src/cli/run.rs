@@ -18,8 +18,8 @@ use super::{
 use crate::{
     client::Follow,
     protocol::{
-        AttachFrom, Envelope, FromWord, LimitsParams, Method, RunCancel, RunCancelParams, RunGet, RunId,
-        RunIdParams, RunStart, RunStartParams, RunStartResult, WorkspaceParam,
+        AttachFrom, Envelope, FromWord, IfBusy, LimitsParams, Method, RunCancel, RunCancelParams, RunGet,
+        RunId, RunIdParams, RunStart, RunStartParams, RunStartResult, WorkspaceParam,
     },
 };
 
@@ -130,8 +130,11 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
         None => inputs::read_prompt(&mut surroundings.stdin)?,
     };
     Ok(RunStartParams {
-        workspace: WorkspaceParam::Path(workspace.to_owned()),
-        agent: arguments.agent.as_str().into(),
+        session_id: None,
+        workspace: Some(WorkspaceParam::Path(workspace.to_owned())),
+        agent: Some(arguments.agent.as_str().into()),
+        if_busy: IfBusy::default(),
+        idempotency_key: None,
         prompt,
         inputs,
         limits: LimitsParams {

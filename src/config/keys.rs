@@ -16,6 +16,12 @@ const LEAST_OUTPUT_CHARS: u64 = 1_000;
 /// Largest budget for a tool's output: ten million characters are more than any model reads.
 const MOST_OUTPUT_CHARS: u64 = 10_000_000;
 
+/// Levels of agents that call agents: more is a loop, not a plan.
+const MOST_DEPTH: u64 = 16;
+
+/// Runs at work at once: beyond, memory for their contexts is the limit, not a number.
+const MOST_RUNS: u64 = 100_000;
+
 /// One setting.
 pub(super) struct Key {
     /// With dots, e.g. `run.maxTurns`.
@@ -94,6 +100,31 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        path: "run.maxDepth",
+        expected: "a whole number from 0 to 16",
+        set: |config, value, origin| {
+            let depth = u32::try_from(whole(value, 0, MOST_DEPTH)?).map_err(|_| Refusal::BadValue)?;
+            config.run.max_depth = Setting { value: depth, origin };
+            Ok(())
+        },
+    },
+    Key {
+        path: "maxConcurrentRuns.session",
+        expected: "a whole number from 1 to 100000",
+        set: |config, value, origin| {
+            config.max_concurrent_runs.session = Setting { value: runs(value)?, origin };
+            Ok(())
+        },
+    },
+    Key {
+        path: "maxConcurrentRuns.daemon",
+        expected: "a whole number from 1 to 100000",
+        set: |config, value, origin| {
+            config.max_concurrent_runs.daemon = Setting { value: runs(value)?, origin };
+            Ok(())
+        },
+    },
+    Key {
         path: "tools.exclude",
         expected: "a list of tool names, e.g. [\"web_fetch\", \"mcp.github.*\"]",
         set: |config, value, origin| {
@@ -144,6 +175,10 @@ fn whole(value: &Value<'_>, least: u64, most: u64) -> Result<u64, Refusal> {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(Refusal::BadValue),
     }
+}
+
+fn runs(value: &Value<'_>) -> Result<usize, Refusal> {
+    usize::try_from(whole(value, 1, MOST_RUNS)?).map_err(|_| Refusal::BadValue)
 }
 
 fn seconds(value: &Value<'_>, unit: f64) -> Result<Duration, Refusal> {

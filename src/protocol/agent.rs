@@ -77,6 +77,8 @@ pub struct AgentLimits {
     pub max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u32>,
 }
 
 /// How a run ends (spec 02, 03).
@@ -90,7 +92,7 @@ pub enum Completion {
 }
 
 /// One input of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InputSpec {
     /// `\w+`

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{EventHead, RunId, RunRecord, Seq, SessionId, SubscriptionId, Timestamp};
+use super::{
+    AgentName, ContextId, EventHead, OpenCall, Part, QueuedRun, Role, RunId, RunRecord, Seq, SessionId,
+    SubscriptionId, Timestamp,
+};
 
 /// An event as subscribers receive it and `events/list` answers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +54,12 @@ pub struct Snapshot {
     pub runs: Vec<RunRecord>,
     /// Texts being streamed, with what there is of them so far.
     pub open_items: Vec<OpenItem>,
+    /// Calls that have not ended, of the runs that live.
+    #[serde(default)]
+    pub open_calls: Vec<OpenCall>,
+    /// Runs that wait for their turn in a context, the next one first.
+    #[serde(default)]
+    pub queue: Vec<QueuedRun>,
 }
 
 /// A text that a model is writing.
@@ -73,8 +82,60 @@ pub struct SessionSummary {
     pub roots: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// The agent of runs that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    #[serde(default)]
+    pub state: SessionState,
+    /// Everything is removed when it is closed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ephemeral: bool,
     pub created_at: Timestamp,
     pub last_active_at: Timestamp,
+}
+
+/// Whether a session takes work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SessionState {
+    #[default]
+    Open,
+    Closed,
+}
+
+impl SessionState {
+    /// The spelling on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SessionState::Open => "open",
+            SessionState::Closed => "closed",
+        }
+    }
+}
+
+/// One agent's history in a session, as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextSummary {
+    pub context_id: ContextId,
+    pub session_id: SessionId,
+    pub agent: AgentName,
+    /// The run that the context belongs to alone, when an agent was called as a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<RunId>,
+    pub started_at: Timestamp,
+    pub last_active_at: Timestamp,
+}
+
+/// One message of a context as clients read it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryMessage {
+    /// The event that brought it into the context.
+    pub seq: Seq,
+    pub run_id: RunId,
+    pub role: Role,
+    pub parts: Vec<Part>,
 }
 
 /// Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent.

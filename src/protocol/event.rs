@@ -9,10 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Access, AgentDefinition, AgentName, CallId, CallState, Completion, ContextId, FinishReason, Message,
-    Reason, Replay, Risk, RunError, RunId, Sampling, Timestamp, ToolError, ToolKind, ToolName, ToolResult,
-    Usage,
+    AgentName, CallId, CallState, FinishReason, Reason, Risk, RunId, Timestamp, ToolError, ToolKind,
+    ToolName, ToolResult, Usage,
 };
+
+mod private;
+mod run;
+
+pub use private::*;
+pub use run::*;
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $text:literal => $name:ident;)+) => {
@@ -65,9 +70,23 @@ pub struct EventDoc {
 events! {
     /// A session was opened.
     "session.created" => SessionCreated;
+    /// What people call a session, or its default agent, changed; the data is how it is now.
+    "session.updated" => SessionUpdated;
+    /// A session takes no more work. Its runs have ended before.
+    "session.closed" => SessionClosed;
+    /// A session and everything in it was removed; of its events only this one is left.
+    "session.deleted" => SessionDeleted;
+    /// A run waits: for its turn in its context, or for one of the places that runs share. A run that waits before it
+    /// begins carries everything it needs in this event.
+    "run.queued" => RunQueued;
     /// A run began. Everything it needs is in this event; editing files changes nothing for it.
     "run.started" => RunStarted;
-    /// The daemon was restarted while the run was alive; it goes on from its last committed turn.
+    /// Somebody said something to a living run. The first event of a message says that it is kept, the second in which
+    /// turn the model got it.
+    "run.steered" => RunSteered;
+    /// The run holds still: nothing can be written. It goes on by itself, which `run.resumed` tells.
+    "run.parked" => RunParked;
+    /// The run goes on: the daemon was restarted while it was alive, or it was parked.
     "run.resumed" => RunResumed;
     /// The run stops: open calls end first, then comes the grace turn or the end.
     "run.stopping" => RunStopping;
@@ -91,99 +110,6 @@ events! {
     "tool.state" => ToolState;
     /// Something is not as its author thinks, and the work goes on.
     "warning" => Warning;
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionCreated {
-    /// Absolute; the first is where relative paths begin.
-    pub roots: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-}
-
-/// Limits of one run, resolved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunLimits {
-    pub max_turns: u32,
-    /// Active time; missing = unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_time_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    pub grace_ms: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunStarted {
-    pub agent: AgentName,
-    pub title: String,
-    /// SHA-256 of the definition the run carries, as `sha256:<hex>`.
-    pub digest: String,
-    pub model: String,
-    pub context_id: ContextId,
-    /// The first user message, templates filled.
-    pub query: String,
-    /// Values of the agent's inputs, defaults filled in.
-    pub inputs: Value,
-    pub limits: RunLimits,
-    pub completion: Completion,
-    /// 0 for a root run.
-    pub depth: u32,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunResumed {
-    /// The daemon did not stop by itself: it crashed, was killed, or the machine went down.
-    pub unclean: bool,
-}
-
-/// What follows when every open call has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum StopThen {
-    /// One last turn in which only `complete_task` is offered.
-    Grace,
-    End,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunStopping {
-    pub reason: Reason,
-    pub then: StopThen,
-    /// Set when the reason is `ERROR`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<RunError>,
-    /// One sentence for people.
-    pub message: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunCompleted {
-    pub reason: Reason,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<RunError>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
-    /// What there was when a run ended without a result: the pending result, else the last text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partial_result: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub recovered: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovered_from: Option<Reason>,
-    pub usage: Usage,
-    pub turns: u32,
-    pub tool_calls: u32,
-    pub files_changed: Vec<String>,
-    pub active_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -288,6 +214,9 @@ pub struct ToolState {
     /// From `scheduled` on its first event only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<CallDetails>,
+    /// On `executing` of a call that another agent answers: its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -345,62 +274,4 @@ pub struct EventHead {
     /// Who caused it, when it was a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-}
-
-/// The face of an event that clients never see. A field is set on the types its comment names.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Private {
-    /// Every event of a run: its active time so far, in microseconds.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub active_us: u64,
-    /// `run.started`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<Box<RunSeed>>,
-    /// `model.completed`, `context.nudged`, and `turn.started` of a grace turn: what joins the context.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
-    /// `tool.state` to `scheduled`: what `fold` needs to know of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<PreparedCall>,
-    /// `tool.state` of an accepted `complete_task` to `scheduled`: the result that ends the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub completion: Option<CompletionResult>,
-}
-
-/// What a valid `complete_task` hands in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CompletionResult {
-    /// As text, formatted as the agent's `output` says.
-    pub result: String,
-    /// Typed, for an agent with `output`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-
-/// What a run carries from its first event on.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunSeed {
-    pub definition: AgentDefinition,
-    /// Templates filled.
-    pub system: String,
-    /// The initial messages and the query, templates filled.
-    pub messages: Vec<Message>,
-    pub roots: Vec<String>,
-    pub sampling: Sampling,
-}
-
-/// What judging found out about a call, kept so that the machine folds from events alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PreparedCall {
-    pub kind: ToolKind,
-    pub accesses: Vec<Access>,
-    pub replay: Replay,
 }

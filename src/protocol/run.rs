@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentName, CallId, ContextId, RunId, SessionId, Timestamp, Usage};
+use super::{
+    AgentName, CallDetails, CallId, CallState, ContextId, QueuedFor, RunId, SessionId, Timestamp, ToolName,
+    Usage,
+};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -121,6 +124,9 @@ pub struct LimitsParams {
     /// Time for the grace turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
+    /// How many levels of agents may call agents below this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u32>,
 }
 
 /// A run, as `run/get` and `run/wait` answer it and `subagent run --output-format json` prints it.
@@ -132,6 +138,12 @@ pub struct RunRecord {
     pub context_id: ContextId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_run_id: Option<RunId>,
+    /// The call of the parent run that this run answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<CallId>,
+    /// 0 for a root run.
+    #[serde(default)]
+    pub depth: u32,
     pub agent: AgentName,
     /// SHA-256 of the definition the run carries, as `sha256:<hex>`.
     pub digest: String,
@@ -162,6 +174,7 @@ pub struct RunRecord {
     pub tool_calls: u32,
     /// Paths the run changed.
     pub files_changed: Vec<String>,
+    /// When it began; while it waits in a queue, when it was asked for.
     pub started_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
@@ -171,7 +184,28 @@ pub struct RunRecord {
 /// A call that has not ended, as a snapshot shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CallRef {
+pub struct OpenCall {
     pub run_id: RunId,
     pub call_id: CallId,
+    pub name: ToolName,
+    pub state: CallState,
+    /// What validation found out; missing before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<CallDetails>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<RunId>,
+}
+
+/// A run that waits for its turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedRun {
+    pub run_id: RunId,
+    pub session_id: SessionId,
+    pub agent: AgentName,
+    #[serde(rename = "for")]
+    pub waits_for: QueuedFor,
+    /// The first user message.
+    pub query: String,
+    pub queued_at: Timestamp,
 }

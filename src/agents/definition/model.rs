@@ -14,6 +14,9 @@ use crate::protocol::{
 /// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
 
+/// Levels of agents that call agents: more is a loop, not a plan.
+const LARGEST_DEPTH: i64 = 16;
+
 const MODEL_FIELDS: &[&str] = &["name", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
 
 const RUN_FIELDS: &[&str] = &[
@@ -75,7 +78,7 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
         let message = "`run.maxCostUsd` is not enforced: no prices yet";
         findings.warning(Some(key.mark), BadValue, message, None);
     }
-    for field in ["onBudget", "maxContextTokens", "maxDepth"] {
+    for field in ["onBudget", "maxContextTokens"] {
         if let (Some(key), Some(_)) = (fields.key(field), fields.get(field)) {
             let message = format!("`run.{field}` has no effect in this version");
             findings.warning(Some(key.mark), UnknownField, message, None);
@@ -92,6 +95,9 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
         max_time_ms: minutes.map(|minutes| milliseconds(minutes * 60.0).max(1)),
         max_tokens: fields.whole("maxTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
         grace_ms: grace.map(milliseconds),
+        max_depth: fields
+            .whole("maxDepth", 0, LARGEST_DEPTH, findings)
+            .and_then(|depth| u32::try_from(depth).ok()),
     }
 }
 

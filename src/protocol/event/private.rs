@@ -1,0 +1,71 @@
+//! What the log keeps and clients never see.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::protocol::{Access, AgentDefinition, Message, Replay, RunId, Sampling, ToolKind, Usage};
+
+/// The face of an event that clients never see. A field is set on the types its comment names.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Private {
+    /// Every event of a run: its active time so far, in microseconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub active_us: u64,
+    /// `run.started`, and a `run.queued` before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Box<RunSeed>>,
+    /// `model.completed`, `context.nudged`, `run.steered` with its turn, and `turn.started` of a grace turn: what joins
+    /// the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    /// `tool.state` to `scheduled`: what `fold` needs to know of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<PreparedCall>,
+    /// `tool.state` of an accepted `complete_task` to `scheduled`: the result that ends the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<CompletionResult>,
+    /// `tool.state` that ends a call which another agent answered: what its run used, with all below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_usage: Option<Usage>,
+}
+
+/// What a valid `complete_task` hands in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletionResult {
+    /// As text, formatted as the agent's `output` says.
+    pub result: String,
+    /// Typed, for an agent with `output`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What a run carries from its first event on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSeed {
+    pub definition: AgentDefinition,
+    /// Templates filled.
+    pub system: String,
+    /// The initial messages and the query, templates filled.
+    pub messages: Vec<Message>,
+    pub roots: Vec<String>,
+    pub sampling: Sampling,
+}
+
+/// What judging found out about a call, kept so that the machine folds from events alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreparedCall {
+    pub kind: ToolKind,
+    pub accesses: Vec<Access>,
+    pub replay: Replay,
+    /// The run that answers the call, when the tool is an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<RunId>,
+}

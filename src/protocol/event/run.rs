@@ -1,0 +1,189 @@
+//! What happens to sessions and runs as a whole.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::protocol::{AgentName, CallId, Completion, ContextId, Reason, RunError, Usage};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCreated {
+    /// Absolute; the first is where relative paths begin.
+    pub roots: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The agent of runs that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// Everything is removed when the session is closed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ephemeral: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUpdated {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionClosed {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDeleted {
+    /// Events that were removed with it.
+    pub events: u64,
+}
+
+/// Limits of one run, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunLimits {
+    pub max_turns: u32,
+    /// Active time; missing = unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    pub grace_ms: u64,
+    /// How deep below its root a run may stand; 0 = agents cannot be called as tools.
+    #[serde(default = "default_max_depth")]
+    pub max_depth: u32,
+}
+
+/// Spec 03, "Subagent calls".
+pub fn default_max_depth() -> u32 {
+    4
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStarted {
+    pub agent: AgentName,
+    pub title: String,
+    /// SHA-256 of the definition the run carries, as `sha256:<hex>`.
+    pub digest: String,
+    pub model: String,
+    pub context_id: ContextId,
+    /// The first user message, templates filled.
+    pub query: String,
+    /// Values of the agent's inputs, defaults filled in.
+    pub inputs: Value,
+    pub limits: RunLimits,
+    pub completion: Completion,
+    /// 0 for a root run.
+    pub depth: u32,
+    /// The call of the parent run that this run answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<CallId>,
+    /// Which run of the tree: each agent's name with the number of its call within the caller, from the root on, e.g.
+    /// `lead#1/reader#2`. The same every time the same things happen.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum QueuedFor {
+    /// Another run of its agent in this session: they share a context, so one goes after the other.
+    Context,
+    /// One of the places for runs at work (`maxConcurrentRuns`).
+    Place,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunQueued {
+    #[serde(rename = "for")]
+    pub waits_for: QueuedFor,
+    /// It goes before every other that waits for the context.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub front: bool,
+    /// What `run.started` will say; set on the first event of a run that has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<RunStarted>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSteered {
+    /// Names the message.
+    pub steer_id: String,
+    pub text: String,
+    /// Missing on the first event of a message; set on the second: the turn that began with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+}
+
+/// Why a run holds still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ParkReason {
+    /// The disk is full.
+    StorageFull,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunParked {
+    pub reason: ParkReason,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResumed {
+    /// The daemon did not stop by itself: it crashed, was killed, or the machine went down.
+    pub unclean: bool,
+}
+
+/// What follows when every open call has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum StopThen {
+    /// One last turn in which only `complete_task` is offered.
+    Grace,
+    End,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStopping {
+    pub reason: Reason,
+    pub then: StopThen,
+    /// Set when the reason is `ERROR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// One sentence for people.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCompleted {
+    pub reason: Reason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What there was when a run ended without a result: the pending result, else the last text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial_result: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_from: Option<Reason>,
+    pub usage: Usage,
+    pub turns: u32,
+    pub tool_calls: u32,
+    pub files_changed: Vec<String>,
+    pub active_ms: u64,
+}

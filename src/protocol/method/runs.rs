@@ -1,0 +1,204 @@
+//! Parameters and results: runs and their queues.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{IdempotencyKey, WorkspaceParam, default_page, is_not};
+use crate::protocol::{
+    AgentName, LimitsParams, ModelRef, QueuedRun, RunId, RunRecord, RunState, Seq, SessionId,
+};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStartParams {
+    /// Goes on in this session, with what its agent remembers there. Missing = a new session in `workspace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Where the agent works: the boundary of its file tools. Needed without `sessionId`; with it, the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// Missing = the session's, else the daemon's default (setting `agents.default`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// The value of the input `prompt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Values of the agent's inputs by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub inputs: Map<String, Value>,
+    #[serde(default)]
+    pub limits: LimitsParams,
+    /// Instead of the agent's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// When a run of this agent lives in the session already.
+    #[serde(default)]
+    pub if_busy: IfBusy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// What becomes of a request to run an agent whose context is busy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum IfBusy {
+    /// It waits for its turn.
+    #[default]
+    Queue,
+    /// Its prompt is said to the living run.
+    Steer,
+    /// The living run is cancelled, and this one comes next.
+    Interrupt,
+    /// `BUSY`.
+    Reject,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStartResult {
+    pub disposition: Disposition,
+    pub run_id: RunId,
+    pub session_id: SessionId,
+    pub agent: AgentName,
+    /// The last event the request caused. Attach with `from` one below the first to see it all, or `start`.
+    pub seq: Seq,
+    /// This is the answer to an earlier request with the same `idempotencyKey`.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub replayed: bool,
+}
+
+/// What became of a request to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Disposition {
+    Started,
+    /// It waits for another run of its agent in this session.
+    Queued,
+    /// It was said to the living run, whose ids these are.
+    Steered,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunListParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<RunState>,
+    /// Only runs that have not ended.
+    pub active: bool,
+    /// Only runs that nobody called as a tool.
+    pub roots: bool,
+    /// Only runs that this one called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<RunId>,
+    /// As `nextCursor` said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Missing = 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(default = "default_page")]
+    pub limit: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunListResult {
+    pub runs: Vec<RunRecord>,
+    /// There is more; give it as `cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSteerParams {
+    pub run_id: RunId,
+    #[schemars(length(min = 1))]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSteerResult {
+    pub run_id: RunId,
+    /// The event that says the message is kept.
+    pub seq: Seq,
+    /// This is the answer to an earlier request with the same `idempotencyKey`.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub replayed: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueListParams {
+    /// Missing = every session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueListResult {
+    pub queue: Vec<QueuedRun>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueRunParams {
+    pub run_id: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueRunResult {
+    pub run_id: RunId,
+    /// The last event the request caused.
+    pub seq: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunIdParams {
+    pub run_id: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWaitParams {
+    pub run_id: RunId,
+    /// At most 600,000; longer waits are repeated.
+    #[schemars(range(max = 600_000))]
+    pub timeout_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWaitResult {
+    pub run: RunRecord,
+    /// The run has ended.
+    pub done: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCancelParams {
+    pub run_id: RunId,
+    /// For people, kept in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCancelResult {
+    pub run: RunRecord,
+    /// The last event the request caused; missing when it caused none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+}

@@ -1,0 +1,191 @@
+//! Parameters and results: sessions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{IdempotencyKey, WorkspaceParam, default_page, is_not};
+use crate::protocol::{
+    AgentName, ContextSummary, HistoryMessage, Seq, SessionId, SessionState, SessionSummary, SubscriptionId,
+};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCreateParams {
+    pub workspace: WorkspaceParam,
+    /// The agent of runs that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Everything is removed when the session is closed.
+    #[serde(default)]
+    pub ephemeral: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCreateResult {
+    pub session_id: SessionId,
+    pub seq: Seq,
+    /// This is the answer to an earlier request with the same `idempotencyKey`.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub replayed: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionListParams {
+    /// Only sessions of exactly this workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<SessionState>,
+    /// Only sessions whose title or folder contains this text, whatever the letter case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// As `nextCursor` said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Missing = 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(default = "default_page")]
+    pub limit: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionListResult {
+    pub sessions: Vec<SessionSummary>,
+    /// There is more; give it as `cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionIdParams {
+    pub session_id: SessionId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionGetResult {
+    pub session: SessionSummary,
+    /// Oldest first.
+    pub contexts: Vec<ContextSummary>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionHistoryParams {
+    pub session_id: SessionId,
+    /// Whose context; missing = the session's agent, or the only one there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// As `nextCursor` said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Missing = 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(default = "default_page")]
+    pub limit: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionHistoryResult {
+    pub agent: AgentName,
+    /// Oldest first.
+    pub messages: Vec<HistoryMessage>,
+    /// There is more; give it as `cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A field that is missing stays as it is; `null` clears it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUpdateParams {
+    pub session_id: SessionId,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub title: Option<Option<String>>,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Option<AgentName>>,
+}
+
+/// Tells `null` from a missing field.
+fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionChangeResult {
+    pub session_id: SessionId,
+    /// The last event the request caused; missing when nothing had to change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDeleteResult {
+    pub session_id: SessionId,
+    pub seq: Seq,
+    /// Events that were removed.
+    pub events: u64,
+}
+
+/// Where a subscription begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AttachFrom {
+    /// After this `seq`.
+    Seq(Seq),
+    Word(FromWord),
+}
+
+impl Default for AttachFrom {
+    fn default() -> AttachFrom {
+        AttachFrom::Word(FromWord::Now)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum FromWord {
+    /// A snapshot, then what happens.
+    #[default]
+    Now,
+    /// Everything the log has, then what happens.
+    Start,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionAttachParams {
+    pub session_id: SessionId,
+    /// A `seq` (exclusive), `"now"` or `"start"`.
+    #[serde(default)]
+    pub from: AttachFrom,
+    /// Text while it is being written.
+    #[serde(default)]
+    pub deltas: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDetachParams {
+    pub subscription: SubscriptionId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DetachResult {
+    /// False when there was no such subscription on this connection.
+    pub detached: bool,
+}

@@ -58,14 +58,20 @@ pub struct Daemon {
     connections: TaskTracker,
     /// The store's writer.
     base: TaskTracker,
+    /// Nothing new begins.
+    closing: CancellationToken,
+    /// Everything ends.
     stop: CancellationToken,
+    /// How long a turn that is under way may take to end (setting `shutdown.graceSeconds`).
+    grace: Duration,
 }
 
 impl Daemon {
     /// Opens the database, takes up the runs that were left unfinished, and is ready for connections.
     pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
         let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
-        let stop = CancellationToken::new();
+        let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
+        let grace = settings.config.shutdown.grace.value;
         let Edges { clock, models, tools } = edges;
         let store = Store::open(&settings.state_dir, &base).await?;
         let parts = ExecutorParts {
@@ -75,7 +81,14 @@ impl Daemon {
             registry: tools.clone(),
             policy: Policy::builtin(),
             defaults: defaults(&settings.config),
+            agents: settings.agents.clone(),
+            max_concurrent: (
+                settings.config.max_concurrent_runs.session.value,
+                settings.config.max_concurrent_runs.daemon.value,
+            ),
             tracker: runs.clone(),
+            // The executor's own: runs can be brought to rest in a daemon that goes on.
+            closing: closing.child_token(),
             stop: stop.clone(),
         };
         let executor = Executor::new(parts);
@@ -94,11 +107,14 @@ impl Daemon {
             clock,
             instance: ids::fresh(),
             load: rpc::Load::new(),
+            once: once::Once::new(store_for_once, runs.clone()),
+            default_agent: settings.config.agents.default.value.clone(),
+            closing: closing.clone(),
             stop: stop.clone(),
         };
         let state = Arc::new(state);
         let methods = handlers::methods(Arc::clone(&state));
-        Ok(Daemon { state, methods, runs, connections, base, stop })
+        Ok(Daemon { state, methods, runs, connections, base, closing, stop, grace })
     }
 
     /// Serves connections of `listener` until the daemon stops.
@@ -107,6 +123,7 @@ impl Daemon {
             listener,
             Arc::clone(&self.methods),
             rpc::Peers::owner_and(allowed_uids),
+            self.closing.clone(),
             self.stop.clone(),
         );
         self.connections.spawn(serving);
@@ -130,12 +147,21 @@ impl Daemon {
 
     /// Completes when something asked the daemon to stop.
     pub async fn asked_to_stop(&self) {
-        self.stop.cancelled().await;
+        self.closing.cancelled().await;
     }
 
-    /// Stops: no new work, runs left to go on at the next start, connections answered and flushed, the database
-    /// closed. Returns false when something did not end in time.
+    /// Stops: no new work, turns that are under way end or are cut off when the grace is over, runs left to go on at
+    /// the next start, connections answered and flushed, the database closed. Returns false when something did not end
+    /// in time.
     pub async fn stop(self) -> bool {
+        self.closing.cancel();
+        self.runs.close();
+        tokio::select! {
+            () = self.runs.wait() => (),
+            () = self.state.clock.sleep(self.grace) => {
+                tracing::info!(runs = self.state.executor.live_runs(), "turns did not end in time; they are cut off");
+            }
+        }
         self.stop.cancel();
         let mut is_whole = ended(&self.runs).await;
         is_whole &= ended(&self.connections).await;
@@ -150,6 +176,7 @@ impl Daemon {
             connections: self.state.load.connections(),
             tasks: self.runs.len() + self.connections.len() + self.base.len(),
             open_texts: self.state.store.live().len(),
+            holdings: self.state.executor.holdings(),
         }
     }
 
@@ -166,6 +193,8 @@ pub struct Census {
     pub connections: usize,
     pub tasks: usize,
     pub open_texts: usize,
+    /// Slots taken, runs that wait for one, contexts in use.
+    pub holdings: (usize, usize, usize),
 }
 
 async fn ended(tracker: &TaskTracker) -> bool {
@@ -191,6 +220,7 @@ fn defaults(config: &Config) -> RunDefaults {
             max_time_ms: is_set(run.max_time.origin).then(|| ms(&run.max_time)),
             max_tokens: run.max_tokens.value,
             grace_ms: is_set(run.grace.origin).then(|| ms(&run.grace)),
+            max_depth: is_set(run.max_depth.origin).then_some(run.max_depth.value),
         },
         output: OutputLimits { max_chars: config.tools.output_max_chars.value },
         excluded: config.tools.exclude.value.clone(),

@@ -40,6 +40,11 @@ pub struct ModelRequest {
     /// Which reply of its run this will be, from 0: how many `Turn` replies the run has committed. Makes
     /// recorded replies a function of the request, also after a crash.
     pub ordinal: u32,
+    /// The run's path within its tree, as `run.started` says it; recordings that know paths answer by it.
+    pub path: Arc<str>,
+    /// Which reply of the whole tree of runs this will be, from 0, for recordings that know no paths. A reply that is
+    /// asked for again keeps its number.
+    pub tree_ordinal: u32,
 }
 
 /// What a call is for; recordings keep the two apart (spec 04, "replay and recording").

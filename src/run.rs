@@ -3,14 +3,30 @@
 //! `machine` is pure; `driver` keeps what is in flight equal to what the machine wants; `executor` owns the
 //! drivers; `gate` alone decides whether a call may run and mints the permit.
 
+mod child;
 mod completion;
+mod doors;
 mod driver;
 mod executor;
 mod gate;
+mod lanes;
 mod machine;
 mod plan;
+mod slots;
 mod think;
 mod transcript;
 
-pub use executor::{CancelError, Cancelled, Executor, ExecutorParts, Started};
+pub use executor::{
+    CancelError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, StartError, StartOptions, Started,
+    Steered, Where,
+};
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
+
+/// Runs `work` where blocking harms nobody. A panic goes on in the caller.
+async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // It cannot be cancelled: nobody holds its handle but this.
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

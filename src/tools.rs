@@ -23,7 +23,7 @@ mod work;
 mod workspace;
 
 pub use nearest::nearest;
-pub use registry::{Lookup, PreparedCall, Registry, Toolset};
+pub use registry::{Lookup, PreparedCall, Registry, Toolset, entry_matches};
 pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.

@@ -62,6 +62,20 @@ pub enum Found {
 }
 
 impl Catalog {
+    /// The agents that other agents may call, by name: those that can be started, are not hidden, and say when to call
+    /// them (spec 02, `description` and `hidden`).
+    pub fn callable(&self) -> impl Iterator<Item = (Arc<AgentDefinition>, String)> {
+        let names: Vec<&AgentName> = self.entries.iter().map(|entry| &entry.file.name).collect();
+        let is_first = |at: usize| at == 0 || names[at - 1] != names[at];
+        let firsts: Vec<AgentName> =
+            (0..names.len()).filter(|at| is_first(*at)).map(|at| names[at].clone()).collect();
+        firsts.into_iter().filter_map(|name| match self.find(&name) {
+            Found::Ready { definition, digest, .. } => Some((definition, digest)),
+            _ => None,
+        })
+        .filter(|(definition, _)| !definition.hidden && definition.description.is_some())
+    }
+
     /// Reads the built-in, the user's and the workspace's agents. Blocks on the file system.
     pub fn load(places: &AgentPlaces, workspace_roots: &[PathBuf]) -> Catalog {
         let mut problems = Vec::new();

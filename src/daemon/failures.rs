@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     models::{Models, ResolveError},
     protocol::{ErrorKind, RpcError},
-    run::{CancelError, PlanError},
+    run::{CancelError, PlanError, StartError},
     store::StoreError,
 };
 
@@ -36,6 +36,22 @@ impl From<StoreError> for RpcError {
 impl From<CancelError> for RpcError {
     fn from(CancelError(error): CancelError) -> RpcError {
         error.into()
+    }
+}
+
+impl From<StartError> for RpcError {
+    fn from(error: StartError) -> RpcError {
+        let message = error.to_string();
+        match error {
+            StartError::Store(error) => error.into(),
+            StartError::Busy(run) => RpcError::new(ErrorKind::Busy, message)
+                .with_details(json!({ "runId": run }))
+                .with_hint("wait for it, or start with ifBusy queue, steer or interrupt"),
+            StartError::Closed => RpcError::new(ErrorKind::SessionClosed, message)
+                .with_hint("start without sessionId: that opens a new session"),
+            StartError::Draining => RpcError::new(ErrorKind::ShuttingDown, message)
+                .with_hint("ask again when the daemon has been started anew"),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) async fn watch(state: Arc<State>) {
     let mut idle_since = state.clock.monotonic();
     loop {
         tokio::select! {
-            () = state.stop.cancelled() => return,
+            () = state.closing.cancelled() => return,
             () = state.clock.sleep(LOOK) => (),
         }
         let now = state.clock.monotonic();
@@ -22,7 +22,7 @@ pub(super) async fn watch(state: Arc<State>) {
             idle_since = now;
         } else if IDLE <= now.saturating_sub(idle_since) {
             tracing::info!("nobody needed the daemon for {} minutes; it ends", IDLE.as_secs() / 60);
-            state.stop.cancel();
+            state.closing.cancel();
             return;
         }
     }

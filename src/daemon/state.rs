@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::rpc::Load;
 use crate::{
     agents::{AgentPlaces, Catalog},
-    protocol::{DaemonInfo, FileProblem, Timestamp},
+    protocol::{AgentName, DaemonInfo, FileProblem, Timestamp},
     run::Executor,
     store::Store,
     sys::clock::Clock,
@@ -28,6 +28,11 @@ pub(super) struct State {
     /// New at every start.
     pub instance: String,
     pub load: Arc<Load>,
+    /// The agent of runs that name none (setting `agents.default`).
+    pub default_agent: AgentName,
+    /// Nothing new begins.
+    pub closing: CancellationToken,
+    /// Everything ends.
     pub stop: CancellationToken,
 }
 

@@ -100,6 +100,7 @@ tool_error_types! {
     GlobExecutionError = "GLOB_EXECUTION_ERROR",
     GrepExecutionError = "GREP_EXECUTION_ERROR",
     LsExecutionError = "LS_EXECUTION_ERROR",
+    MaxDepth = "MAX_DEPTH",
     PolicyDenied = "POLICY_DENIED",
     Interrupted = "INTERRUPTED",
 }

@@ -5,36 +5,42 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU32},
     task::Poll,
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::{AbortHandle, Id, JoinError, JoinSet},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    gate::Gate,
+    executor::Executor,
+    gate::{Gate, Standing, Work},
+    lanes::Pass,
     machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
     plan::Equipment,
+    slots::Slot,
     transcript::Transcript,
 };
 use crate::{
-    models::Model,
+    models::ResolvedModel,
     protocol::{
-        AgentName, CallId, ContextId, EventBody, EventHead, Private, RunId, RunSeed, Sampling, Seq,
+        AgentName, CallId, ContextId, EventBody, EventHead, ParkReason, Private, RunId, RunSeed, Sampling, Seq,
         SessionId, Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
     },
     store::{LiveWriter, NewEvent, Store, StoreError},
     sys::clock::Clock,
-    tools::Invocation,
 };
 
+mod births;
+mod children;
 mod flights;
+
+pub(super) use births::Lineage;
 
 /// Inputs that go into one step; more wait for the next.
 const STEP: usize = 256;
@@ -45,6 +51,14 @@ const STORE_RETRY: Duration = Duration::from_secs(1);
 pub(super) struct Message {
     pub input: Input,
     pub reply: Option<oneshot::Sender<Result<Option<Seq>, StoreError>>>,
+    /// What remembers the request, to be written with its effect.
+    pub keyed: Option<crate::store::Keyed>,
+}
+
+impl Message {
+    pub fn internal(input: Input) -> Message {
+        Message { input, reply: None, keyed: None }
+    }
 }
 
 /// Who the events are about.
@@ -54,6 +68,10 @@ pub(super) struct Identity {
     pub run: RunId,
     pub context: ContextId,
     pub agent: AgentName,
+    /// The run that called this one.
+    pub parent: Option<RunId>,
+    /// From the root run's agent to this one.
+    pub agent_path: Vec<AgentName>,
 }
 
 impl Identity {
@@ -67,9 +85,9 @@ impl Identity {
             _ => Some(turn).filter(|turn| *turn != 0),
         };
         let head = EventHead {
-            parent_run_id: None,
+            parent_run_id: self.parent.clone(),
             agent: Some(self.agent.clone()),
-            agent_path: vec![self.agent.clone()],
+            agent_path: self.agent_path.clone(),
             turn,
             prompt_id: turn.map(|turn| format!("{}#{turn}", self.run)),
             activity: draft.activity,
@@ -85,20 +103,61 @@ impl Identity {
             private: draft.private.clone(),
         }
     }
+
+    /// Drafts of one step with who and when; `before` is the turn in which it began.
+    pub fn events(&self, drafts: &[Draft], at: Timestamp, before: u32) -> Vec<NewEvent> {
+        let mut turn = before;
+        let event = |draft: &Draft| {
+            // A step can end one turn and begin the next.
+            if let EventBody::TurnStarted(data) = &draft.body {
+                turn = data.turn;
+            }
+            self.event(draft, at, turn)
+        };
+        drafts.iter().map(event).collect()
+    }
+}
+
+/// The events that begin a run carry what it needs from then on.
+pub(super) fn carry_seed(drafts: &mut [Draft], seed: &RunSeed) {
+    for draft in drafts {
+        let carries = match &draft.body {
+            EventBody::RunStarted(_) => true,
+            EventBody::RunQueued(data) => data.run.is_some(),
+            _ => false,
+        };
+        if carries {
+            draft.private.seed = Some(Box::new(seed.clone()));
+        }
+    }
 }
 
 pub(super) struct DriverParts {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
+    /// Runs come to rest where their turns end, and go on at the next start.
+    pub closing: CancellationToken,
+    /// Ends the driver at once; the run stays unfinished in the log and goes on at the next start.
     pub stop: CancellationToken,
+    pub executor: Executor,
+}
+
+/// What a driver holds for as long as it drives.
+#[derive(Default)]
+pub(super) struct Holdings {
+    pub slot: Option<Slot>,
+    /// A root run's right to its context.
+    pub pass: Option<Pass>,
+    /// Replies that the tree of runs was promised.
+    pub tree_replies: Arc<AtomicU32>,
 }
 
 pub(super) struct Driver {
     parts: DriverParts,
     identity: Identity,
+    seed: Arc<RunSeed>,
     gate: Arc<Gate>,
-    model: Arc<dyn Model>,
-    model_name: String,
+    model: ResolvedModel,
     system: Arc<str>,
     sampling: Sampling,
     /// As declared in ordinary turns, and in the grace turn.
@@ -106,17 +165,23 @@ pub(super) struct Driver {
     grace_declarations: Arc<[ToolDeclaration]>,
     machine: RunMachine,
     transcript: Transcript,
+    holdings: Holdings,
+    /// The number of the reply that is asked for, within the tree.
+    tree_ordinal: Option<u32>,
     /// The text that `model.started` announced, until it is being written.
     announced: Option<(String, Seq)>,
     live: Option<LiveWriter>,
     /// Calls that were judged and wait for permission to run.
-    prepared: HashMap<CallId, Box<dyn Invocation>>,
-    /// Invariant: after `reconcile`, the keys equal `machine.wants()`.
+    prepared: HashMap<CallId, Work>,
+    /// Invariant: after `reconcile`, the keys equal `machine.wants()`, unless the daemon is closing.
     flights: BTreeMap<Want, Flight>,
     tasks: JoinSet<Landing>,
     /// Inputs whose events could not be committed. They are decided again with the next ones, or when it is time to
     /// try again; meanwhile requests are still read and answered.
     uncommitted: Vec<Message>,
+    /// Whether the disk is full.
+    fullness: watch::Receiver<bool>,
+    is_closing: bool,
     /// When active time was last charged.
     charged_at: Duration,
 }
@@ -132,9 +197,12 @@ struct Flight {
 enum Landing {
     Input(Input),
     Judged(Vec<Judged>),
+    /// The context is the run's own; this is what is in it.
+    Context(Transcript),
+    Slot(Slot),
 }
 
-type Judged = (CallId, Judgement, Option<Box<dyn Invocation>>);
+type Judged = (CallId, Judgement, Option<Work>);
 
 impl Driver {
     pub fn new(
@@ -143,84 +211,137 @@ impl Driver {
         seed: Arc<RunSeed>,
         equipment: Equipment,
         machine: RunMachine,
+        holdings: Holdings,
     ) -> Driver {
-        let Equipment { model_name, model, gate } = equipment;
+        let Equipment { model, gate } = equipment;
         let completion = gate.completion.declaration().clone();
         let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion.clone());
         let charged_at = parts.clock.monotonic();
+        let fullness = parts.store.fullness();
         Driver {
             parts,
             identity,
             gate,
             model,
-            model_name,
             system: seed.system.as_str().into(),
             sampling: seed.sampling,
+            seed,
             declarations: declarations.into(),
             grace_declarations: vec![completion].into(),
             machine,
             transcript: Transcript::default(),
+            holdings,
+            tree_ordinal: None,
             announced: None,
             live: None,
             prepared: HashMap::new(),
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
             uncommitted: Vec::new(),
+            fullness,
+            is_closing: false,
             charged_at,
         }
     }
 
-    /// Takes over the transcript of a run that was folded from the log.
+    /// Takes over what is in the run's context.
     pub fn adopt(&mut self, transcript: Transcript) {
         self.transcript = transcript;
     }
 
     /// Takes in a committed event. The machine has applied it already.
     pub fn absorb(&mut self, seq: Seq, body: &EventBody, private: &Private) {
-        self.transcript.extend(body, private);
+        self.transcript.extend(&self.identity.run, body, private);
         match body {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
-            EventBody::ModelCompleted(_) | EventBody::ModelRetrying(_) => self.live = None,
+            EventBody::ModelRetrying(_) => self.live = None,
+            EventBody::ModelCompleted(data) => {
+                self.live = None;
+                if !data.cut {
+                    self.tree_ordinal = None;
+                }
+            }
             _ => (),
+        }
+    }
+
+    /// Takes in what a step committed, the first of it under `first`.
+    pub fn absorb_all(&mut self, first: Seq, drafts: &[Draft]) {
+        for (n, draft) in drafts.iter().enumerate() {
+            self.absorb(later(first, n), &draft.body, &draft.private);
         }
     }
 
     /// Ends when the run has, or when the daemon stops; then the run stays unfinished in the log.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>, first: Option<Input>) {
         if let Some(input) = first {
-            self.step(vec![Message { input, reply: None }]).await;
+            self.step(vec![Message::internal(input)]).await;
         }
-        if self.uncommitted.is_empty() {
-            self.reconcile();
+        self.settle();
+        if *self.fullness.borrow_and_update() {
+            self.park().await;
         }
-        while !self.machine.is_finished() {
+        while !self.machine.is_finished() && !self.is_at_rest() {
             let Some(ready) = self.ready(&mut inbox).await else { break };
             self.step(ready).await;
-            // An end that could not be committed is still to come for the machine: reconciling now would begin anew
-            // what has run.
-            if self.uncommitted.is_empty() {
-                self.reconcile();
-            }
+            self.settle();
         }
         self.tasks.shutdown().await;
+    }
+
+    /// Lets the world follow what was committed. An end that could not be committed is still to come for the machine:
+    /// reconciling now would begin anew what has run.
+    fn settle(&mut self) {
+        if !self.uncommitted.is_empty() || self.machine.is_parked() {
+            return;
+        }
+        self.reconcile();
+        if !self.machine.is_at_work() {
+            self.holdings.slot = None;
+            self.machine.leave_slot();
+        }
+    }
+
+    /// The daemon is closing, and what the run still waits for can be waited for after the next start.
+    fn is_at_rest(&self) -> bool {
+        let can_wait = |want: &Want| {
+            matches!(
+                want,
+                Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. }
+            )
+        };
+        self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
     }
 
     /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
     async fn ready(&mut self, inbox: &mut mpsc::Receiver<Message>) -> Option<Vec<Message>> {
         let mut ready = Vec::new();
-        let retry = match self.uncommitted.is_empty() {
+        // A parked run is told when there is room again.
+        let retry = match self.uncommitted.is_empty() || self.machine.is_parked() {
             true => futures_util::future::pending().boxed(),
             false => self.parts.clock.sleep(STORE_RETRY),
         };
         tokio::select! {
             biased;
             () = self.parts.stop.cancelled() => return None,
+            () = self.parts.closing.cancelled(), if !self.is_closing => self.is_closing = true,
+            Ok(()) = self.fullness.changed() => {
+                let is_full = *self.fullness.borrow_and_update();
+                match is_full {
+                    true => self.park().await,
+                    false => ready.push(Message::internal(Input::Unparked)),
+                }
+            }
             () = retry => (),
             Some(message) = inbox.recv() => ready.push(message),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
         while ready.len() < STEP {
+            // A request that is remembered is remembered with its own step.
+            if ready.iter().any(|message| message.keyed.is_some()) {
+                break;
+            }
             if let Ok(message) = inbox.try_recv() {
                 ready.push(message);
             } else if let Some(landed) = self.tasks.try_join_next_with_id() {
@@ -241,14 +362,22 @@ impl Driver {
         if let Some(want) = &want {
             self.flights.remove(want);
         }
-        let internal = |input| Message { input, reply: None };
         match (landed, want) {
-            (Ok((_, Landing::Input(input))), _) => ready.push(internal(input)),
+            (Ok((_, Landing::Input(input))), _) => ready.push(Message::internal(input)),
             (Ok((_, Landing::Judged(judged))), _) => {
-                for (call, judgement, invocation) in judged {
-                    self.prepared.extend(invocation.map(|it| (call.clone(), it)));
-                    ready.push(internal(Input::Judged { call, judgement }));
+                for (call, judgement, work) in judged {
+                    self.prepared.extend(work.map(|it| (call.clone(), it)));
+                    ready.push(Message::internal(Input::Judged { call, judgement }));
                 }
+            }
+            (Ok((_, Landing::Context(transcript))), _) => {
+                self.adopt(transcript);
+                ready.push(Message::internal(Input::ContextFree));
+            }
+            (Ok((_, Landing::Slot(slot))), _) => {
+                self.holdings.slot = Some(slot);
+                self.machine.hold_slot();
+                ready.push(Message::internal(Input::SlotTaken));
             }
             // Aborted, since nobody wanted it any more.
             (Err(error), _) if error.is_cancelled() => (),
@@ -257,7 +386,7 @@ impl Driver {
                     ToolErrorType::UnhandledException,
                     "the tool failed in a way it should not have; the daemon's log has more",
                 );
-                ready.push(internal(Input::ToolFinished { call, result }));
+                ready.push(Message::internal(Input::ToolFinished { call, result }));
             }
             // A defect outside of a tool ends the run, not the daemon.
             (Err(error), _) => std::panic::resume_unwind(error.into_panic()),
@@ -267,42 +396,85 @@ impl Driver {
     /// Decides on a draft, commits, and only then lets the draft become the machine. What cannot be committed has not
     /// happened: requests are told so, and the run's own inputs wait for the next try.
     async fn step(&mut self, ready: Vec<Message>) {
-        let now = self.parts.clock.monotonic();
-        let elapsed = now.saturating_sub(self.charged_at);
-        self.charged_at = now;
-        self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
+        self.charge();
         let mut inputs = std::mem::take(&mut self.uncommitted);
         inputs.extend(ready);
+        // What was held back goes on only after the run does.
+        inputs.sort_by_key(|message| !matches!(message.input, Input::Unparked));
+        self.seek_slot(&inputs);
 
         let mut machine = self.machine.clone();
         let mut drafts = Vec::new();
         let mut ends = Vec::with_capacity(inputs.len());
+        let mut keyed = None;
         for message in &inputs {
             let input = self.with_partial(&machine, message.input.clone());
             let decided = machine.decide(input);
             let is_effect = !decided.is_empty();
             drafts.extend(decided);
             ends.push(is_effect.then_some(drafts.len()));
+            keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
         }
         self.judge_now(&mut machine, &mut drafts).await;
+        carry_seed(&mut drafts, &self.seed);
         let at = self.parts.clock.now();
-        let turns = turns(&drafts, self.machine.turn());
-        let events = drafts.iter().zip(turns).map(|(draft, turn)| self.identity.event(draft, at, turn));
-        match self.parts.store.append(events.collect()).await {
-            Ok((first, _)) => {
-                let seq = |n: usize| Seq(first.0 + i64::try_from(n).unwrap_or(i64::MAX));
+        let mut events = self.identity.events(&drafts, at, self.machine.turn());
+        let births = self.births(&drafts, at);
+        events.extend(births.iter().flat_map(|birth| birth.events(at)));
+        match self.parts.store.append_keyed(events, keyed).await {
+            Ok((first, last)) => {
                 self.machine = machine;
-                for (n, draft) in drafts.iter().enumerate() {
-                    self.absorb(seq(n), &draft.body, &draft.private);
-                }
+                self.absorb_all(first, &drafts);
+                self.launch_all(births, later(first, drafts.len()));
                 for (message, end) in inputs.into_iter().zip(ends) {
+                    // What is remembered of a request is the last event of its step.
+                    let is_keyed = message.keyed.is_some();
+                    let seq = end.map(|end| if is_keyed { last } else { later(first, end - 1) });
                     if let Some(reply) = message.reply {
                         // Whoever asked may have gone; the events are true all the same.
-                        let _gone = reply.send(Ok(end.map(|end| seq(end - 1))));
+                        let _gone = reply.send(Ok(seq));
                     }
                 }
             }
-            Err(error) => self.keep_uncommitted(inputs, &error),
+            Err(error) => {
+                drop(births);
+                self.keep_uncommitted(inputs, &error);
+            }
+        }
+    }
+
+    /// The disk is full: the log says, in the room kept for that, that the run holds still.
+    async fn park(&mut self) {
+        self.charge();
+        let mut machine = self.machine.clone();
+        let drafts = machine.decide(Input::Park { reason: ParkReason::StorageFull });
+        let events = self.identity.events(&drafts, self.parts.clock.now(), self.machine.turn());
+        match self.parts.store.append_urgent(events).await {
+            Ok((first, _)) => {
+                self.machine = machine;
+                self.absorb_all(first, &drafts);
+            }
+            // Nothing acts without a commit, so the run holds still all the same.
+            Err(error) => tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log"),
+        }
+    }
+
+    /// Active time since the last time; the machine counts it unless the run stands still.
+    fn charge(&mut self) {
+        let now = self.parts.clock.monotonic();
+        let elapsed = now.saturating_sub(self.charged_at);
+        self.charged_at = now;
+        self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// Gets a slot before it is decided whether one is there, where that may matter.
+    fn seek_slot(&mut self, inputs: &[Message]) {
+        let is_worth_it = || inputs.iter().any(|message| self.machine.may_need_slot(&message.input));
+        if self.holdings.slot.is_none() && is_worth_it() {
+            self.holdings.slot = self.parts.executor.slots().try_take(&self.identity.session);
+            if self.holdings.slot.is_some() {
+                self.machine.hold_slot();
+            }
         }
     }
 
@@ -350,11 +522,11 @@ impl Driver {
             if self.flights.contains_key(&want) {
                 return;
             }
-            let mut judging = judge_all(&self.gate, machine);
+            let mut judging = self.judge_all(machine);
             match futures_util::poll!(&mut judging) {
                 Poll::Ready(judged) => {
-                    for (call, judgement, invocation) in judged {
-                        self.prepared.extend(invocation.map(|it| (call.clone(), it)));
+                    for (call, judgement, work) in judged {
+                        self.prepared.extend(work.map(|it| (call.clone(), it)));
                         drafts.extend(machine.decide(Input::Judged { call, judgement }));
                     }
                 }
@@ -365,31 +537,24 @@ impl Driver {
             }
         }
     }
+
+    /// Judges every call that waits for it, in the order asked.
+    fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
+        let gate = Arc::clone(&self.gate);
+        let calls: Vec<_> = machine.unjudged().cloned().collect();
+        let standing = Standing::of(machine, self.parts.clock.now());
+        Box::pin(async move {
+            let mut judged = Vec::with_capacity(calls.len());
+            for call in calls {
+                let (judgement, work) = gate.judge(&call, standing).await;
+                judged.push((call.call_id.clone(), judgement, work));
+            }
+            judged
+        })
+    }
 }
 
-/// Judges every call that waits for it, in the order asked.
-fn judge_all(gate: &Arc<Gate>, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
-    let gate = Arc::clone(gate);
-    let calls: Vec<_> = machine.unjudged().cloned().collect();
-    let is_grace = machine.is_grace();
-    Box::pin(async move {
-        let mut judged = Vec::with_capacity(calls.len());
-        for call in calls {
-            let (judgement, invocation) = gate.judge(&call, is_grace).await;
-            judged.push((call.call_id.clone(), judgement, invocation));
-        }
-        judged
-    })
-}
-
-/// The turn of each draft: a step can end one turn and begin the next.
-fn turns(drafts: &[Draft], before: u32) -> Vec<u32> {
-    let mut turn = before;
-    let of_each = drafts.iter().map(|draft| {
-        if let EventBody::TurnStarted(data) = &draft.body {
-            turn = data.turn;
-        }
-        turn
-    });
-    of_each.collect()
+/// The `seq` of the event `n` places after the one under `first`.
+fn later(first: Seq, n: usize) -> Seq {
+    Seq(first.0 + i64::try_from(n).unwrap_or(i64::MAX))
 }

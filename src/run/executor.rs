@@ -4,32 +4,42 @@
 use std::{
     collections::{BTreeMap, HashMap},
     panic::AssertUnwindSafe,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 use futures_util::FutureExt as _;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    child::Callables,
     completion::CompletionTool,
-    driver::{Driver, Identity, Message},
-    machine::{Draft, Input, RunMachine, Terms},
+    doors::{Bar, Doors},
+    driver::{Driver, DriverParts, Message},
+    lanes::Lanes,
+    machine::Input,
     plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
-    transcript::Transcript,
+    slots::Slots,
 };
 use crate::{
+    agents::{AgentPlaces, Catalog},
     models::Models,
     policy::Policy,
-    protocol::{
-        AgentDefinition, ContextId, EventBody, ModelRef, Private, RunErrorCode, RunId, RunSeed, RunStarted,
-        Seq, SessionCreated, SessionId, ToolDeclaration, Warning,
-    },
-    store::{Event, NewEvent, Store, StoreError},
-    sys::{clock::Clock, ids},
+    protocol::{AgentDefinition, RunId, SessionId, ToolDeclaration},
+    store::{Store, StoreError},
+    sys::clock::Clock,
     tools::{Registry, Toolset},
 };
+
+mod requests;
+mod resume;
+mod start;
+
+pub use requests::{CancelError, Cancelled, Promoted, Steered};
+pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 
 /// Requests that may wait for a run before their senders wait too.
 const INBOX: usize = 64;
@@ -42,8 +52,14 @@ pub struct ExecutorParts {
     pub registry: Registry,
     pub policy: Policy,
     pub defaults: RunDefaults,
+    /// Where the agents lie that resumed runs may call.
+    pub agents: AgentPlaces,
+    /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
+    pub max_concurrent: (usize, usize),
     /// Owns the drivers' tasks.
     pub tracker: TaskTracker,
+    /// Runs come to rest where their turns end, and go on at the next start.
+    pub closing: CancellationToken,
     /// Ends the drivers; their runs stay unfinished in the log and go on at the next start.
     pub stop: CancellationToken,
 }
@@ -55,9 +71,23 @@ pub struct Executor {
 }
 
 struct Shared {
-    parts: ExecutorParts,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    supplies: Arc<Supplies>,
+    agents: AgentPlaces,
+    tracker: TaskTracker,
+    closing: CancellationToken,
+    stop: CancellationToken,
+    slots: Slots,
+    lanes: Lanes,
+    doors: Doors,
     runs: Mutex<HashMap<RunId, Handle>>,
+    /// How many runs are being driven.
+    n_live: watch::Sender<usize>,
+    is_draining: AtomicBool,
     stranded: Mutex<BTreeMap<RunId, StoreError>>,
+    /// Replies promised to the trees of runs that were resumed, by root.
+    trees: Mutex<HashMap<RunId, Weak<AtomicU32>>>,
 }
 
 /// How to reach a living run.
@@ -70,7 +100,7 @@ struct Handle {
 
 /// A run's place among the living. It is taken before the run is in the log, so that whoever sees the run there
 /// also reaches it, and given back when it is dropped: after the run's last event.
-struct Place {
+pub(super) struct Place {
     executor: Executor,
     run: RunId,
     is_over: CancellationToken,
@@ -78,196 +108,53 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.executor.runs().remove(&self.run);
+        let n_live = {
+            let mut runs = self.executor.runs();
+            runs.remove(&self.run);
+            runs.len()
+        };
+        self.executor.shared.n_live.send_replace(n_live);
         self.is_over.cancel();
     }
 }
 
-/// A run that is in the log.
-#[derive(Debug, Clone)]
-pub struct Started {
-    pub run: RunId,
-    pub session: SessionId,
-    /// The last event that starting it caused.
-    pub seq: Seq,
-}
-
-/// What a cancel came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled {
-    /// It stops; this is the last event the request caused.
-    Stopping(Seq),
-    /// It was stopping already, or is over.
-    NothingToDo,
-}
-
-/// The cancel is not durable.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error(transparent)]
-pub struct CancelError(#[from] pub StoreError);
-
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        Executor { shared: Arc::new(Shared { parts, runs: Mutex::default(), stranded: Mutex::default() }) }
+        let ExecutorParts { store, clock, models, registry, policy, defaults, .. } = parts;
+        let (per_session, in_all) = parts.max_concurrent;
+        let shared = Shared {
+            store,
+            clock,
+            supplies: Arc::new(Supplies { models, registry, policy, defaults }),
+            agents: parts.agents,
+            tracker: parts.tracker,
+            closing: parts.closing,
+            stop: parts.stop,
+            slots: Slots::new(per_session, in_all),
+            lanes: Lanes::default(),
+            doors: Doors::default(),
+            runs: Mutex::default(),
+            n_live: watch::Sender::new(0),
+            is_draining: AtomicBool::new(false),
+            stranded: Mutex::default(),
+            trees: Mutex::default(),
+        };
+        Executor { shared: Arc::new(shared) }
     }
 
     /// Checks a request; nothing is written. Reads files, so it leaves the async threads alone.
     pub async fn plan(&self, request: RunRequest) -> Result<RunPlan, PlanError> {
         let executor = self.clone();
         let planning = move || {
-            let now = executor.shared.parts.clock.now();
-            RunPlan::new(request, now, &executor.supplies())
+            let now = executor.shared.clock.now();
+            RunPlan::new(request, now, &executor.shared.supplies)
         };
-        unblocked(planning).await
-    }
-
-    /// Starts a planned run in a new session. Answers once it is in the log: from then on it ends exactly once, also
-    /// when whoever asked does not wait for the answer.
-    pub async fn start(&self, plan: RunPlan, by: Option<String>) -> Result<Started, StoreError> {
-        let executor = self.clone();
-        let starting = async move { executor.start_now(plan, by).await };
-        match self.shared.parts.tracker.spawn(starting).await {
-            Ok(started) => started,
-            // It cannot be cancelled: nobody holds its handle but this.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
-    }
-
-    async fn start_now(&self, plan: RunPlan, by: Option<String>) -> Result<Started, StoreError> {
-        let parts = &self.shared.parts;
-        let identity = Identity {
-            session: ids::fresh::<SessionId>(),
-            run: ids::fresh::<RunId>(),
-            context: ids::fresh::<ContextId>(),
-            agent: plan.seed.definition.name.clone(),
-        };
-        let now = parts.clock.now();
-        let RunPlan { seed, digest, query, inputs, limits, completion, equipment } = plan;
-        let created = SessionCreated { roots: seed.roots.clone(), title: None };
-        let started = RunStarted {
-            agent: identity.agent.clone(),
-            title: seed.definition.title.clone(),
-            digest,
-            model: equipment.model_name.clone(),
-            context_id: identity.context.clone(),
-            query,
-            inputs,
-            limits,
-            completion,
-            depth: 0,
-        };
-        let terms = Terms { run: identity.run.clone(), model: started.model.clone(), limits, completion };
-        let mut machine = RunMachine::begin(terms);
-        let first = Draft {
-            body: started.into(),
-            private: Private { seed: Some(Box::new(seed.clone())), ..Private::default() },
-            activity: None,
-            by: by.clone(),
-        };
-        let mut drafts = vec![first];
-        for message in equipment.gate.toolset.warnings() {
-            let body = Warning { message: format!("{}: {message}", identity.agent) };
-            drafts.push(Draft { body: body.into(), private: Private::default(), activity: None, by: None });
-        }
-        drafts.extend(machine.open());
-
-        let mut events = vec![NewEvent {
-            at: now,
-            session: Some(identity.session.clone()),
-            run: None,
-            context: None,
-            head: crate::protocol::EventHead { by, ..Default::default() },
-            body: created.into(),
-            private: Private::default(),
-        }];
-        events.extend(drafts.iter().map(|draft| identity.event(draft, now, machine.turn())));
-        let (place, inbox) = self.take_place(&identity.run);
-        let (first, last) = parts.store.append(events).await?;
-
-        let mut driver = Driver::new(self.driver_parts(), identity.clone(), seed.into(), equipment, machine);
-        for (n, draft) in drafts.iter().enumerate() {
-            // The session's event stands before the run's.
-            let seq = Seq(first.0 + 1 + i64::try_from(n).unwrap_or(i64::MAX));
-            driver.absorb(seq, &draft.body, &draft.private);
-        }
-        self.drive(driver, place, inbox, None);
-        Ok(Started { run: identity.run, session: identity.session, seq: last })
-    }
-
-    /// Takes up every run that the log says is unfinished, oldest first. A run that cannot be taken up is
-    /// [stranded](Executor::stranded); the others go on.
-    pub async fn resume_all(&self) -> Result<usize, StoreError> {
-        let runs = self.shared.parts.store.unfinished_runs().await?;
-        let n_runs = runs.len();
-        for run in runs {
-            if let Err(error) = self.resume(&run).await {
-                self.strand(&run, error);
-            }
-        }
-        Ok(n_runs)
-    }
-
-    async fn resume(&self, run: &RunId) -> Result<(), StoreError> {
-        let parts = &self.shared.parts;
-        let events = parts.store.run_events(run).await?;
-        let Folded { identity, seed, model, machine, transcript } = fold(run, &events, &parts.store).await?;
-        let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
-        let model = ModelRef::from(model);
-        let restarted = Input::Restarted { unclean: !parts.store.stopped_cleanly(), now: parts.clock.now() };
-        let (executor, definition) = (self.clone(), seed.definition.clone());
-        let equipping = move || plan::equip(&definition, Some(&model), &roots, &executor.supplies());
-        match unblocked(equipping).await {
-            Ok(equipment) => {
-                let mut driver = Driver::new(self.driver_parts(), identity, seed.into(), equipment, machine);
-                driver.adopt(transcript);
-                let (place, inbox) = self.take_place(run);
-                self.drive(driver, place, inbox, Some(restarted));
-                Ok(())
-            }
-            Err(error) => {
-                let code = match &error {
-                    PlanError::Workspace(_) => RunErrorCode::WorkspaceGone,
-                    _ => RunErrorCode::ModelFailed,
-                };
-                let message = format!("the run cannot go on after the restart: {error}");
-                let fatal = Input::Unresumable { code, message, now: parts.clock.now() };
-                self.decide_without_driver(identity, machine, vec![restarted, fatal]).await
-            }
-        }
-    }
-
-    /// Stops a run; its tools end first. Answers when that is durable.
-    pub async fn cancel(
-        &self,
-        run: &RunId,
-        by: Option<String>,
-        reason: Option<String>,
-    ) -> Result<Cancelled, CancelError> {
-        // A run that nobody drives cannot be stopped, and saying that it was would be untrue.
-        if let Some(error) = self.stranded_runs().get(run) {
-            return Err(CancelError(error.clone()));
-        }
-        let Some(handle) = self.runs().get(run).cloned() else { return Ok(Cancelled::NothingToDo) };
-        let (reply, answer) = oneshot::channel();
-        let input = Input::Cancel { by, reason, partial: None };
-        // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
-        drop(handle.inbox.send(Message { input, reply: Some(reply) }).await);
-        match answer.await {
-            Ok(Ok(Some(seq))) => Ok(Cancelled::Stopping(seq)),
-            Ok(Ok(None)) => Ok(Cancelled::NothingToDo),
-            Ok(Err(error)) => Err(CancelError(error)),
-            // The driver ended before it read the request: the run is over, or the daemon stops. What is still
-            // to be written of the run, e.g. that its driver panicked, is waited for.
-            Err(_) => {
-                handle.is_over.cancelled().await;
-                Ok(Cancelled::NothingToDo)
-            }
-        }
+        super::unblocked(planning).await
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition) -> Toolset {
-        plan::toolset(definition, &self.supplies())
+    pub fn toolset(&self, definition: &AgentDefinition, catalog: &Catalog) -> Toolset {
+        plan::toolset(definition, &Callables::of(definition, catalog), &self.shared.supplies)
     }
 
     /// What a run of this definition would declare as `complete_task`.
@@ -280,128 +167,123 @@ impl Executor {
         self.runs().len()
     }
 
-    fn take_place(&self, run: &RunId) -> (Place, mpsc::Receiver<Message>) {
-        let (inbox, receiver) = mpsc::channel(INBOX);
-        let is_over = CancellationToken::new();
-        self.runs().insert(run.clone(), Handle { inbox, is_over: is_over.clone() });
-        (Place { executor: self.clone(), run: run.clone(), is_over }, receiver)
+    /// The same, as it changes.
+    pub fn watch_live_runs(&self) -> watch::Receiver<usize> {
+        self.shared.n_live.subscribe()
     }
 
-    fn drive(&self, driver: Driver, place: Place, inbox: mpsc::Receiver<Message>, first: Option<Input>) {
-        let task = async move {
-            let Place { executor, run, .. } = &place;
-            let driven = AssertUnwindSafe(driver.run(inbox, first)).catch_unwind().await;
-            if driven.is_err() {
-                executor.bury(run).await;
+    /// What is taken of what runs share: slots, waiters for slots, contexts. All of it is given back when runs end.
+    pub fn holdings(&self) -> (usize, usize, usize) {
+        (self.shared.slots.taken(), self.shared.slots.waiting(), self.shared.lanes.len())
+    }
+
+    /// Lets no run start in a session while the answer lives; runs that are starting are waited for.
+    pub async fn bar(&self, session: &SessionId) -> Bar {
+        self.shared.doors.bar(session).await
+    }
+
+    /// No root run starts from now on.
+    pub fn refuse_new(&self) {
+        self.shared.is_draining.store(true, Ordering::Release);
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.shared.is_draining.load(Ordering::Acquire) || self.shared.closing.is_cancelled()
+    }
+
+    /// Runs come to rest where their turns end; they go on at the next start.
+    pub fn suspend(&self) {
+        self.shared.closing.cancel();
+    }
+
+    /// Stops every run that is being driven, roots first, whose stop is that of those below them.
+    pub async fn cancel_all(&self, by: Option<&str>, reason: &str) {
+        let runs: Vec<RunId> = self.runs().keys().cloned().collect();
+        for run in runs {
+            // What cannot be cancelled is still counted as live by whoever waits for the end.
+            if let Err(error) = self.cancel(&run, by.map(str::to_owned), Some(reason.to_owned())).await {
+                tracing::warn!(%run, %error, "the run could not be cancelled");
             }
-        };
-        self.shared.parts.tracker.spawn(task);
-    }
-
-    /// Ends a run whose driver panicked.
-    async fn bury(&self, run: &RunId) {
-        let id = ids::fresh::<String>();
-        tracing::error!(%run, %id, "a run's driver panicked");
-        let store = &self.shared.parts.store;
-        let buried = async {
-            let events = store.run_events(run).await?;
-            let Folded { identity, machine, .. } = fold(run, &events, store).await?;
-            let input = Input::Panicked { id, now: self.shared.parts.clock.now() };
-            self.decide_without_driver(identity, machine, vec![input]).await
-        };
-        if let Err(error) = buried.await {
-            self.strand(run, error);
         }
     }
 
-    fn strand(&self, run: &RunId, error: StoreError) {
-        tracing::error!(%run, %error, "the run cannot be taken up; it is tried again at the next start");
-        self.stranded_runs().insert(run.clone(), error);
+    pub(super) fn slots(&self) -> &Slots {
+        &self.shared.slots
     }
 
-    /// Runs that are unfinished and that nobody drives, since the store failed them. They are tried again at the next
-    /// start.
-    pub fn stranded(&self) -> Vec<(RunId, StoreError)> {
-        self.stranded_runs().iter().map(|(run, error)| (run.clone(), error.clone())).collect()
+    pub(super) fn take_place(&self, run: &RunId) -> (Place, mpsc::Receiver<Message>) {
+        let (inbox, receiver) = mpsc::channel(INBOX);
+        let is_over = CancellationToken::new();
+        let n_live = {
+            let mut runs = self.runs();
+            runs.insert(run.clone(), Handle { inbox, is_over: is_over.clone() });
+            runs.len()
+        };
+        self.shared.n_live.send_replace(n_live);
+        (Place { executor: self.clone(), run: run.clone(), is_over }, receiver)
     }
 
-    fn stranded_runs(&self) -> MutexGuard<'_, BTreeMap<RunId, StoreError>> {
-        // As for `runs`.
-        self.shared.stranded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn decide_without_driver(
+    pub(super) fn drive(
         &self,
-        identity: Identity,
-        mut machine: RunMachine,
-        inputs: Vec<Input>,
-    ) -> Result<(), StoreError> {
-        let parts = &self.shared.parts;
-        let now = parts.clock.now();
-        let drafts: Vec<Draft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
-        let events = drafts.iter().map(|draft| identity.event(draft, now, machine.turn()));
-        parts.store.append(events.collect()).await?;
-        Ok(())
+        driver: Driver,
+        place: Place,
+        inbox: mpsc::Receiver<Message>,
+        first: Option<Input>,
+    ) {
+        let task = async move {
+            let driven = AssertUnwindSafe(driver.run(inbox, first)).catch_unwind().await;
+            if driven.is_err() {
+                place.executor.bury(&place).await;
+            }
+        };
+        self.shared.tracker.spawn(task);
     }
 
-    fn supplies(&self) -> Supplies<'_> {
-        let ExecutorParts { models, registry, policy, defaults, .. } = &self.shared.parts;
-        Supplies { models, registry, policy, defaults }
+    pub(super) fn driver_parts(&self) -> DriverParts {
+        let Shared { store, clock, closing, stop, .. } = &*self.shared;
+        DriverParts {
+            store: store.clone(),
+            clock: Arc::clone(clock),
+            closing: closing.clone(),
+            stop: stop.clone(),
+            executor: self.clone(),
+        }
     }
 
-    fn driver_parts(&self) -> super::driver::DriverParts {
-        let ExecutorParts { store, clock, stop, .. } = &self.shared.parts;
-        super::driver::DriverParts { store: store.clone(), clock: Arc::clone(clock), stop: stop.clone() }
+    /// Sends a request to a living run; `None` when nobody drives it.
+    async fn ask(&self, run: &RunId, message: impl FnOnce(Reply) -> Message) -> Option<Result<Answer, StoreError>> {
+        let handle = self.runs().get(run).cloned()?;
+        let (reply, answer) = oneshot::channel();
+        // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
+        drop(handle.inbox.send(message(reply)).await);
+        match answer.await {
+            Ok(Ok(seq)) => Some(Ok(Answer::Decided(seq))),
+            Ok(Err(error)) => Some(Err(error)),
+            // The driver ended before it read the request: the run is over, or the daemon stops. What is still
+            // to be written of the run, e.g. that its driver panicked, is waited for.
+            Err(_) => {
+                handle.is_over.cancelled().await;
+                Some(Ok(Answer::Over))
+            }
+        }
     }
 
     fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Handle>> {
-        // Nothing panics while it holds the lock, so a poisoned one is whole.
-        self.shared.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.runs)
     }
 }
 
-/// Runs `work` where blocking harms nobody. A panic goes on in the caller.
-async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        // It cannot be cancelled: nobody holds its handle but this.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+type Reply = oneshot::Sender<Result<Option<crate::protocol::Seq>, StoreError>>;
+
+/// What became of a request to a living run.
+enum Answer {
+    /// The last event it caused, if it caused any.
+    Decided(Option<crate::protocol::Seq>),
+    /// The run was over before the request was read.
+    Over,
 }
 
-/// What a run's events say about it.
-struct Folded {
-    identity: Identity,
-    seed: RunSeed,
-    model: String,
-    machine: RunMachine,
-    transcript: Transcript,
-}
-
-async fn fold(run: &RunId, events: &[Event], store: &Store) -> Result<Folded, StoreError> {
-    let unreadable = |message: &str| StoreError::Unreadable {
-        seq: events.first().map_or(Seq(0), |event| event.seq),
-        message: message.to_owned(),
-    };
-    let bodies = events.iter().map(|event| (&event.body, &event.private));
-    let machine = RunMachine::fold(run, bodies).map_err(|error| unreadable(&error.to_string()))?;
-    let mut transcript = Transcript::default();
-    for event in events {
-        transcript.extend(&event.body, &event.private);
-    }
-    let started = events.iter().find_map(|event| match &event.body {
-        EventBody::RunStarted(started) => Some((started, event.private.seed.as_deref())),
-        _ => None,
-    });
-    let Some((started, Some(seed))) = started else {
-        return Err(unreadable("run.started carries no definition"));
-    };
-    let record = store.run(run).await?.ok_or_else(|| unreadable("the run has no record"))?;
-    let identity = Identity {
-        session: record.session_id,
-        run: run.clone(),
-        context: started.context_id.clone(),
-        agent: started.agent.clone(),
-    };
-    Ok(Folded { identity, seed: seed.clone(), model: started.model.clone(), machine, transcript })
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks, so a poisoned one is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

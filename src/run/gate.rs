@@ -1,15 +1,25 @@
 //! May this call run? One place, one order, one function (DESIGN, "Confirmations and the gate"); and the one
 //! place that mints permits.
 
+use std::{path::PathBuf, sync::Arc};
+
 use serde_json::Value;
 
-use super::{completion::CompletionTool, machine::Judgement};
+use super::{
+    child::{self, Callable, Callables},
+    completion::CompletionTool,
+    machine::{Judgement, RunMachine},
+    plan::{Inheritance, RunPlan, Supplies},
+};
 use crate::{
+    agents::Catalog,
+    models::ResolvedModel,
     policy::{Decision, Policy, PolicyCall},
     protocol::{
-        AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, ToolCall, ToolError, ToolErrorType,
-        Verdict,
+        AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp, ToolCall, ToolError,
+        ToolErrorType, Verdict,
     },
+    sys::ids,
     tools::{Invocation, Permit, PrepareContext, Toolset},
 };
 
@@ -18,13 +28,47 @@ pub struct Gate {
     pub agent: AgentName,
     pub policy: Policy,
     pub toolset: Toolset,
+    /// The tools of `toolset` that are agents.
+    pub callables: Callables,
     pub completion: CompletionTool,
     pub prepare: PrepareContext,
+    /// The run's own; runs that it calls inherit it.
+    pub model: ResolvedModel,
+    pub roots: Vec<PathBuf>,
+    pub catalog: Arc<Catalog>,
+    pub supplies: Arc<Supplies>,
+}
+
+/// Where the run stands when its calls are judged.
+#[derive(Clone, Copy)]
+pub struct Standing {
+    pub is_grace: bool,
+    pub depth: u32,
+    pub max_depth: u32,
+    pub left_ms: Option<u64>,
+    pub left_tokens: Option<u64>,
+    pub now: Timestamp,
+}
+
+impl Standing {
+    pub fn of(machine: &RunMachine, now: Timestamp) -> Standing {
+        let (left_ms, left_tokens) = machine.left();
+        let start = machine.start();
+        let (depth, max_depth) = (start.depth, start.limits.max_depth);
+        Standing { is_grace: machine.is_grace(), depth, max_depth, left_ms, left_tokens, now }
+    }
+}
+
+/// What carries out a call that may run.
+pub enum Work {
+    Tool(Box<dyn Invocation>),
+    /// A run of an agent.
+    Child(Arc<RunPlan>),
 }
 
 /// A call that may run.
 pub struct Prepared {
-    pub invocation: Box<dyn Invocation>,
+    pub work: Work,
     pub details: CallDetails,
     pub arguments: Value,
     pub call: PreparedCall,
@@ -33,20 +77,20 @@ pub struct Prepared {
 impl Gate {
     /// Prepares a call and judges it. Nothing is written by either. In the grace turn only `complete_task`
     /// exists.
-    pub async fn judge(&self, call: &ToolCall, is_grace: bool) -> (Judgement, Option<Box<dyn Invocation>>) {
+    pub async fn judge(&self, call: &ToolCall, standing: Standing) -> (Judgement, Option<Work>) {
         if call.name.as_str() == COMPLETE_TASK {
             return match self.completion.check(&call.arguments) {
                 Ok(result) => (Judgement::Complete { result }, None),
                 Err(error) => (Judgement::Refuse(error), None),
             };
         }
-        if is_grace {
+        if standing.is_grace {
             let message = format!("{} is not available now; only {COMPLETE_TASK} is", call.name);
             return (Judgement::Refuse(ToolError { kind: ToolErrorType::ToolNotAllowed, message }), None);
         }
-        match self.prepare(call).await {
-            Ok(Prepared { invocation, details, arguments, call }) => {
-                (Judgement::Run { details, arguments, prepared: call }, Some(invocation))
+        match self.prepare(call, standing).await {
+            Ok(Prepared { work, details, arguments, call }) => {
+                (Judgement::Run { details, arguments, prepared: call }, Some(work))
             }
             Err(error) => (Judgement::Refuse(error), None),
         }
@@ -54,7 +98,7 @@ impl Gate {
 
     /// A call that passes every check, ready to run. Also used after a restart: what is prepared anew is judged
     /// anew.
-    pub async fn prepare(&self, call: &ToolCall) -> Result<Prepared, ToolError> {
+    pub async fn prepare(&self, call: &ToolCall, standing: Standing) -> Result<Prepared, ToolError> {
         let prepared = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await;
         let invocation = prepared.outcome?;
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
@@ -79,8 +123,36 @@ impl Gate {
             risk: declaration.risk,
             locations: invocation.locations(),
         };
-        let call = PreparedCall { kind: declaration.kind, accesses, replay: tool.replay() };
-        Ok(Prepared { invocation, details, arguments: prepared.arguments, call })
+        let (work, child) = match self.callables.get(&declaration.name) {
+            None => (Work::Tool(invocation), None),
+            Some(callable) => {
+                let plan = self.plan_child(callable, &prepared.arguments, standing).await?;
+                (Work::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
+            }
+        };
+        let call = PreparedCall { kind: declaration.kind, accesses, replay: tool.replay(), child };
+        Ok(Prepared { work, details, arguments: prepared.arguments, call })
+    }
+
+    async fn plan_child(
+        &self,
+        callable: &Callable,
+        arguments: &Value,
+        standing: Standing,
+    ) -> Result<RunPlan, ToolError> {
+        let Standing { depth, max_depth, left_ms, left_tokens, now, .. } = standing;
+        if max_depth <= depth {
+            let message = format!(
+                "agents may call agents {max_depth} levels deep, and this one stands at level {depth}; do the work \
+                 yourself"
+            );
+            return Err(ToolError { kind: ToolErrorType::MaxDepth, message });
+        }
+        let values = child::inputs(&callable.definition, arguments)?;
+        let inheritance = Inheritance { gate: self, left_ms, left_tokens, max_depth, now };
+        // Boxed, since a plan's gate plans in its turn.
+        let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
+        planning.await.map_err(|error| child::refusal(&error))
     }
 
     /// The permit of a call whose `executing` is committed, over the accesses that were judged.

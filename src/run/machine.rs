@@ -8,17 +8,22 @@
 //! Wants follow from state, not from transitions, so a machine folded from the log after a crash wants what
 //! the living one wanted. Recovery is therefore the ordinary code path plus one input.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::protocol::{
-    Activity, CallDetails, CallId, CallState, Completion, CompletionResult, EventBody, FinishReason, Message,
-    PreparedCall, Private, Reason, RunError, RunErrorCode, RunId, RunLimits, StopThen, Timestamp, ToolCall,
-    ToolError, ToolResult, Usage,
+    Activity, CallDetails, CallId, CallState, CompletionResult, EventBody, FinishReason, Message, ParkReason,
+    PreparedCall, Private, QueuedFor, Reason, RunError, RunErrorCode, RunId, RunLimits, RunStarted, StopThen,
+    Timestamp, ToolCall, ToolError, ToolName, ToolResult, Usage,
 };
 
 mod apply;
 mod decide;
 mod wants;
+
+pub use decide::Opening;
 
 /// What a driver tells its machine.
 #[derive(Debug, Clone)]
@@ -45,6 +50,31 @@ pub enum Input {
         call: CallId,
         result: ToolResult,
     },
+    /// The run that answers a call has ended; `usage` is all that it and the runs below it used.
+    ChildSettled {
+        call: CallId,
+        result: ToolResult,
+        usage: Usage,
+    },
+    /// No other run holds the context any more.
+    ContextFree,
+    /// The slot that the run waited for is its own; the driver has said so before ([`RunMachine::hold_slot`]).
+    SlotTaken,
+    /// It goes before all others that wait for the context.
+    Promoted {
+        by: Option<String>,
+    },
+    /// Somebody says something to the run.
+    Steer {
+        id: String,
+        text: String,
+        by: Option<String>,
+    },
+    /// Nothing can be written: nothing is begun until [`Input::Unparked`].
+    Park {
+        reason: ParkReason,
+    },
+    Unparked,
     /// The time that [`Want::Timer`] named has been spent.
     TimeSpent {
         partial: Option<Partial>,
@@ -127,6 +157,14 @@ pub enum Want {
     Judge { first: CallId },
     /// The tool, running.
     Tool { call: CallId },
+    /// The end of the run that answers a call.
+    Child { call: CallId, run: RunId },
+    /// The same, after it was told to stop.
+    EndChild { call: CallId, run: RunId },
+    /// The context, once the runs before this one have left it.
+    Context,
+    /// One of the slots that runs at work share.
+    Slot,
     /// The tool's end: it is told to stop, and dropped when it does not.
     End { call: CallId },
     /// To be told when active time reaches this many microseconds.
@@ -163,9 +201,14 @@ pub struct Draft {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     pub run: RunId,
-    pub model: String,
-    pub limits: RunLimits,
-    pub completion: Completion,
+    /// As `run.started` says it, also before it has been said.
+    pub start: RunStarted,
+}
+
+impl Terms {
+    pub fn limits(&self) -> &RunLimits {
+        &self.start.limits
+    }
 }
 
 /// Where a run stands. Cloned for every step as a draft, so everything long is shared.
@@ -173,7 +216,12 @@ pub struct Terms {
 pub struct RunMachine {
     terms: Arc<Terms>,
     phase: Phase,
-    /// 1-based.
+    /// Its first event, which carries everything, has happened.
+    is_logged: bool,
+    is_parked: bool,
+    /// Whether it may ask models and run tools now. No fact: a new process holds no slots.
+    has_slot: bool,
+    /// 1-based; 0 before the first.
     turn: u32,
     /// Between `turn.started` and `turn.completed`.
     turn_is_open: bool,
@@ -181,9 +229,15 @@ pub struct RunMachine {
     grace: Option<Grace>,
     /// Of the current turn, in the order in which the model asked.
     calls: Vec<Call>,
+    /// Messages that the model has not got yet, in the order in which they came.
+    steers: Vec<Steer>,
+    /// How many runs each agent was called for.
+    children: Arc<BTreeMap<ToolName, u32>>,
     /// Microseconds.
     active_us: u64,
     usage: Usage,
+    /// Of the runs below this one.
+    child_usage: Usage,
     tool_calls: u32,
     /// Whole replies so far: the ordinal of the next one.
     replies: u32,
@@ -195,7 +249,17 @@ pub struct RunMachine {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+struct Steer {
+    id: Arc<str>,
+    text: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
 enum Phase {
+    /// Not begun.
+    Queued {
+        waits_for: QueuedFor,
+    },
     Thinking { attempt: u32, failures: u32, stage: Stage },
     Acting,
     Stopping { reason: Reason, then: StopThen, error: Option<RunError> },
@@ -208,6 +272,8 @@ enum Stage {
     Waiting {
         not_before: Timestamp,
     },
+    /// The model can be asked as soon as there is a slot.
+    Slot,
     Asking,
 }
 
@@ -294,8 +360,82 @@ impl RunMachine {
         self.grace.is_some()
     }
 
+    pub fn is_parked(&self) -> bool {
+        self.is_parked
+    }
+
+    /// The driver has a slot for the run.
+    pub fn hold_slot(&mut self) {
+        self.has_slot = true;
+    }
+
+    /// The driver has given the run's slot back.
+    pub fn leave_slot(&mut self) {
+        self.has_slot = false;
+    }
+
+    /// Whether the run does something that needs a slot: a run that only waits, for its turn, for people, or for runs
+    /// that answer its calls, gives its slot back (spec 03, "Subagent calls").
+    pub fn is_at_work(&self) -> bool {
+        let runs_tool = |call: &Call| call.state == CallState::Executing && call.child().is_none();
+        match &self.phase {
+            Phase::Thinking { stage, .. } => *stage != Stage::Slot,
+            Phase::Acting => self.unjudged().next().is_some() || self.calls.iter().any(runs_tool),
+            Phase::Stopping { .. } => self.calls.iter().any(runs_tool),
+            Phase::Queued { .. } | Phase::Finished => false,
+        }
+    }
+
+    /// Whether `input` may bring the run to where it asks a model, so that it is worth trying to get a slot first.
+    pub fn may_need_slot(&self, input: &Input) -> bool {
+        match (&self.phase, input) {
+            (Phase::Queued { waits_for: QueuedFor::Context }, input) => matches!(input, Input::ContextFree),
+            (Phase::Queued { .. } | Phase::Finished, _) => false,
+            (Phase::Thinking { stage, .. }, _) => *stage != Stage::Slot,
+            (Phase::Acting | Phase::Stopping { .. }, _) => true,
+        }
+    }
+
+    /// The run has its first turn behind it or before it: it is not in a queue to begin.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.phase, Phase::Queued { .. })
+    }
+
+    /// What is left of the run's limits: active time in milliseconds, and tokens; `None` = unlimited. The runs below it
+    /// live on it (spec 03, "Subagent calls").
+    pub fn left(&self) -> (Option<u64>, Option<u64>) {
+        let time = self.due_us().map(|due| due.saturating_sub(self.active_us) / 1_000);
+        let tokens = self.terms.limits().max_tokens.map(|max| max.saturating_sub(self.tokens()));
+        (time, tokens)
+    }
+
+    /// How many runs an agent was called for so far.
+    pub fn children(&self, agent: &ToolName) -> u32 {
+        self.children.get(agent).copied().unwrap_or(0)
+    }
+
+    /// Calls that a run answers and that have not ended.
+    pub fn open_children(&self) -> Vec<(CallId, RunId)> {
+        let executing = self.calls.iter().filter(|call| call.state == CallState::Executing);
+        executing.filter_map(|call| Some((call.request.call_id.clone(), call.child()?.clone()))).collect()
+    }
+
+    pub fn start(&self) -> &RunStarted {
+        &self.terms.start
+    }
+
+    fn tokens(&self) -> u64 {
+        self.usage.total().saturating_add(self.child_usage.total())
+    }
+
+    /// The clock stands still while the run is queued or parked (spec 03, "The loop", 3).
     fn is_ticking(&self) -> bool {
-        self.phase != Phase::Finished
+        let is_queued = match &self.phase {
+            Phase::Finished | Phase::Queued { .. } => true,
+            Phase::Thinking { stage, .. } => *stage == Stage::Slot,
+            Phase::Acting | Phase::Stopping { .. } => false,
+        };
+        !is_queued && !self.is_parked
     }
 
     fn is_time_spent(&self) -> bool {
@@ -304,7 +444,7 @@ impl RunMachine {
 
     /// When the time of the run, or of its grace turn, is spent.
     fn due_us(&self) -> Option<u64> {
-        let limits = &self.terms.limits;
+        let limits = self.terms.limits();
         match &self.grace {
             Some(grace) => Some(grace.since_us.saturating_add(limits.grace_ms.saturating_mul(1_000))),
             None => limits.max_time_ms.map(|ms| ms.saturating_mul(1_000)),
@@ -326,6 +466,13 @@ impl RunMachine {
 
     fn pending(&self) -> Option<&Call> {
         self.calls.iter().find(|it| it.completion.is_some() && !it.state.is_end())
+    }
+}
+
+impl Call {
+    /// The run that answers it.
+    fn child(&self) -> Option<&RunId> {
+        self.prepared.as_ref().and_then(|it| it.child.as_ref())
     }
 }
 

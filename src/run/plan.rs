@@ -1,21 +1,25 @@
 //! From a request to everything a run carries: inputs checked, templates filled, limits and model resolved.
 //! Nothing starts before all of it holds (spec 03, "The loop", 1).
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 
 use super::{
+    child::{Callable, Callables},
     completion::{BadOutputSchema, CompletionTool},
     gate::Gate,
 };
 use crate::{
-    agents::{self, MissingTemplateInput},
-    models::{Model, Models, ResolveError},
+    agents::{self, Catalog, MissingTemplateInput},
+    models::{Models, ResolveError, ResolvedModel},
     policy::Policy,
     protocol::{
-        AgentDefinition, Completion, LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, Timestamp,
-        ToolName, Violation,
+        AgentDefinition, AgentLimits, Completion, LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed,
+        Timestamp, ToolName, Violation, default_max_depth,
     },
     tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
 };
@@ -34,6 +38,8 @@ pub struct RunRequest {
     pub definition: Arc<AgentDefinition>,
     /// Of the definition.
     pub digest: String,
+    /// The agents that it may call are found here.
+    pub catalog: Arc<Catalog>,
     /// Absolute.
     pub roots: Vec<PathBuf>,
     pub prompt: Option<String>,
@@ -81,40 +87,101 @@ pub struct RunPlan {
 }
 
 /// What a driver works with; made anew when a run is resumed.
+#[derive(Clone)]
 pub(super) struct Equipment {
-    pub model_name: String,
-    pub model: Arc<dyn Model>,
+    pub model: ResolvedModel,
     pub gate: Arc<Gate>,
 }
 
 /// What plans and resumed runs are made from.
-pub(super) struct Supplies<'a> {
-    pub models: &'a Models,
-    pub registry: &'a Registry,
-    pub policy: &'a Policy,
-    pub defaults: &'a RunDefaults,
+pub(super) struct Supplies {
+    pub models: Models,
+    pub registry: Registry,
+    pub policy: Policy,
+    pub defaults: RunDefaults,
+}
+
+/// What a run that is called by another gets from it.
+pub(super) struct Inheritance<'a> {
+    pub gate: &'a Gate,
+    /// Spec 03: "capped by what the parent has left".
+    pub left_ms: Option<u64>,
+    pub left_tokens: Option<u64>,
+    pub max_depth: u32,
+    pub now: Timestamp,
 }
 
 impl RunPlan {
+    /// The plan of a root run. Reads the file system.
     pub(super) fn new(
         request: RunRequest,
         now: Timestamp,
-        supplies: &Supplies<'_>,
+        supplies: &Arc<Supplies>,
     ) -> Result<RunPlan, PlanError> {
-        let RunRequest { definition, digest, roots, prompt, inputs: given, limits, model } = request;
+        let RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model } = request;
         let values =
-            agents::resolve(&definition.inputs, prompt.as_deref(), given).map_err(PlanError::InvalidInput)?;
+            agents::resolve(&definition.inputs, prompt.as_deref(), inputs).map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
-        let equipment = equip(&definition, model.as_ref(), &roots, supplies)?;
-        let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+        let equipment = equip(&definition, model.as_ref(), &roots, &catalog, supplies)?;
+        // Without `headless` yet, every root run is one that somebody looks at.
+        let completion = definition.completion.unwrap_or(match definition.output {
+            Some(_) => Completion::Tool,
+            None => Completion::Message,
+        });
+        let completion = if definition.output.is_some() { Completion::Tool } else { completion };
+        let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
+        RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)
+    }
 
+    /// The plan of a run that answers a call. `values` are its inputs, checked.
+    pub(super) async fn of_child(
+        callable: &Callable,
+        values: Map<String, Value>,
+        parent: &Inheritance<'_>,
+    ) -> Result<RunPlan, PlanError> {
+        let Callable { definition, digest } = callable;
+        let Gate { supplies, catalog, prepare, model: inherited, .. } = parent.gate;
+        let model = match &definition.model.name {
+            Some(name) if *name.as_str() != *inherited.name => {
+                // A recording is read, a key may be fetched: where blocking harms nobody.
+                let (name, supplies) = (name.clone(), Arc::clone(supplies));
+                super::unblocked(move || supplies.models.resolve(&name)).await?
+            }
+            _ => inherited.clone(),
+        };
+        let workspace = Arc::clone(&prepare.workspace);
+        let equipment = equipment(definition, model, workspace, &parent.gate.roots, catalog, supplies)?;
+        let none_asked = LimitsParams::default();
+        let defaults = &supplies.defaults.limits;
+        let limits = resolve_limits(&none_asked, definition.limits, defaults, Completion::Tool);
+        let limits = RunLimits {
+            max_time_ms: least(limits.max_time_ms, parent.left_ms),
+            max_tokens: least(limits.max_tokens, parent.left_tokens),
+            max_depth: limits.max_depth.min(parent.max_depth),
+            ..limits
+        };
+        let digest = digest.clone();
+        RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)
+    }
+
+    fn filled(
+        definition: &AgentDefinition,
+        digest: String,
+        values: Map<String, Value>,
+        limits: RunLimits,
+        completion: Completion,
+        equipment: Equipment,
+        now: Timestamp,
+    ) -> Result<RunPlan, PlanError> {
+        let roots = &equipment.gate.roots;
+        let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
         let today = now.to_string();
         let today = today.split('T').next().unwrap_or_default();
         let mut known = Map::new();
         known.insert("today".to_owned(), today.into());
         known.insert("workspace".to_owned(), roots.join(", ").into());
-        known.insert("activeModel".to_owned(), equipment.model_name.as_str().into());
+        known.insert("activeModel".to_owned(), equipment.model.name.as_str().into());
         known.insert("daemonVersion".to_owned(), env!("CARGO_PKG_VERSION").into());
         known.extend(values.clone());
 
@@ -126,14 +193,6 @@ impl RunPlan {
             messages.push(Message { role: message.role, parts: vec![Part::text(text)], raw: None });
         }
         messages.push(Message::user(query.clone()));
-
-        // Without `headless` and children yet, every run is a root run that somebody looks at.
-        let completion = definition.completion.unwrap_or(match definition.output {
-            Some(_) => Completion::Tool,
-            None => Completion::Message,
-        });
-        let completion = if definition.output.is_some() { Completion::Tool } else { completion };
-        let limits = resolve_limits(&limits, &definition, &supplies.defaults.limits, completion);
         let system = format!(
             "{}\n\n# Environment\n- date: {today}\n- platform: {}\n- workspace: {}\n",
             body.trim_end(),
@@ -141,53 +200,83 @@ impl RunPlan {
             roots.join(", "),
         );
         let sampling = definition.model.sampling;
-        let seed = RunSeed { definition: (*definition).clone(), system, messages, roots, sampling };
+        let seed = RunSeed { definition: definition.clone(), system, messages, roots, sampling };
         Ok(RunPlan { seed, digest, query, inputs: values.into(), limits, completion, equipment })
     }
 }
 
-/// What a run of this definition works with.
+/// What a run of this definition works with. Reads the file system.
 pub(super) fn equip(
     definition: &AgentDefinition,
     model: Option<&ModelRef>,
     roots: &[PathBuf],
-    supplies: &Supplies<'_>,
+    catalog: &Arc<Catalog>,
+    supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
-    let resolved = supplies.models.resolve(model.ok_or(PlanError::NoModel)?)?;
+    let model = supplies.models.resolve(model.ok_or(PlanError::NoModel)?)?;
     let workspace = Arc::new(Workspace::open(roots)?);
+    equipment(definition, model, workspace, roots, catalog, supplies)
+}
+
+fn equipment(
+    definition: &AgentDefinition,
+    model: ResolvedModel,
+    workspace: Arc<Workspace>,
+    roots: &[impl AsRef<Path>],
+    catalog: &Arc<Catalog>,
+    supplies: &Arc<Supplies>,
+) -> Result<Equipment, PlanError> {
+    let callables = Callables::of(definition, catalog);
     let gate = Gate {
         agent: definition.name.clone(),
         policy: supplies.policy.clone(),
-        toolset: toolset(definition, supplies),
+        toolset: toolset(definition, &callables, supplies),
+        callables,
         completion: CompletionTool::new(definition.output.as_ref())?,
         prepare: PrepareContext { workspace, output: supplies.defaults.output },
+        model: model.clone(),
+        roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
+        catalog: Arc::clone(catalog),
+        supplies: Arc::clone(supplies),
     };
-    Ok(Equipment { model_name: resolved.name, model: resolved.model, gate: Arc::new(gate) })
+    Ok(Equipment { model, gate: Arc::new(gate) })
 }
 
-/// The tools of a definition, without those that the settings keep from every run.
-pub(super) fn toolset(definition: &AgentDefinition, supplies: &Supplies<'_>) -> Toolset {
+/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run.
+pub(super) fn toolset(
+    definition: &AgentDefinition,
+    callables: &Callables,
+    supplies: &Supplies,
+) -> Toolset {
     let mut selection = definition.tools.clone();
     selection.deny.extend(supplies.defaults.excluded.iter().cloned());
-    supplies.registry.select(&selection)
+    supplies.registry.with_agents(callables.tools()).select(&selection)
+}
+
+fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }
 
 fn resolve_limits(
     asked: &LimitsParams,
-    definition: &AgentDefinition,
+    own: AgentLimits,
     defaults: &LimitsParams,
     completion: Completion,
 ) -> RunLimits {
-    let own = definition.limits;
     let is_conversation = completion == Completion::Message;
     let (max_turns, max_time_ms) = match is_conversation {
         true => (MAX_TURNS_CONVERSATION, None),
         false => (MAX_TURNS, Some(MAX_TIME_MS)),
     };
+    let max_depth = asked.max_depth.or(own.max_depth).or(defaults.max_depth);
     RunLimits {
         max_turns: asked.max_turns.or(own.max_turns).or(defaults.max_turns).unwrap_or(max_turns),
         max_time_ms: asked.max_time_ms.or(own.max_time_ms).or(defaults.max_time_ms).or(max_time_ms),
         max_tokens: asked.max_tokens.or(own.max_tokens).or(defaults.max_tokens),
         grace_ms: asked.grace_ms.or(own.grace_ms).or(defaults.grace_ms).unwrap_or(GRACE_MS),
+        max_depth: max_depth.unwrap_or_else(default_max_depth),
     }
 }

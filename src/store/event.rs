@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, SessionId, Timestamp},
+    protocol::{AgentName, ContextId, EventBody, EventHead, Private, RunId, Seq, SessionId, Timestamp},
     store::StoreError,
 };
 
@@ -75,6 +75,14 @@ impl Stored {
     /// Bytes in memory, for the ring's bound.
     pub(super) fn weight(&self) -> usize {
         size_of::<Stored>() + self.kind.len() + self.head.len() + self.body.len()
+    }
+
+    /// The agent whose run the event is about.
+    pub fn agent(&self) -> Result<AgentName, StoreError> {
+        let unreadable = |message: String| StoreError::Unreadable { seq: self.seq, message };
+        let head: EventHead =
+            serde_json::from_str(&self.head).map_err(|error| unreadable(error.to_string()))?;
+        head.agent.ok_or_else(|| unreadable("the event names no agent".to_owned()))
     }
 
     /// The event's typed body; `None` for a type this version does not know.

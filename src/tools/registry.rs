@@ -14,6 +14,7 @@ mod names;
 mod tests;
 mod toolset;
 
+pub use names::entry_matches;
 pub use toolset::{Lookup, PreparedCall, Toolset};
 
 /// What an agent of ours gets that does not say (spec 02): nothing here changes anything or asks anybody.
@@ -48,6 +49,21 @@ impl Registry {
                     registry.warnings.push(format!("a second tool `{name}` took the place of the first"));
                 }
                 None => registry.tools.push(tool),
+            }
+        }
+        registry
+    }
+
+    /// These tools, then agents. One whose name a tool here goes by is left out, with a warning.
+    #[must_use]
+    pub fn with_agents(&self, agents: impl Iterator<Item = Arc<dyn Tool>>) -> Registry {
+        let mut registry = self.clone();
+        for agent in agents {
+            let name = agent.declaration().name.clone();
+            if self.get(&name).is_some() || name.as_str() == COMPLETE_TASK {
+                registry.warnings.push(format!("the agent `{name}` has the name of a tool; it cannot be called"));
+            } else {
+                registry.tools.push(agent);
             }
         }
         registry

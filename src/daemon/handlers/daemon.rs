@@ -1,6 +1,6 @@
-//! `daemon/status`, `daemon/shutdown`. `rpc/discover` is the table's own.
+//! `daemon/status`, `daemon/shutdown`, `daemon/drain`. `rpc/discover` is the table's own.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::super::{
     rpc::{Api, Caller},
@@ -8,7 +8,8 @@ use super::super::{
 };
 use crate::{
     protocol::{
-        DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, NoParams, RpcError, ShutdownResult,
+        DaemonDrain, DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, DrainMode, DrainParams,
+        DrainResult, NoParams, RpcError, ShutdownResult,
     },
     sys::process,
 };
@@ -16,6 +17,7 @@ use crate::{
 pub fn register(api: &mut Api<State>) {
     api.cancellable::<DaemonStatus, _, _>(status);
     api.method::<DaemonShutdown, _, _>(shutdown);
+    api.method::<DaemonDrain, _, _>(drain);
 }
 
 async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatusResult, RpcError> {
@@ -49,6 +51,32 @@ fn degraded(state: &State) -> Vec<String> {
 async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {
     let suspended_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
     tracing::info!(client = ?caller.introduction().map(|it| it.client_id), suspended_runs, "asked to stop");
-    state.stop.cancel();
+    state.closing.cancel();
     Ok(ShutdownResult { suspended_runs })
+}
+
+async fn drain(state: Arc<State>, caller: Caller, params: DrainParams) -> Result<DrainResult, RpcError> {
+    let DrainParams { mode, deadline_ms } = params;
+    let client = caller.introduction().map(|it| it.client_id);
+    tracing::info!(?client, ?mode, deadline_ms, "asked to bring the runs to rest");
+    state.executor.refuse_new();
+    match mode {
+        DrainMode::Finish => (),
+        DrainMode::Park => state.executor.suspend(),
+        DrainMode::Cancel => {
+            let by = client.map(|client| client.to_string());
+            state.executor.cancel_all(by.as_deref(), "the daemon was drained").await;
+        }
+    }
+    let mut live = state.executor.watch_live_runs();
+    tokio::select! {
+        // The sender lives as long as the executor, which the state holds.
+        _none_left = live.wait_for(|n_live| *n_live == 0) => (),
+        () = state.clock.sleep(Duration::from_millis(deadline_ms)) => (),
+        () = state.stop.cancelled() => (),
+    }
+    let live_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
+    let counts = state.store.run_counts().await?;
+    let unfinished = counts.queued + counts.running + counts.waiting + counts.parked;
+    Ok(DrainResult { drained: live_runs == 0, live_runs, suspended_runs: unfinished.saturating_sub(live_runs) })
 }

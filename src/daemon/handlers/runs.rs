@@ -1,24 +1,27 @@
-//! `run/start`, `run/get`, `run/wait`, `run/cancel`.
+//! `run/start`, `run/get`, `run/wait`, `run/cancel`, `run/steer`.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
 
 use super::{
     super::{
+        once::KeyToken,
         rpc::{Api, Caller},
         state::State,
     },
     by, internal, roots,
+    sessions::open_session,
 };
 use crate::{
     agents::{Catalog, Found},
     protocol::{
-        AgentDefinition, AgentName, Disposition, ErrorKind, RpcError, RunCancel, RunCancelParams,
+        AgentDefinition, AgentName, ErrorKind, Method as _, RpcError, RunCancel, RunCancelParams,
         RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
-        RunState, RunWait, RunWaitParams, RunWaitResult,
+        RunState, RunSteer, RunSteerParams, RunSteerResult, RunWait, RunWaitParams, RunWaitResult, Seq,
+        SessionId, WorkspaceParam,
     },
-    run::{Cancelled, PlanError, RunRequest},
+    run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
     store::Filter,
 };
 
@@ -27,6 +30,7 @@ pub fn register(api: &mut Api<State>) {
     api.cancellable::<RunGet, _, _>(get);
     api.cancellable::<RunWait, _, _>(wait);
     api.method::<RunCancel, _, _>(cancel);
+    api.method::<RunSteer, _, _>(steer);
 }
 
 async fn start(
@@ -34,27 +38,108 @@ async fn start(
     caller: Caller,
     params: RunStartParams,
 ) -> Result<RunStartResult, RpcError> {
-    let RunStartParams { workspace, agent, prompt, inputs, limits, model } = params;
-    let roots = roots(&workspace)?;
+    let (key, by) = (params.idempotency_key.clone(), by(&caller));
+    let (starter, asked) = (Arc::clone(&state), params.clone());
+    let effect = move |token| async move { start_once(&starter, by, params, token).await };
+    state.once.run(key, RunStart::NAME, &asked, effect).await
+}
+
+async fn start_once(
+    state: &State,
+    by: Option<String>,
+    params: RunStartParams,
+    token: Option<KeyToken>,
+) -> Result<RunStartResult, RpcError> {
+    let RunStartParams { session_id, workspace, agent, prompt, inputs, limits, model, if_busy, .. } = params;
+    let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
+    let agent = agent.or(usual).unwrap_or_else(|| state.default_agent.clone());
     let catalog = state
         .catalog(roots.clone())
         .await
         .map_err(|error| internal("the agents could not be read", &error))?;
     let (definition, digest) = definition(&catalog, &agent)?;
-    let name = definition.name.clone();
-    let request = RunRequest { definition, digest, roots, prompt, inputs, limits, model };
-    let plan = state.executor.plan(request).await.map_err(|error| start_refused(&state, error))?;
-    if state.stop.is_cancelled() {
-        return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was started"));
-    }
-    let started = state.executor.start(plan, by(&caller)).await?;
-    Ok(RunStartResult {
-        disposition: Disposition::Started,
-        run_id: started.run,
-        session_id: started.session,
-        agent: name,
+    let catalog = Arc::new(catalog);
+    let request = RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model };
+    let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
+    let keyed = token.map(|token| -> MakeKeyed {
+        Box::new(move |started: &Started| token.keyed(&answer(started), Some(started.run.clone())))
+    });
+    let started = state.executor.start(plan, StartOptions { place, if_busy, by, keyed }).await?;
+    Ok(answer(&started))
+}
+
+fn answer(started: &Started) -> RunStartResult {
+    RunStartResult {
+        disposition: started.disposition,
+        run_id: started.run.clone(),
+        session_id: started.session.clone(),
+        agent: started.agent.clone(),
         seq: started.seq,
-    })
+        replayed: false,
+    }
+}
+
+/// Where a run works: in which session, in which folders, and which agent is usual there.
+async fn ground(
+    state: &State,
+    session: Option<SessionId>,
+    workspace: Option<&WorkspaceParam>,
+) -> Result<(Where, Vec<PathBuf>, Option<AgentName>), RpcError> {
+    let violation = |pointer: &str, message: &str| {
+        RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}"))
+            .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
+    };
+    let given = workspace.map(roots).transpose()?;
+    let Some(session) = session else {
+        let roots = given.ok_or_else(|| {
+            violation("/workspace", "needed without sessionId")
+                .with_hint("give the folder to work in, or the session to go on in")
+        })?;
+        return Ok((Where::NewSession, roots, None));
+    };
+    let summary = open_session(state, &session).await?;
+    let own: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
+    if given.is_some_and(|given| given != own) {
+        return Err(violation("/workspace", "is not that of the session")
+            .with_hint("leave it out, or leave out sessionId for a new session"));
+    }
+    Ok((Where::Session(session), own, summary.agent))
+}
+
+async fn steer(
+    state: Arc<State>,
+    caller: Caller,
+    params: RunSteerParams,
+) -> Result<RunSteerResult, RpcError> {
+    let (key, by) = (params.idempotency_key.clone(), by(&caller));
+    let (steerer, asked) = (Arc::clone(&state), params.clone());
+    let effect = move |token: Option<KeyToken>| async move {
+        let RunSteerParams { run_id, text, .. } = params;
+        if text.trim().is_empty() {
+            let message = "/text: there is nothing in it";
+            return Err(RpcError::new(ErrorKind::InvalidParams, message));
+        }
+        record(&steerer, &run_id).await?;
+        let result = RunSteerResult { run_id: run_id.clone(), seq: Seq(0), replayed: false };
+        let keyed = token.map(|token| token.keyed(&result, Some(run_id.clone())));
+        match steerer.executor.steer(&run_id, text, by, keyed).await? {
+            Steered::Kept(seq) => Ok(RunSteerResult { seq, ..result }),
+            Steered::NotActive => Err(not_active(&steerer, &run_id).await?),
+        }
+    };
+    state.once.run(key, RunSteer::NAME, &asked, effect).await
+}
+
+/// Why a run takes no message.
+async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
+    let record = record(state, run).await?;
+    let message = match record.reason {
+        Some(reason) => format!("run {run} has ended: {}", reason.as_str()),
+        None => format!("run {run} is ending and has no further turn"),
+    };
+    Ok(RpcError::new(ErrorKind::RunNotActive, message)
+        .with_details(json!({ "state": record.state, "reason": record.reason }))
+        .with_hint("start another run in its session: it remembers this one"))
 }
 
 /// What is wrong in the settings may be why.
@@ -105,10 +190,10 @@ async fn get(state: Arc<State>, _: Caller, params: RunIdParams) -> Result<RunRec
     record(&state, &params.run_id).await
 }
 
-async fn record(state: &State, run: &RunId) -> Result<RunRecord, RpcError> {
+pub(super) async fn record(state: &State, run: &RunId) -> Result<RunRecord, RpcError> {
     let missing = || {
         RpcError::new(ErrorKind::NotFound, format!("there is no run {run}"))
-            .with_hint("`subagent rpc events/list '{\"filter\": {\"types\": [\"run.started\"]}}'` shows the runs there are")
+            .with_hint("`subagent runs` shows the runs there are")
     };
     state.store.run(run).await?.ok_or_else(missing)
 }

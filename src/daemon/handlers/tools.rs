@@ -26,7 +26,7 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
                 .await
                 .map_err(|error| internal("the agents could not be read", &error))?;
             let (definition, _) = definition(&catalog, agent)?;
-            let toolset = state.executor.toolset(&definition);
+            let toolset = state.executor.toolset(&definition, &catalog);
             let mut declarations: Vec<ToolDeclaration> = toolset.declarations().cloned().collect();
             let completion = state.executor.completion_declaration(&definition)?;
             declarations.push(completion);

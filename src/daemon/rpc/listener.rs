@@ -135,13 +135,19 @@ async fn remove_stale(socket: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Accepts connections until `stop` is cancelled, then waits until each has ended and removes the socket file.
-/// Nothing that happens to one connection ends another.
-pub async fn serve(listener: UnixListener, table: Arc<MethodTable>, peers: Peers, stop: CancellationToken) {
+/// Accepts connections until `closing` is cancelled, removes the socket file, and waits until each connection has ended,
+/// which `stop` makes them. Nothing that happens to one connection ends another.
+pub async fn serve(
+    listener: UnixListener,
+    table: Arc<MethodTable>,
+    peers: Peers,
+    closing: CancellationToken,
+    stop: CancellationToken,
+) {
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! { biased;
-            () = stop.cancelled() => break,
+            () = closing.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {
@@ -159,7 +165,7 @@ pub async fn serve(listener: UnixListener, table: Arc<MethodTable>, peers: Peers
             Err(error) => {
                 // Mostly a lack of file descriptors: those who are connected go on, and free some.
                 tracing::warn!(%error, "cannot accept connections");
-                let _ = stop.run_until_cancelled(sleep(ACCEPT_BACK_OFF)).await;
+                let _ = closing.run_until_cancelled(sleep(ACCEPT_BACK_OFF)).await;
             }
         }
     }

@@ -40,6 +40,8 @@ fn play(replay: &Replay, purpose: Purpose, ordinal: u32) -> Result<String, Model
         sampling: Sampling::default(),
         schema: None,
         ordinal,
+        path: "".into(),
+        tree_ordinal: ordinal,
     };
     match stream_to_end(replay, request).pop() {
         Some(Ok(ModelEvent::Finished(reply))) => match &reply.parts[0] {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{AgentName, CallId, Completion, ContextId, Reason, RunError, Usage};
+use crate::protocol::{AgentName, CallId, Completion, ContextId, Reason, RunError, RunId, Usage};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -82,6 +82,9 @@ pub struct RunStarted {
     /// The call of the parent run that this run answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_call_id: Option<CallId>,
+    /// The run at the root of the tree; missing on the root itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_run_id: Option<RunId>,
     /// Which run of the tree: each agent's name with the number of its call within the caller, from the root on, e.g.
     /// `lead#1/reader#2`. The same every time the same things happen.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -182,8 +185,15 @@ pub struct RunCompleted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered_from: Option<Reason>,
     pub usage: Usage,
+    /// What the runs below it used.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub child_usage: Usage,
     pub turns: u32,
     pub tool_calls: u32,
     pub files_changed: Vec<String>,
     pub active_ms: u64,
+}
+
+fn is_nothing(usage: &Usage) -> bool {
+    *usage == Usage::default()
 }

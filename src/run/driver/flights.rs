@@ -1,15 +1,20 @@
 //! What is in flight: begins what the machine wants, ends what it no longer wants.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
+        gate::{Standing, Work},
         machine::{Input, ModelAsk, Want},
         think::Thinking,
+        transcript::Transcript,
     },
-    Driver, Flight, Identity, Landing, judge_all,
+    Driver, Flight, Identity, Landing, STORE_RETRY,
 };
 use crate::{
     models::{ModelRequest, Purpose},
@@ -53,7 +58,23 @@ impl Driver {
 
     fn begin(&mut self, want: Want) {
         match &want {
+            // A closing daemon asks no model any more: the next one does.
+            Want::Model(_) if self.is_closing => (),
             Want::Model(ask) => self.begin_thinking(*ask, want),
+            Want::Child { call, run } => {
+                let settled = self.await_child(call.clone(), run.clone(), false);
+                self.launch(want, settled, None);
+            }
+            Want::EndChild { call, run } => {
+                let settled = self.await_child(call.clone(), run.clone(), true);
+                self.launch(want, settled, None);
+            }
+            Want::Context => self.begin_context(want),
+            Want::Slot => {
+                let slots = self.parts.executor.slots();
+                let ticket = slots.queue(&self.identity.session, self.machine.has_begun());
+                self.launch(want, async move { Landing::Slot(ticket.slot().await) }, None);
+            }
             Want::Backoff { ask, not_before } => {
                 let ask = *ask;
                 let wait = self.parts.clock.sleep(not_before.since(self.parts.clock.now()));
@@ -64,7 +85,7 @@ impl Driver {
                 self.launch(want, backoff, None);
             }
             Want::Judge { .. } => {
-                let judging = judge_all(&self.gate, &self.machine);
+                let judging = self.judge_all(&self.machine);
                 self.launch(want, async move { Landing::Judged(judging.await) }, None);
             }
             Want::Tool { call } => self.begin_tool(call.clone(), want),
@@ -94,6 +115,8 @@ impl Driver {
         let Some((stream, after_seq)) = self.announced.take() else { return };
         let Identity { session, run, .. } = &self.identity;
         let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
+        let promised = &self.holdings.tree_replies;
+        let tree_ordinal = *self.tree_ordinal.get_or_insert_with(|| promised.fetch_add(1, Ordering::Relaxed));
         let request = ModelRequest {
             purpose: Purpose::Turn,
             system: Arc::clone(&self.system),
@@ -102,17 +125,40 @@ impl Driver {
             sampling: self.sampling,
             schema: None,
             ordinal: self.machine.replies(),
+            path: self.machine.start().path.as_str().into(),
+            tree_ordinal,
         };
         let thinking = Thinking {
             ask,
-            model: self.model_name.clone(),
-            stream: self.model.stream(request),
+            model: self.model.name.clone(),
+            stream: self.model.model.stream(request),
             live: live.appender(),
             gate: Arc::clone(&self.gate),
             clock: Arc::clone(&self.parts.clock),
         };
         self.live = Some(live);
         self.launch(want, async move { Landing::Input(thinking.run().await) }, None);
+    }
+
+    /// Waits until no run before this one is left in the context, then reads what is in it.
+    fn begin_context(&mut self, want: Want) {
+        // A run that may have to wait for its context got a pass when it was queued.
+        let Some(pass) = &self.holdings.pass else { return };
+        let (granted, context) = (pass.granted(), pass.context().clone());
+        let (store, clock) = (self.parts.store.clone(), Arc::clone(&self.parts.clock));
+        let reading = async move {
+            granted.cancelled().await;
+            loop {
+                match Transcript::of(&store, &context).await {
+                    Ok(transcript) => return Landing::Context(transcript),
+                    Err(error) => {
+                        tracing::warn!(%context, %error, "a context cannot be read; tried again");
+                        clock.sleep(STORE_RETRY).await;
+                    }
+                }
+            }
+        };
+        self.launch(want, reading, None);
     }
 
     fn begin_tool(&mut self, call: CallId, want: Want) {
@@ -124,19 +170,25 @@ impl Driver {
         let cx = CallContext { cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
+        let standing = Standing::of(&self.machine, self.parts.clock.now());
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let running = async move {
             // Aborting the task cancels whatever the tool left behind.
             let _guard = guard;
             let work = async {
-                let invocation = match prepared {
-                    Some(invocation) => invocation,
+                let work = match prepared {
+                    Some(work) => work,
                     // After a restart: prepared anew, and therefore judged anew.
-                    None => match gate.prepare(&request).await {
-                        Ok(prepared) => prepared.invocation,
+                    None => match gate.prepare(&request, standing).await {
+                        Ok(prepared) => prepared.work,
                         Err(error) => return ToolResult::failure(error.kind, error.message),
                     },
+                };
+                // A name that meant a tool when the call was judged may mean an agent after a restart.
+                let Work::Tool(invocation) = work else {
+                    let message = format!("`{}` is an agent now; call it again if you still need it", request.name);
+                    return ToolResult::failure(ToolErrorType::Interrupted, message);
                 };
                 tools::run(invocation, gate.permit(&request.call_id, &judged), cx).await
             };

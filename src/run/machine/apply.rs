@@ -2,28 +2,35 @@
 
 use std::sync::Arc;
 
-use super::{Call, Grace, Phase, RunMachine, Stage, Terms};
+use super::{Call, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
-    CallState, EventBody, FinishReason, Part, Private, RunStarted, StopThen, Timestamp, ToolState, Usage,
+    CallState, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted, RunSteered, StopThen,
+    Timestamp, ToolState, Usage,
 };
 
 /// A run's log does not begin as one must.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the run's log does not begin with run.started")]
+#[error("the run's log does not begin with run.started or run.queued")]
 pub struct Fold;
 
 impl RunMachine {
-    /// The machine right after its first event.
+    /// A machine to which nothing has happened yet.
     pub fn begin(terms: Terms) -> RunMachine {
         RunMachine {
             terms: Arc::new(terms),
-            phase: Phase::Acting,
+            phase: Phase::Queued { waits_for: QueuedFor::Context },
+            is_logged: false,
+            is_parked: false,
+            has_slot: false,
             turn: 0,
             turn_is_open: false,
             grace: None,
             calls: Vec::new(),
+            steers: Vec::new(),
+            children: Arc::default(),
             active_us: 0,
             usage: Usage::default(),
+            child_usage: Usage::default(),
             tool_calls: 0,
             replies: 0,
             last_text: "".into(),
@@ -32,17 +39,18 @@ impl RunMachine {
         }
     }
 
-    /// The machine that a run's events make. The first must be `run.started`.
+    /// The machine that a run's events make. The first says how the run starts.
     pub fn fold<'a>(
         run: &crate::protocol::RunId,
         events: impl IntoIterator<Item = (&'a EventBody, &'a Private)>,
     ) -> Result<RunMachine, Fold> {
-        let mut events = events.into_iter();
-        let Some((EventBody::RunStarted(started), _)) = events.next() else { return Err(Fold) };
-        let RunStarted { model, limits, completion, .. } = started;
-        let terms =
-            Terms { run: run.clone(), model: model.clone(), limits: *limits, completion: *completion };
-        let mut machine = RunMachine::begin(terms);
+        let mut events = events.into_iter().peekable();
+        let start = match events.peek() {
+            Some((EventBody::RunStarted(start), _)) => start.clone(),
+            Some((EventBody::RunQueued(RunQueued { run: Some(start), .. }), _)) => (**start).clone(),
+            _ => return Err(Fold),
+        };
+        let mut machine = RunMachine::begin(Terms { run: run.clone(), start });
         for (body, private) in events {
             machine.apply(body, private);
         }
@@ -51,23 +59,28 @@ impl RunMachine {
 
     pub fn apply(&mut self, body: &EventBody, private: &Private) {
         self.active_us = self.active_us.max(private.active_us);
-        let is_progress = !matches!(
-            body,
-            EventBody::RunResumed(_)
-                | EventBody::ModelRetrying(_)
-                | EventBody::ModelStarted(_)
-                | EventBody::TurnStarted(_)
-        );
-        if is_progress {
+        self.is_logged = true;
+        if is_progress(body) {
             self.idle_resumes = 0;
         }
         match body {
-            EventBody::SessionCreated(_) | EventBody::RunStarted(_) | EventBody::Thought(_) => (),
-            EventBody::Warning(_) => (),
+            EventBody::SessionCreated(_)
+            | EventBody::SessionUpdated(_)
+            | EventBody::SessionClosed(_)
+            | EventBody::SessionDeleted(_)
+            | EventBody::Thought(_)
+            | EventBody::Warning(_) => (),
+            EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
+            EventBody::RunQueued(data) => self.apply_queued(data),
+            EventBody::RunSteered(data) => self.apply_steered(data),
+            EventBody::RunParked(_) => self.is_parked = true,
             EventBody::TurnCompleted(_) => self.turn_is_open = false,
             EventBody::ContextNudged(_) => self.was_continued = true,
-            EventBody::RunResumed(data) if data.unclean => self.idle_resumes += 1,
-            EventBody::RunResumed(_) => (),
+            EventBody::RunResumed(data) => {
+                self.is_parked = false;
+                // A run that only waits, e.g. for the runs below it, is not what the daemon crashed under.
+                self.idle_resumes += u32::from(data.unclean && self.is_at_work());
+            }
             EventBody::RunStopping(data) => {
                 let (reason, then, error) = (data.reason, data.then, data.error.clone());
                 self.phase = Phase::Stopping { reason, then, error };
@@ -113,9 +126,31 @@ impl RunMachine {
         }
     }
 
+    /// A run that has begun waits for its slot where it would ask the model; one that has not waits to begin.
+    fn apply_queued(&mut self, data: &RunQueued) {
+        match &mut self.phase {
+            Phase::Thinking { stage, .. } => *stage = Stage::Slot,
+            Phase::Queued { waits_for } => *waits_for = data.waits_for,
+            _ => (),
+        }
+    }
+
+    fn apply_steered(&mut self, data: &RunSteered) {
+        match data.turn {
+            None => self.steers.push(Steer { id: data.steer_id.as_str().into(), text: data.text.as_str().into() }),
+            Some(_) => self.steers.retain(|steer| *steer.id != *data.steer_id),
+        }
+    }
+
     fn apply_tool_state(&mut self, data: &ToolState, private: &Private) {
         if data.to == CallState::Validating {
             self.tool_calls += 1;
+        }
+        if data.child_run_id.is_some() {
+            *Arc::make_mut(&mut self.children).entry(data.name.clone()).or_default() += 1;
+        }
+        if let Some(usage) = private.child_usage {
+            self.child_usage += usage;
         }
         let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
         call.state = data.to;
@@ -134,6 +169,20 @@ impl RunMachine {
             _ => None,
         }
     }
+}
+
+/// Whether the run got further by this event: what only says that it is there, or begins anew, is no progress.
+fn is_progress(body: &EventBody) -> bool {
+    !matches!(
+        body,
+        EventBody::RunResumed(_)
+            | EventBody::RunQueued(_)
+            | EventBody::RunSteered(_)
+            | EventBody::RunParked(_)
+            | EventBody::ModelRetrying(_)
+            | EventBody::ModelStarted(_)
+            | EventBody::TurnStarted(_)
+    )
 }
 
 impl Call {

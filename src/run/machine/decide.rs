@@ -1,15 +1,17 @@
 //! Given this input, what happened? Each event is applied as it is decided, so that what follows from it
 //! is decided on the state it made. Stale input decides nothing.
 
-use super::{Draft, Input, Phase, RunMachine, Stage};
+use super::{Draft, Input, Phase, RunMachine, Stage, Steer};
 use crate::protocol::{
-    Activity, CallId, CallState, EventBody, Message, ModelRetrying, Private, Reason, Replay, RunErrorCode,
-    RunResumed, StopThen, Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
+    Activity, CallId, CallState, EventBody, Message, ModelRetrying, Private, QueuedFor, Reason, Replay,
+    RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType, ToolResult,
+    TurnCompleted, TurnStarted, Warning,
 };
 
 mod calls;
 mod model;
 mod stops;
+mod waiting;
 
 use stops::{cancelled, last_chance};
 
@@ -27,12 +29,22 @@ impl RunMachine {
         deciding.drafts
     }
 
-    /// The events that follow `run.started` in the same append: the first turn begins.
-    pub fn open(&mut self) -> Vec<Draft> {
+    /// The run's first events: it begins, or waits for what it must wait for. `warnings` are what is odd about its
+    /// definition.
+    pub fn open(&mut self, opening: Opening, by: Option<String>, warnings: Vec<String>) -> Vec<Draft> {
         let mut deciding = Deciding { machine: self, drafts: Vec::new() };
-        deciding.begin_turn(None);
+        deciding.open(opening, by, warnings);
         deciding.drafts
     }
+}
+
+/// How a run starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// At once; without a slot it says that it waits for one.
+    Now,
+    /// It waits for the runs before it in its context; with `front` only for the one that is there.
+    Queued { front: bool },
 }
 
 struct Deciding<'a> {
@@ -71,6 +83,25 @@ impl Deciding<'_> {
                     self.tool_finished(call, result);
                 }
             }
+            Input::ChildSettled { call, result, usage } => {
+                if self.state(&call) == Some(CallState::Executing) {
+                    self.child_settled(call, result, usage);
+                }
+            }
+            Input::ContextFree => self.context_free(),
+            Input::SlotTaken => self.slot_taken(),
+            Input::Promoted { by } => self.promoted(by),
+            Input::Steer { id, text, by } => self.steer(id, text, by),
+            Input::Park { reason } => {
+                if !self.machine.is_parked {
+                    self.emit(RunParked { reason });
+                }
+            }
+            Input::Unparked => {
+                if self.machine.is_parked {
+                    self.emit(RunResumed { unclean: false });
+                }
+            }
             Input::TimeSpent { partial } => {
                 if self.machine.is_time_spent() {
                     self.cut(partial);
@@ -107,8 +138,8 @@ impl Deciding<'_> {
 
     /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
     fn next_turn(&mut self) {
-        let limits = self.machine.terms.limits;
-        let is_over_tokens = limits.max_tokens.is_some_and(|max| max <= self.machine.usage.total());
+        let limits = *self.machine.terms.limits();
+        let is_over_tokens = limits.max_tokens.is_some_and(|max| max <= self.machine.tokens());
         if limits.max_turns <= self.machine.turn {
             self.limit_between_turns(Reason::MaxTurns);
         } else if self.machine.is_time_spent() {
@@ -124,10 +155,15 @@ impl Deciding<'_> {
         let message = grace.map(|reason| Message::user(last_chance(reason)));
         let body = TurnStarted { turn: self.machine.turn + 1, grace };
         self.emit_with(body, Private { message, ..Private::default() }, None, None);
+        self.hand_over_steers();
         self.ask_model(1);
     }
 
     fn restarted(&mut self, unclean: bool, now: Timestamp) {
+        if !self.machine.has_begun() {
+            // It goes on waiting, and nothing of it was lost.
+            return;
+        }
         self.emit(RunResumed { unclean });
         let next_attempt = self.discard_stream("the daemon was restarted while the model answered", now);
         // The first of these restarts ended a life in which the run had got further.
@@ -142,10 +178,11 @@ impl Deciding<'_> {
             self.ask_model(attempt);
         }
         let is_stopping = self.machine.stopping().is_some();
-        let running = self.machine.calls.iter().filter(|it| it.state == CallState::Executing);
-        let lost = running.filter(|it| {
+        // A call that a run answers is attached to that run again.
+        let lost = self.machine.calls.iter().filter(|it| {
             let is_safe = it.prepared.as_ref().is_some_and(|it| it.replay == Replay::Safe);
-            is_stopping || !is_safe
+            let is_running = it.state == CallState::Executing && it.child().is_none();
+            is_running && (is_stopping || !is_safe)
         });
         for call in lost.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
             let result = if is_stopping {
@@ -158,10 +195,21 @@ impl Deciding<'_> {
             self.end_call(&call, result);
         }
         if !is_stopping {
+            self.forget_unborn_children();
             self.start_ready();
         }
         if !self.machine.calls.is_empty() || is_stopping {
             self.after_calls();
+        }
+    }
+
+    /// What a run that was to answer a call needs is planned when the call is judged, and was lost with the process.
+    fn forget_unborn_children(&mut self) {
+        let scheduled = self.machine.calls.iter().filter(|it| it.state == CallState::Scheduled);
+        let unborn = scheduled.filter(|it| it.child().is_some()).map(|it| it.request.call_id.clone());
+        for call in unborn.collect::<Vec<_>>() {
+            let message = "the daemon stopped before the agent was started; call it again if you still need it";
+            self.end_call(&call, ToolResult::failure(ToolErrorType::Interrupted, message));
         }
     }
 
@@ -180,9 +228,10 @@ impl Deciding<'_> {
         Some(ask.attempt + 1)
     }
 
-    /// Ends running calls that nobody drives any more.
+    /// Ends running calls that nobody drives any more. Those that runs answer end with their runs.
     fn lose_calls(&mut self, message: &str) {
-        let running = self.machine.calls.iter().filter(|it| it.state == CallState::Executing);
+        let calls = self.machine.calls.iter();
+        let running = calls.filter(|it| it.state == CallState::Executing && it.child().is_none());
         for call in running.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
             self.end_call(&call, ToolResult::failure(ToolErrorType::Interrupted, message));
         }

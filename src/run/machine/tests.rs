@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::{
-    Access, AgentName, ContextId, Part, Replay, Risk, Role, RunStarted, ToolErrorType, ToolKind,
+    Access, AgentName, Completion, ContextId, Part, Replay, Risk, Role, RunStarted, ToolErrorType, ToolKind,
 };
 
 struct Script {
@@ -32,10 +32,9 @@ impl Script {
             max_time_ms: self.max_time_ms,
             max_tokens: self.max_tokens,
             grace_ms: 100,
+            max_depth: 4,
         };
         let run = RunId::from("r");
-        let terms = Terms { run: run.clone(), model: "m".to_owned(), limits, completion: self.completion };
-        let mut machine = RunMachine::begin(terms);
         let started = RunStarted {
             agent: AgentName::from("a"),
             title: String::new(),
@@ -47,13 +46,45 @@ impl Script {
             limits,
             completion: self.completion,
             depth: 0,
+            parent_call_id: None,
+            root_run_id: None,
+            path: String::new(),
         };
-        let mut log: Vec<(EventBody, Private)> = vec![(started.into(), Private::default())];
+        let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        let mut log: Vec<(EventBody, Private)> = Vec::new();
         let mut out = String::new();
-        let opened = machine.open();
+        let mut lines = script.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+        // Most scripts begin with a run that has begun.
+        let opening = match lines.next_if(|line| line.starts_with("open")) {
+            Some("open queued") => Opening::Queued { front: false },
+            other => {
+                if other != Some("open without a slot") {
+                    machine.hold_slot();
+                }
+                Opening::Now
+            }
+        };
+        let opened = machine.open(opening, None, Vec::new());
+        if !machine.has_slot {
+            for draft in &opened {
+                writeln!(out, "  {}", render(&draft.body)).unwrap();
+            }
+        }
         log.extend(opened.into_iter().map(|draft| (draft.body, draft.private)));
-        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        for line in lines {
             writeln!(out, "> {line}").unwrap();
+            match line {
+                "gets a slot" => {
+                    machine.hold_slot();
+                    continue;
+                }
+                "gives its slot back" => {
+                    assert!(!machine.is_at_work(), "it works");
+                    machine.leave_slot();
+                    continue;
+                }
+                _ => (),
+            }
             if let Some(ms) = line.strip_prefix("wait ") {
                 machine.charge(ms.parse::<u64>().unwrap() * 1_000);
                 continue;
@@ -70,7 +101,10 @@ impl Script {
             }
             let wants: Vec<String> = machine.wants().iter().map(render_want).collect();
             writeln!(out, "  wants {}", wants.join(" ")).unwrap();
-            let folded = RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
+            let mut folded =
+                RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
+            // No fact: a new process holds no slots.
+            folded.has_slot = machine.has_slot;
             let is_over = machine.is_finished();
             assert!(
                 is_over || is_stale || folded == machine,
@@ -139,7 +173,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let path = words.get(3).copied().unwrap_or("/w/x").into();
             let access = if kind == ToolKind::Read { Access::Read { path } } else { Access::Write { path } };
             let replay = if kind == ToolKind::Read { Replay::Safe } else { Replay::Unsafe };
-            let prepared = PreparedCall { kind, accesses: vec![access], replay };
+            let prepared = PreparedCall { kind, accesses: vec![access], replay, child: None };
             let details = CallDetails {
                 title: String::new(),
                 description: String::new(),
@@ -152,6 +186,36 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 judgement: Judgement::Run { details, arguments: json!({}), prepared },
             }
         }
+        "child" => {
+            let child = Some(RunId::from(words[2]));
+            let (kind, replay) = (ToolKind::Think, Replay::Unsafe);
+            let prepared = PreparedCall { kind, accesses: vec![Access::Nothing], replay, child };
+            let details = CallDetails {
+                title: String::new(),
+                description: String::new(),
+                kind,
+                risk: Risk::Safe,
+                locations: Vec::new(),
+            };
+            let judgement = Judgement::Run { details, arguments: json!({}), prepared };
+            Input::Judged { call: call(1), judgement }
+        }
+        "settled" => {
+            let result = match words.get(2) {
+                Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
+                _ => ToolResult::text("x"),
+            };
+            let usage = Usage { prompt_tokens: 100, ..Usage::default() };
+            Input::ChildSettled { call: call(1), result, usage }
+        }
+        "steer" => {
+            Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None }
+        }
+        "context-free" => Input::ContextFree,
+        "slot-taken" => Input::SlotTaken,
+        "promoted" => Input::Promoted { by: None },
+        "park" => Input::Park { reason: ParkReason::StorageFull },
+        "unpark" => Input::Unparked,
         "done" => {
             let result = CompletionResult { result: words[2].to_owned(), output: None };
             Input::Judged { call: call(1), judgement: Judgement::Complete { result } }
@@ -195,8 +259,18 @@ fn render(body: &EventBody) -> String {
         }
         EventBody::ToolState(it) => {
             let error = it.error.as_ref().map(|it| format!(" {}", it.kind.as_str())).unwrap_or_default();
-            format!("{name} {} {:?}{error}", it.call_id, it.to)
+            let child = it.child_run_id.as_ref().map(|run| format!(" by={run}")).unwrap_or_default();
+            format!("{name} {} {:?}{error}{child}", it.call_id, it.to)
         }
+        EventBody::RunQueued(it) => {
+            let front = if it.front { " front" } else { "" };
+            let whole = if it.run.is_some() { " with all it needs" } else { "" };
+            format!("{name} for={:?}{front}{whole}", it.waits_for)
+        }
+        EventBody::RunSteered(it) => match it.turn {
+            Some(turn) => format!("{name} {} {:?} turn={turn}", it.steer_id, it.text),
+            None => format!("{name} {} {:?}", it.steer_id, it.text),
+        },
         EventBody::RunStopping(it) => format!("{name} {} then={:?}", it.reason.as_str(), it.then),
         EventBody::RunCompleted(it) => {
             let mut line =
@@ -227,6 +301,10 @@ fn render_want(want: &Want) -> String {
         Want::Judge { first } => format!("judge({first}…)"),
         Want::Tool { call } => format!("tool({call})"),
         Want::End { call } => format!("end({call})"),
+        Want::Child { call, run } => format!("child({call}: {run})"),
+        Want::EndChild { call, run } => format!("end-child({call}: {run})"),
+        Want::Context => "context".to_owned(),
+        Want::Slot => "slot".to_owned(),
         Want::Timer { due_us } => format!("timer@{}ms", due_us / 1_000),
     }
 }
@@ -1089,3 +1167,5 @@ fn panic_of_the_driver_ends_the_run_with_its_calls() {
     "#]],
     );
 }
+
+mod waiting;

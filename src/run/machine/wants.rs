@@ -1,35 +1,50 @@
 //! Being here, what should be in flight?
 
 use super::{Call, CallState, Phase, RunMachine, Stage, Want, Wants};
-use crate::protocol::{Access, ToolKind};
+use crate::protocol::{Access, QueuedFor, ToolKind};
 
 impl RunMachine {
     /// A pure function of state.
     pub fn wants(&self) -> Wants {
         let mut wants = Wants::new();
+        let executing = self.calls.iter().filter(|it| it.state == CallState::Executing);
         match &self.phase {
             Phase::Finished => return wants,
+            Phase::Queued { waits_for: QueuedFor::Context } => drop(wants.insert(Want::Context)),
+            Phase::Queued { waits_for: QueuedFor::Place } => drop(wants.insert(Want::Slot)),
             Phase::Thinking { stage, .. } => {
                 let ask = self.ask();
                 wants.extend(ask.map(|ask| match stage {
                     Stage::Asking => Want::Model(ask),
                     Stage::Waiting { not_before } => Want::Backoff { ask, not_before: *not_before },
+                    Stage::Slot => Want::Slot,
                 }));
             }
             Phase::Acting => {
                 let first = self.unjudged().next();
                 wants.extend(first.map(|it| Want::Judge { first: it.call_id.clone() }));
-                let running = self.calls.iter().filter(|it| it.state == CallState::Executing);
-                wants.extend(running.map(|it| Want::Tool { call: it.request.call_id.clone() }));
+                wants.extend(executing.map(|it| {
+                    let call = it.request.call_id.clone();
+                    match it.child() {
+                        Some(run) => Want::Child { call, run: run.clone() },
+                        None => Want::Tool { call },
+                    }
+                }));
             }
             // Nothing but the ends of what still runs; what follows them has no timer of its own.
             Phase::Stopping { .. } => {
-                let running = self.calls.iter().filter(|it| it.state == CallState::Executing);
-                wants.extend(running.map(|it| Want::End { call: it.request.call_id.clone() }));
+                wants.extend(executing.map(|it| {
+                    let call = it.request.call_id.clone();
+                    match it.child() {
+                        Some(run) => Want::EndChild { call, run: run.clone() },
+                        None => Want::End { call },
+                    }
+                }));
                 return wants;
             }
         }
-        wants.extend(self.due_us().map(|due_us| Want::Timer { due_us }));
+        let due_us = self.due_us().filter(|_| self.is_ticking());
+        wants.extend(due_us.map(|due_us| Want::Timer { due_us }));
         wants
     }
 

@@ -32,7 +32,7 @@ impl Daemon {
         let (bed, stop) = (Bed::new(), CancellationToken::new());
         let table = table(&bed);
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::clone(&table), peers, stop.clone()));
+        serving.spawn(serve(listener, Arc::clone(&table), peers, stop.clone(), stop.clone()));
         Daemon { bed, table, stop, serving, socket, _folder: folder }
     }
 

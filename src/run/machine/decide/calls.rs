@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::{
     Activity, CallDetails, CallId, CallState, CompletionResult, PreparedCall, Private, RunErrorCode,
-    ToolCall, ToolError, ToolErrorType, ToolResult, ToolState,
+    ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
 };
 
 impl Deciding<'_> {
@@ -29,6 +29,11 @@ impl Deciding<'_> {
                 let message = "another complete_task of this turn was accepted already".to_owned();
                 let error = ToolError { kind: ToolErrorType::InvalidToolParams, message };
                 self.end_call(&call, failed(error));
+            }
+            Judgement::Complete { .. } if !self.machine.steers.is_empty() && self.machine.grace.is_none() => {
+                let message = "a message came in while you worked; take it into account, then call complete_task again"
+                    .to_owned();
+                self.end_call(&call, failed(ToolError { kind: ToolErrorType::ExecutionFailed, message }));
             }
             Judgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),
             Judgement::Refuse(error) => self.end_call(&call, failed(error)),
@@ -54,8 +59,9 @@ impl Deciding<'_> {
     pub(super) fn start_ready(&mut self) {
         while let Some(call) = self.machine.startable() {
             let request = call.request.clone();
+            let child_run_id = call.child().cloned();
             let state = tool_state(&request.call_id, &request, Some(call.state), CallState::Executing);
-            self.emit(state);
+            self.emit(ToolState { child_run_id, ..state });
         }
     }
 
@@ -73,8 +79,20 @@ impl Deciding<'_> {
         self.after_calls();
     }
 
-    /// The only way a call ends.
+    pub(super) fn child_settled(&mut self, call: CallId, result: ToolResult, usage: Usage) {
+        self.end_call_using(&call, result, Some(usage));
+        if self.machine.stopping().is_none() {
+            self.start_ready();
+        }
+        self.after_calls();
+    }
+
     pub(super) fn end_call(&mut self, call: &CallId, result: ToolResult) {
+        self.end_call_using(call, result, None);
+    }
+
+    /// The only way a call ends.
+    fn end_call_using(&mut self, call: &CallId, result: ToolResult, child_usage: Option<Usage>) {
         let Some(request) = self.machine.request(call).cloned() else { return };
         let to = match &result.error {
             None => CallState::Success,
@@ -84,7 +102,8 @@ impl Deciding<'_> {
         let error = result.error.clone();
         let state = tool_state(call, &request, self.state(call), to);
         let body = ToolState { result: Some(result), error, ..state };
-        self.emit_with(body, Private::default(), Some(Activity::ToolCallEnd), None);
+        let private = Private { child_usage, ..Private::default() };
+        self.emit_with(body, private, Some(Activity::ToolCallEnd), None);
     }
 
     /// What follows when no call of the turn is open any more but the one that ends the run.
@@ -135,6 +154,7 @@ fn tool_state(call: &CallId, request: &ToolCall, from: Option<CallState>, to: Ca
         provider_call_id: None,
         arguments: None,
         details: None,
+        child_run_id: None,
         result: None,
         error: None,
     }

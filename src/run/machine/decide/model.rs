@@ -24,10 +24,13 @@ impl Deciding<'_> {
     }
 
     pub(super) fn ask_model(&mut self, attempt: u32) {
+        if !self.machine.has_slot {
+            return self.queue_for_slot();
+        }
         let machine = &self.machine;
         let ask = ModelAsk { turn: machine.turn, attempt, is_grace: machine.grace.is_some() };
         let stream = ask.stream(&machine.terms.run);
-        self.emit(ModelStarted { model: machine.terms.model.clone(), stream, attempt });
+        self.emit(ModelStarted { model: machine.start().model.clone(), stream, attempt });
     }
 
     pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: Reply) {
@@ -104,7 +107,12 @@ impl Deciding<'_> {
     }
 
     pub(super) fn spoke_without_calls(&mut self, text: String) {
-        let is_result = self.machine.terms.completion == Completion::Message && !text.trim().is_empty();
+        let is_result = self.machine.start().completion == Completion::Message && !text.trim().is_empty();
+        if is_result && !self.machine.steers.is_empty() && self.machine.grace.is_none() {
+            // Somebody said something while the model wrote: that is answered first.
+            self.end_turn();
+            return self.next_turn();
+        }
         if is_result {
             self.end_turn();
             return self.complete(CompletionResult { result: text, output: None });
@@ -168,7 +176,7 @@ impl Deciding<'_> {
             parts.push(Part::text(text));
         }
         let message = Message { role: Role::Model, parts, raw: None };
-        let model = self.machine.terms.model.clone();
+        let model = self.machine.start().model.clone();
         self.model_completed(ask, model, message, None, Usage::default(), true);
     }
 }

@@ -132,6 +132,7 @@ impl Deciding<'_> {
             recovered: false,
             recovered_from: None,
             usage: machine.usage,
+            child_usage: machine.child_usage,
             turns: machine.turn,
             tool_calls: machine.tool_calls,
             files_changed: Vec::new(),

@@ -1,0 +1,66 @@
+//! `queue/remove`, `queue/promote`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by,
+    runs::record,
+};
+use crate::{
+    protocol::{
+        ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId, RunState,
+    },
+    run::{Cancelled, Promoted},
+};
+
+pub fn register(api: &mut Api<State>) {
+    api.method::<QueueRemove, _, _>(remove);
+    api.method::<QueuePromote, _, _>(promote);
+}
+
+async fn remove(
+    state: Arc<State>,
+    caller: Caller,
+    params: QueueRunParams,
+) -> Result<QueueRunResult, RpcError> {
+    let QueueRunParams { run_id } = params;
+    if record(&state, &run_id).await?.state != RunState::Queued {
+        return Err(not_queued(&state, &run_id).await?);
+    }
+    let reason = Some("taken out of the queue".to_owned());
+    match state.executor.cancel(&run_id, by(&caller), reason).await? {
+        Cancelled::Stopping(seq) => Ok(QueueRunResult { run_id, seq }),
+        Cancelled::NothingToDo => Err(not_queued(&state, &run_id).await?),
+    }
+}
+
+async fn promote(
+    state: Arc<State>,
+    caller: Caller,
+    params: QueueRunParams,
+) -> Result<QueueRunResult, RpcError> {
+    let QueueRunParams { run_id } = params;
+    record(&state, &run_id).await?;
+    match state.executor.promote(&run_id, by(&caller)).await? {
+        Promoted::First(seq) => Ok(QueueRunResult { run_id, seq }),
+        Promoted::NotQueued => Err(not_queued(&state, &run_id).await?),
+    }
+}
+
+/// The run waits in no queue.
+async fn not_queued(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
+    let record = record(state, run).await?;
+    let message = match record.reason {
+        Some(reason) => format!("run {run} waits in no queue: it has ended {}", reason.as_str()),
+        None => format!("run {run} waits in no queue: it is {}", record.state.as_str()),
+    };
+    Ok(RpcError::new(ErrorKind::Conflict, message)
+        .with_details(json!({ "state": record.state, "reason": record.reason }))
+        .with_hint("queue/list shows what waits; run/cancel stops a run that has begun"))
+}

@@ -1,0 +1,247 @@
+//! Agents as tools: how an agent is declared to another, what a call of it starts, and what comes back (spec 03,
+//! "Subagent calls").
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::{BoxFuture, ready};
+use serde_json::{Map, Value, json};
+
+use super::plan::PlanError;
+use crate::{
+    agents::{self, Catalog},
+    protocol::{
+        Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId, ToolDeclaration,
+        ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, Usage, Violation,
+    },
+    tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
+};
+
+/// An agent that another may call.
+#[derive(Clone)]
+pub struct Callable {
+    pub definition: Arc<AgentDefinition>,
+    /// Of the definition.
+    pub digest: String,
+}
+
+/// The agents that the runs of one agent may call.
+#[derive(Clone, Default)]
+pub struct Callables {
+    /// By name, so that declarations always stand in one order.
+    agents: Vec<Callable>,
+    by_name: Arc<HashMap<ToolName, usize>>,
+}
+
+impl Callables {
+    /// Those that a definition's `tools.allow` names. A pattern never means the agent itself: that takes its name.
+    pub fn of(definition: &AgentDefinition, catalog: &Catalog) -> Callables {
+        let allow = definition.tools.allow.as_deref().unwrap_or_default();
+        if allow.is_empty() {
+            return Callables::default();
+        }
+        let is_named = |name: &AgentName| {
+            let is_self = *name == definition.name;
+            let matches = |entry: &&ToolName| tools::entry_matches(entry.as_str(), name.as_str());
+            allow.iter().filter(matches).any(|entry| !is_self || !entry.as_str().contains('*'))
+        };
+        let callable = catalog.callable().filter(|(agent, _)| is_named(&agent.name));
+        let agents: Vec<Callable> =
+            callable.map(|(definition, digest)| Callable { definition, digest }).collect();
+        let name = |agent: &Callable| ToolName::from(agent.definition.name.as_str());
+        let by_name = agents.iter().enumerate().map(|(at, agent)| (name(agent), at)).collect();
+        Callables { agents, by_name: Arc::new(by_name) }
+    }
+
+    /// The agent behind a tool's canonical name.
+    pub fn get(&self, name: &ToolName) -> Option<&Callable> {
+        self.by_name.get(name).and_then(|at| self.agents.get(*at))
+    }
+
+    /// As they are declared.
+    pub fn tools(&self) -> impl Iterator<Item = Arc<dyn Tool>> {
+        self.agents.iter().map(|agent| Arc::new(AgentTool::new(&agent.definition)) as Arc<dyn Tool>)
+    }
+}
+
+/// The declaration of an agent as a tool, and the check of its arguments. What a call leads to, a run, is the driver's.
+struct AgentTool {
+    declaration: ToolDeclaration,
+    definition: Arc<AgentDefinition>,
+}
+
+impl AgentTool {
+    fn new(definition: &Arc<AgentDefinition>) -> AgentTool {
+        let mut properties = Map::new();
+        for input in &definition.inputs {
+            let mut schema = input.schema.clone();
+            if let (Some(description), Some(schema)) = (&input.description, schema.as_object_mut()) {
+                schema.insert("description".to_owned(), description.as_str().into());
+            }
+            properties.insert(input.name.clone(), schema);
+        }
+        let required: Vec<&str> = definition
+            .inputs
+            .iter()
+            .filter(|input| input.required && input.default.is_none())
+            .map(|input| input.name.as_str())
+            .collect();
+        let declaration = ToolDeclaration {
+            name: definition.name.as_str().into(),
+            title: definition.title.clone(),
+            description: definition.description.clone().unwrap_or_default(),
+            kind: ToolKind::Think,
+            // What it does is judged call by call in its own run.
+            risk: Risk::Safe,
+            parameters: json!({
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            }),
+        };
+        AgentTool { declaration, definition: Arc::clone(definition) }
+    }
+}
+
+impl Tool for AgentTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn replay(&self) -> Replay {
+        // After a restart the call is attached to its run again; it is never run anew.
+        Replay::Unsafe
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        _: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
+        let checked = inputs(&self.definition, &arguments).map(|values| {
+            let title = self.definition.title.clone();
+            Box::new(AgentCall { title, values, accesses: vec![Access::Nothing] }) as Box<dyn Invocation>
+        });
+        Box::pin(ready(checked))
+    }
+}
+
+/// The inputs that a call's arguments give, or every violation at once.
+pub fn inputs(definition: &AgentDefinition, arguments: &Value) -> Result<Map<String, Value>, ToolError> {
+    let refused = |violations: &[Violation]| {
+        let lines = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message));
+        let message = lines.collect::<Vec<_>>().join("\n");
+        ToolError { kind: ToolErrorType::InvalidToolParams, message }
+    };
+    let Some(given) = arguments.as_object() else {
+        let message = "the arguments are not an object".to_owned();
+        return Err(ToolError { kind: ToolErrorType::InvalidToolParams, message });
+    };
+    agents::resolve(&definition.inputs, None, given.clone()).map_err(|violations| refused(&violations))
+}
+
+/// Describes the call. It is never run as a tool: a run answers it.
+struct AgentCall {
+    title: String,
+    values: Map<String, Value>,
+    accesses: Vec<Access>,
+}
+
+impl Invocation for AgentCall {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        /// Characters of a call's description.
+        const LONGEST: usize = 120;
+        let first = self.values.values().find_map(Value::as_str).unwrap_or_default();
+        let line = first.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let short: String = line.chars().take(LONGEST).collect();
+        if short.is_empty() { self.title.clone() } else { format!("{}: {short}", self.title) }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn run(self: Box<Self>, _: Permit, _: CallContext) -> BoxFuture<'static, ToolResult> {
+        let message = "an agent is answered by a run of its own, not by a tool";
+        Box::pin(ready(ToolResult::failure(ToolErrorType::ExecutionFailed, message)))
+    }
+}
+
+/// Why a call starts no run: the model may mend its arguments or do without.
+pub fn refusal(error: &PlanError) -> ToolError {
+    let kind = match error {
+        PlanError::InvalidInput(_) | PlanError::MissingTemplateInput(_) => ToolErrorType::InvalidToolParams,
+        _ => ToolErrorType::ExecutionFailed,
+    };
+    ToolError { kind, message: format!("the agent could not be started: {error}") }
+}
+
+/// What the calling agent and people read of a run that has ended: its result, or what there is of it and why there is
+/// no more.
+pub fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimits) -> ToolResult {
+    let text = end.result.as_deref().or(end.partial_result.as_deref());
+    let text = text.map(|text| shortened(text, output.max_chars, run));
+    let is_goal = end.reason == Reason::Goal;
+    let mut told = Map::new();
+    told.insert("agent".to_owned(), agent.as_str().into());
+    told.insert("reason".to_owned(), end.reason.as_str().into());
+    if let Some(error) = &end.error {
+        told.insert("error".to_owned(), json!({ "code": error.code, "message": error.message }));
+    }
+    if end.recovered {
+        told.insert("recovered".to_owned(), true.into());
+    }
+    if let Some(text) = &text {
+        let key = if is_goal { "result" } else { "partialResult" };
+        told.insert(key.to_owned(), text.as_str().into());
+    }
+    let headline = match (is_goal, &end.error) {
+        (true, _) if end.recovered => format!("**{agent}** was stopped by a limit and handed in what it had"),
+        (true, _) => format!("**{agent}** is done"),
+        (false, Some(error)) => format!("**{agent}** ended {}: {}", end.reason.as_str(), error.message),
+        (false, None) => format!("**{agent}** ended {}", end.reason.as_str()),
+    };
+    let shown = match (&text, is_goal) {
+        (Some(text), true) => format!("{headline}\n\n{text}"),
+        (Some(text), false) => format!("{headline}\n\nWhat there is of its work:\n\n{text}"),
+        (None, _) => headline.clone(),
+    };
+    let error = (!is_goal).then(|| ToolError {
+        kind: match end.reason {
+            Reason::Aborted => ToolErrorType::Cancelled,
+            Reason::Timeout => ToolErrorType::TimedOut,
+            _ => ToolErrorType::ExecutionFailed,
+        },
+        message: headline.replace("**", ""),
+    });
+    ToolResult {
+        llm_content: vec![Part::text(Value::Object(told).to_string())],
+        return_display: Some(shown),
+        data: Some(json!({ "runId": run, "agent": agent, "reason": end.reason, "output": end.output })),
+        error,
+        ..ToolResult::default()
+    }
+}
+
+/// All that a run and those below it used.
+pub fn used(end: &RunCompleted) -> Usage {
+    let mut usage = end.usage;
+    usage += end.child_usage;
+    usage
+}
+
+/// Head and tail of a text that is longer than a call's output may be; the whole stays with its run.
+fn shortened(text: &str, max_chars: usize, run: &RunId) -> String {
+    let n_chars = text.chars().count();
+    if n_chars <= max_chars {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(max_chars / 2).collect();
+    let tail: String = text.chars().skip(n_chars - max_chars / 2).collect();
+    let left_out = n_chars - max_chars / 2 * 2;
+    format!("{head}\n[… {left_out} of {n_chars} characters left out; run {run} has the whole …]\n{tail}")
+}

@@ -1,0 +1,151 @@
+//! Runs that begin because a call of this one asks for them, in the transaction that says so.
+
+use std::sync::{Arc, atomic::AtomicU32};
+
+use tokio::sync::mpsc;
+
+use super::{
+    super::{
+        executor::Place,
+        gate::Work,
+        machine::{Draft, Opening, RunMachine, Terms},
+        plan::RunPlan,
+        slots::Slot,
+    },
+    Driver, Holdings, Identity, Message, carry_seed, later,
+};
+use crate::{
+    protocol::{AgentName, CallId, CallState, EventBody, RunId, RunStarted, Seq, Timestamp, ToolState},
+    store::NewEvent,
+    sys::ids,
+};
+
+/// A run that will have begun once its events are committed.
+pub(super) struct Birth {
+    call: CallId,
+    identity: Identity,
+    plan: Arc<RunPlan>,
+    machine: RunMachine,
+    drafts: Vec<Draft>,
+    slot: Option<Slot>,
+    place: Place,
+    inbox: mpsc::Receiver<Message>,
+}
+
+impl Birth {
+    /// The run's first events.
+    pub fn events(&self, at: Timestamp) -> Vec<NewEvent> {
+        self.identity.events(&self.drafts, at, 0)
+    }
+}
+
+impl RunPlan {
+    /// What `run.started` will say.
+    pub(in super::super) fn started(&self, lineage: Lineage) -> RunStarted {
+        let Lineage { context, depth, parent_call, root, path } = lineage;
+        let definition = &self.seed.definition;
+        RunStarted {
+            agent: definition.name.clone(),
+            title: definition.title.clone(),
+            digest: self.digest.clone(),
+            model: self.equipment.model.name.clone(),
+            context_id: context,
+            query: self.query.clone(),
+            inputs: self.inputs.clone(),
+            limits: self.limits,
+            completion: self.completion,
+            depth,
+            parent_call_id: parent_call,
+            root_run_id: root,
+            path,
+        }
+    }
+
+    /// What is odd about the definition.
+    pub(in super::super) fn warnings(&self) -> Vec<String> {
+        self.equipment.gate.toolset.warnings().to_vec()
+    }
+}
+
+/// Where a run stands in its tree.
+pub(in super::super) struct Lineage {
+    pub context: crate::protocol::ContextId,
+    pub depth: u32,
+    pub parent_call: Option<CallId>,
+    pub root: Option<RunId>,
+    pub path: String,
+}
+
+impl Driver {
+    /// The runs that these drafts say have begun.
+    pub(super) fn births(&self, drafts: &[Draft], at: Timestamp) -> Vec<Birth> {
+        let mut births: Vec<Birth> = Vec::new();
+        for draft in drafts {
+            let EventBody::ToolState(ToolState { call_id, name, to, child_run_id: Some(run), .. }) = &draft.body
+            else {
+                continue;
+            };
+            // A call that is judged and not refused is planned, and is executing in the same step; what was planned
+            // by another process was ended when this one took the run over.
+            let Some(Work::Child(plan)) = self.prepared.get(call_id).filter(|_| *to == CallState::Executing) else {
+                unreachable!("a run that nobody planned cannot be said to begin");
+            };
+            let of_agent = births.iter().filter(|birth| birth.identity.agent.as_str() == name.as_str());
+            let before = self.machine.children(name) + u32::try_from(of_agent.count()).unwrap_or(u32::MAX);
+            births.push(self.birth(call_id, run, plan, before + 1, at));
+        }
+        births
+    }
+
+    fn birth(&self, call: &CallId, run: &RunId, plan: &Arc<RunPlan>, n: u32, _at: Timestamp) -> Birth {
+        let parent = self.machine.start();
+        let agent: AgentName = plan.seed.definition.name.clone();
+        let mut agent_path = self.identity.agent_path.clone();
+        agent_path.push(agent.clone());
+        let identity = Identity {
+            session: self.identity.session.clone(),
+            run: run.clone(),
+            context: ids::fresh(),
+            parent: Some(self.identity.run.clone()),
+            agent_path,
+            agent,
+        };
+        let started = plan.started(Lineage {
+            context: identity.context.clone(),
+            depth: parent.depth + 1,
+            parent_call: Some(call.clone()),
+            root: Some(parent.root_run_id.clone().unwrap_or_else(|| self.identity.run.clone())),
+            path: format!("{}/{}#{n}", parent.path, identity.agent),
+        });
+        let slot = self.parts.executor.slots().try_take(&identity.session);
+        let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        if slot.is_some() {
+            machine.hold_slot();
+        }
+        let mut drafts = machine.open(Opening::Now, None, plan.warnings());
+        carry_seed(&mut drafts, &plan.seed);
+        let (place, inbox) = self.parts.executor.take_place(run);
+        Birth { call: call.clone(), identity, plan: Arc::clone(plan), machine, drafts, slot, place, inbox }
+    }
+
+    /// They are in the log now, the first of their events under `first`: they live.
+    pub(super) fn launch_all(&mut self, births: Vec<Birth>, first: Seq) {
+        let mut first = first;
+        for birth in births {
+            let Birth { call, identity, plan, machine, drafts, slot, place, inbox } = birth;
+            self.prepared.remove(&call);
+            let holdings = Holdings {
+                slot,
+                pass: None,
+                tree_replies: Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
+            };
+            let executor = &self.parts.executor;
+            let (seed, equipment) = (plan.seed.clone().into(), plan.equipment.clone());
+            let parts = executor.driver_parts();
+            let mut driver = Driver::new(parts, identity, seed, equipment, machine, holdings);
+            driver.absorb_all(first, &drafts);
+            first = later(first, drafts.len());
+            executor.drive(driver, place, inbox, None);
+        }
+    }
+}

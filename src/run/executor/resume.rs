@@ -1,0 +1,257 @@
+//! Taking up what another process left, and ending what nobody can drive.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Weak, atomic::AtomicU32},
+    time::Duration,
+};
+
+use super::{Executor, Place, lock};
+use crate::{
+    agents::Catalog,
+    protocol::{
+        AgentName, EventBody, ModelRef, RunCompleted, RunErrorCode, RunId, RunQueued, RunSeed, RunStarted, Seq,
+    },
+    run::{
+        child,
+        driver::{Driver, Holdings, Identity},
+        lanes::{Entry, Pass, Wish},
+        machine::{Draft, Input, RunMachine},
+        plan::{self, PlanError},
+        transcript::Transcript,
+        unblocked,
+    },
+    store::{Event, Filter, StoreError},
+    sys::ids,
+    tools::OutputLimits,
+};
+
+/// Between tries to end a run that nobody drives, when the store fails.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The agents there are, by the roots of the workspace.
+type Catalogs = HashMap<Vec<PathBuf>, Arc<Catalog>>;
+
+impl Executor {
+    /// Takes up every run that the log says is unfinished: those that have begun, oldest first, then those that wait. A
+    /// run that cannot be taken up is [stranded](Executor::stranded); the others go on.
+    pub async fn resume_all(&self) -> Result<usize, StoreError> {
+        let runs = self.shared.store.unfinished_runs().await?;
+        let n_runs = runs.len();
+        let mut catalogs = Catalogs::new();
+        for run in runs {
+            if let Err(error) = self.resume(&run, &mut catalogs).await {
+                self.strand(&run, error);
+            }
+        }
+        Ok(n_runs)
+    }
+
+    async fn resume(&self, run: &RunId, catalogs: &mut Catalogs) -> Result<(), StoreError> {
+        let Folded { identity, seed, machine } = self.fold(run).await?;
+        let transcript = Transcript::of(&self.shared.store, &identity.context).await?;
+        let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
+        let model = ModelRef::from(machine.start().model.clone());
+        let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
+        let restarted = Input::Restarted { unclean, now };
+        let (executor, definition) = (self.clone(), seed.definition.clone());
+        let known = catalogs.get(&roots).cloned();
+        let equipping = move || {
+            let catalog = known.unwrap_or_else(|| Arc::new(Catalog::load(&executor.shared.agents, &roots)));
+            let supplies = &executor.shared.supplies;
+            let equipment = plan::equip(&definition, Some(&model), &roots, &catalog, supplies);
+            (roots, catalog, equipment)
+        };
+        let (roots, catalog, equipment) = unblocked(equipping).await;
+        catalogs.insert(roots, catalog);
+        let pass = self.pass(&identity);
+        let (place, inbox) = self.take_place(run);
+        match equipment {
+            Ok(equipment) => {
+                let tree_replies = self.tree_replies(run, machine.start()).await?;
+                let slot = match machine.may_need_slot(&restarted) {
+                    true => self.shared.slots.try_take(&identity.session),
+                    false => None,
+                };
+                let mut machine = machine;
+                if slot.is_some() {
+                    machine.hold_slot();
+                }
+                let holdings = Holdings { slot, pass, tree_replies };
+                let parts = self.driver_parts();
+                let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
+                driver.adopt(transcript);
+                self.drive(driver, place, inbox, Some(restarted));
+            }
+            Err(error) => {
+                let code = match &error {
+                    PlanError::Workspace(_) => RunErrorCode::WorkspaceGone,
+                    _ => RunErrorCode::ModelFailed,
+                };
+                let message = format!("the run cannot go on after the restart: {error}");
+                let fatal = Input::Unresumable { code, message, now };
+                // Nobody answers the inbox: requests learn that the run is over when it is.
+                drop(inbox);
+                let executor = self.clone();
+                let ending = async move {
+                    executor.wind_down(&place, identity, machine, vec![restarted, fatal]).await;
+                    drop(pass);
+                };
+                self.shared.tracker.spawn(ending);
+            }
+        }
+        Ok(())
+    }
+
+    /// A root run's right to its context; runs that others called have contexts of their own.
+    fn pass(&self, identity: &Identity) -> Option<Pass> {
+        if identity.parent.is_some() {
+            return None;
+        }
+        let lanes = &self.shared.lanes;
+        let key = (identity.session.clone(), identity.agent.clone());
+        let contexts = (Some(identity.context.clone()), identity.context.clone());
+        match lanes.enter(key, identity.run.clone(), Wish::Last, lanes.edition(), contexts) {
+            Entry::Free(pass) | Entry::Waiting(pass) => Some(pass),
+            // Nothing ends between the look at the edition and the entry that could matter: the context is the one
+            // in the log.
+            Entry::Busy(_) | Entry::Outdated => None,
+        }
+    }
+
+    /// The counter that all runs of a tree share.
+    async fn tree_replies(&self, run: &RunId, start: &RunStarted) -> Result<Arc<AtomicU32>, StoreError> {
+        let root = start.root_run_id.as_ref().unwrap_or(run);
+        if let Some(counter) = lock(&self.shared.trees).get(root).and_then(Weak::upgrade) {
+            return Ok(counter);
+        }
+        let counter = Arc::new(AtomicU32::new(self.shared.store.tree_replies(root).await?));
+        let mut trees = lock(&self.shared.trees);
+        trees.retain(|_, counter| counter.strong_count() != 0);
+        // Runs are resumed one after the other, so nobody else has made it meanwhile.
+        trees.insert(root.clone(), Arc::downgrade(&counter));
+        Ok(counter)
+    }
+
+    /// Ends a run whose driver panicked.
+    pub(super) async fn bury(&self, place: &Place) {
+        let run = &place.run;
+        let id = ids::fresh::<String>();
+        tracing::error!(%run, %id, "a run's driver panicked");
+        match self.fold(run).await {
+            Ok(Folded { identity, machine, .. }) => {
+                let input = Input::Panicked { id, now: self.shared.clock.now() };
+                self.wind_down(place, identity, machine, vec![input]).await;
+            }
+            Err(error) => self.strand(run, error),
+        }
+    }
+
+    /// Ends a run that has no driver: first the runs below it, then itself.
+    async fn wind_down(&self, place: &Place, identity: Identity, mut machine: RunMachine, inputs: Vec<Input>) {
+        let mut inputs = inputs;
+        for (call, run) in machine.open_children() {
+            let settled = tokio::select! {
+                settled = self.end_child(&run) => settled,
+                () = self.shared.stop.cancelled() => return,
+            };
+            let (agent, end) = settled;
+            let result = child::settle(&agent, &run, &end, OutputLimits::default());
+            inputs.push(Input::ChildSettled { call, result, usage: child::used(&end) });
+        }
+        let before = machine.turn();
+        let drafts: Vec<Draft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
+        loop {
+            let events = identity.events(&drafts, self.shared.clock.now(), before);
+            match self.shared.store.append(events).await {
+                Ok(_) => return,
+                Err(error @ (StoreError::Full | StoreError::Database(_))) => {
+                    tracing::warn!(run = %place.run, %error, "the end of a run could not be written; tried again");
+                    tokio::select! {
+                        () = self.shared.clock.sleep(RETRY) => (),
+                        () = self.shared.stop.cancelled() => return,
+                    }
+                }
+                Err(error) => return self.strand(&place.run, error),
+            }
+        }
+    }
+
+    /// Stops a run and waits for its end.
+    async fn end_child(&self, run: &RunId) -> (AgentName, RunCompleted) {
+        let filter = Filter { types: vec!["run.completed".to_owned()], ..Filter::run(run.clone()) };
+        let mut ends = self.shared.store.follow(filter, Seq(0));
+        loop {
+            let reason = "the run that called it cannot go on".to_owned();
+            if let Err(error) = self.cancel(run, None, Some(reason)).await {
+                tracing::warn!(%run, %error, "a run could not be stopped; tried again");
+            }
+            let ended = tokio::select! {
+                ended = ends.next() => ended,
+                // It may not have been taken up yet.
+                () = self.shared.clock.sleep(RETRY) => continue,
+            };
+            for event in ended.unwrap_or_default() {
+                if let (Ok(Some(EventBody::RunCompleted(end))), Ok(agent)) = (event.parse(), event.agent()) {
+                    return (agent, end);
+                }
+            }
+        }
+    }
+
+    fn strand(&self, run: &RunId, error: StoreError) {
+        tracing::error!(%run, %error, "the run cannot be taken up; it is tried again at the next start");
+        lock(&self.shared.stranded).insert(run.clone(), error);
+    }
+
+    /// Runs that are unfinished and that nobody drives, since the store failed them. They are tried again at the next
+    /// start.
+    pub fn stranded(&self) -> Vec<(RunId, StoreError)> {
+        lock(&self.shared.stranded).iter().map(|(run, error)| (run.clone(), error.clone())).collect()
+    }
+
+    async fn fold(&self, run: &RunId) -> Result<Folded, StoreError> {
+        let store = &self.shared.store;
+        let events: Vec<Event> = store.run_events(run).await?;
+        let unreadable = |message: &str| StoreError::Unreadable {
+            seq: events.first().map_or(Seq(0), |event| event.seq),
+            message: message.to_owned(),
+        };
+        let bodies = events.iter().map(|event| (&event.body, &event.private));
+        let machine = RunMachine::fold(run, bodies).map_err(|error| unreadable(&error.to_string()))?;
+        let carries = |event: &&Event| match &event.body {
+            EventBody::RunStarted(_) => true,
+            EventBody::RunQueued(RunQueued { run, .. }) => run.is_some(),
+            _ => false,
+        };
+        let seed: Option<&RunSeed> =
+            events.iter().find(carries).and_then(|event| event.private.seed.as_deref());
+        let seed = seed.ok_or_else(|| unreadable("the run's first event carries no definition"))?.clone();
+        let record = store.run(run).await?.ok_or_else(|| unreadable("the run has no record"))?;
+        let start = machine.start();
+        let identity = Identity {
+            session: record.session_id,
+            run: run.clone(),
+            context: start.context_id.clone(),
+            agent: start.agent.clone(),
+            parent: record.parent_run_id,
+            agent_path: agent_path(start),
+        };
+        Ok(Folded { identity, seed, machine })
+    }
+}
+
+/// The names in a run's path, e.g. `lead#1/reader#2`.
+fn agent_path(start: &RunStarted) -> Vec<AgentName> {
+    let name = |step: &str| AgentName::from(step.rsplit_once('#').map_or(step, |(name, _)| name));
+    let names: Vec<AgentName> = start.path.split('/').filter(|step| !step.is_empty()).map(name).collect();
+    if names.is_empty() { vec![start.agent.clone()] } else { names }
+}
+
+/// What a run's events say about it.
+struct Folded {
+    identity: Identity,
+    seed: RunSeed,
+    machine: RunMachine,
+}

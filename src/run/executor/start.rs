@@ -1,0 +1,252 @@
+//! How a run begins: in a new session or an old one, at once or after the runs before it.
+
+use std::sync::Arc;
+
+use super::{Executor, Steered};
+use crate::{
+    protocol::{
+        AgentName, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq, SessionCreated, SessionId,
+    },
+    run::{
+        driver::{Driver, Holdings, Identity, Lineage, carry_seed},
+        lanes::{Entry, Pass, Wish},
+        machine::{Opening, RunMachine, Terms},
+        plan::RunPlan,
+        transcript::Transcript,
+    },
+    store::{Keyed, NewEvent, StoreError},
+    sys::ids,
+};
+
+/// Makes what remembers the request, from what it led to.
+pub type MakeKeyed = Box<dyn Fn(&Started) -> Keyed + Send + Sync>;
+
+/// Where and how a run is to start.
+pub struct StartOptions {
+    pub place: Where,
+    pub if_busy: IfBusy,
+    pub by: Option<String>,
+    pub keyed: Option<MakeKeyed>,
+}
+
+/// The session of a run.
+#[derive(Debug, Clone)]
+pub enum Where {
+    NewSession,
+    Session(SessionId),
+}
+
+/// A run that is in the log, or one that was said something instead.
+#[derive(Debug, Clone)]
+pub struct Started {
+    pub disposition: Disposition,
+    pub run: RunId,
+    pub session: SessionId,
+    pub agent: AgentName,
+    /// The last event that the request caused.
+    pub seq: Seq,
+}
+
+/// Why nothing started.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("run {0} of this agent lives in the session")]
+    Busy(RunId),
+    #[error("the session is being closed")]
+    Closed,
+    #[error("the daemon takes no new runs; nothing was started")]
+    Draining,
+}
+
+/// What a start is about.
+struct Start {
+    session: SessionId,
+    is_new_session: bool,
+    run: RunId,
+    agent: AgentName,
+    by: Option<String>,
+    keyed: Option<MakeKeyed>,
+}
+
+impl Executor {
+    /// Starts a planned run. Answers once it is in the log: from then on it ends exactly once, also when whoever asked
+    /// does not wait for the answer.
+    pub async fn start(&self, plan: RunPlan, options: StartOptions) -> Result<Started, StartError> {
+        let executor = self.clone();
+        let starting = async move { executor.start_now(plan, options).await };
+        match self.shared.tracker.spawn(starting).await {
+            Ok(started) => started,
+            // It cannot be cancelled: nobody holds its handle but this.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    async fn start_now(&self, plan: RunPlan, options: StartOptions) -> Result<Started, StartError> {
+        let StartOptions { place, if_busy, by, keyed } = options;
+        let (session, is_new_session) = match place {
+            Where::NewSession => (ids::fresh::<SessionId>(), true),
+            Where::Session(session) => (session, false),
+        };
+        if self.is_draining() {
+            return Err(StartError::Draining);
+        }
+        let _entering = self.shared.doors.enter(&session).ok_or(StartError::Closed)?;
+        let agent = plan.seed.definition.name.clone();
+        let start = Start { session, is_new_session, run: ids::fresh(), agent, by, keyed };
+        let wish = if if_busy == IfBusy::Queue { Wish::Last } else { Wish::Free };
+        let (pass, opening) = match self.enter(&start, wish).await? {
+            Entry::Busy(holder) => match if_busy {
+                IfBusy::Reject | IfBusy::Queue => return Err(StartError::Busy(holder)),
+                IfBusy::Steer => match self.say_instead(&start, &holder, &plan).await? {
+                    Some(steered) => return Ok(steered),
+                    // It is ending: what was to be said to it becomes a run after it.
+                    None => admitted(self.enter(&start, Wish::Last).await?)?,
+                },
+                IfBusy::Interrupt => {
+                    let admitted = admitted(self.enter(&start, Wish::Next).await?)?;
+                    let reason = "interrupted by a newer request".to_owned();
+                    let cancelled = self.cancel(&holder, start.by.clone(), Some(reason)).await;
+                    cancelled.map_err(|error| error.0)?;
+                    admitted
+                }
+            },
+            entry => admitted(entry)?,
+        };
+        let opening = match opening {
+            Opening::Queued { .. } => Opening::Queued { front: if_busy == IfBusy::Interrupt },
+            Opening::Now => Opening::Now,
+        };
+        Ok(self.begin(start, plan, pass, opening).await?)
+    }
+
+    /// Enters the lane of the agent's context.
+    async fn enter(&self, start: &Start, wish: Wish) -> Result<Entry, StoreError> {
+        loop {
+            let edition = self.shared.lanes.edition();
+            let found: Option<ContextId> = match start.is_new_session {
+                true => None,
+                false => self.shared.store.root_context(&start.session, &start.agent).await?,
+            };
+            let key = (start.session.clone(), start.agent.clone());
+            let contexts = (found, ids::fresh());
+            match self.shared.lanes.enter(key, start.run.clone(), wish, edition, contexts) {
+                Entry::Outdated => (),
+                entry => return Ok(entry),
+            }
+        }
+    }
+
+    /// The task becomes a message to the run that works in the context; `None` when it takes none any more.
+    async fn say_instead(
+        &self,
+        start: &Start,
+        holder: &RunId,
+        plan: &RunPlan,
+    ) -> Result<Option<Started>, StoreError> {
+        let steered = Started {
+            disposition: Disposition::Steered,
+            run: holder.clone(),
+            session: start.session.clone(),
+            agent: start.agent.clone(),
+            seq: Seq(0),
+        };
+        let keyed = start.keyed.as_ref().map(|make| make(&steered));
+        match self.steer(holder, plan.query.clone(), start.by.clone(), keyed).await? {
+            Steered::Kept(seq) => Ok(Some(Started { seq, ..steered })),
+            Steered::NotActive => Ok(None),
+        }
+    }
+
+    /// Writes the run's first events and lets it live.
+    async fn begin(
+        &self,
+        start: Start,
+        plan: RunPlan,
+        pass: Pass,
+        opening: Opening,
+    ) -> Result<Started, StoreError> {
+        let Start { session, is_new_session, run, agent, by, keyed } = start;
+        let identity = Identity {
+            session: session.clone(),
+            run: run.clone(),
+            context: pass.context().clone(),
+            agent: agent.clone(),
+            parent: None,
+            agent_path: vec![agent.clone()],
+        };
+        let started = plan.started(Lineage {
+            context: identity.context.clone(),
+            depth: 0,
+            parent_call: None,
+            root: None,
+            path: format!("{agent}#1"),
+        });
+        let transcript = match opening {
+            Opening::Now if !is_new_session => Transcript::of(&self.shared.store, &identity.context).await?,
+            // Of a new session there is nothing to read; a run that waits reads when it is its turn.
+            _ => Transcript::default(),
+        };
+        let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        let slot = match opening {
+            Opening::Now => self.shared.slots.try_take(&session),
+            Opening::Queued { .. } => None,
+        };
+        if slot.is_some() {
+            machine.hold_slot();
+        }
+        let mut drafts = machine.open(opening, by.clone(), plan.warnings());
+        carry_seed(&mut drafts, &plan.seed);
+
+        let now = self.shared.clock.now();
+        let created = is_new_session.then(|| NewEvent {
+            at: now,
+            session: Some(session.clone()),
+            run: None,
+            context: None,
+            head: EventHead { by, ..EventHead::default() },
+            body: SessionCreated {
+                roots: plan.seed.roots.clone(),
+                title: None,
+                agent: None,
+                ephemeral: false,
+            }
+            .into(),
+            private: Private::default(),
+        });
+        let mut events: Vec<NewEvent> = created.into_iter().collect();
+        let n_before = events.len();
+        events.extend(identity.events(&drafts, now, 0));
+        let disposition = match opening {
+            Opening::Now => Disposition::Started,
+            Opening::Queued { .. } => Disposition::Queued,
+        };
+        let mut answer = Started { disposition, run: run.clone(), session, agent, seq: Seq(0) };
+        let keyed = keyed.map(|make| make(&answer));
+        let (place, inbox) = self.take_place(&run);
+        let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
+        answer.seq = last;
+
+        let holdings = Holdings { slot, pass: Some(pass), ..Holdings::default() };
+        let RunPlan { seed, equipment, .. } = plan;
+        let parts = self.driver_parts();
+        let mut driver = Driver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);
+        driver.adopt(transcript);
+        // The session's event stands before the run's.
+        let first = Seq(first.0 + i64::try_from(n_before).unwrap_or(i64::MAX));
+        driver.absorb_all(first, &drafts);
+        self.drive(driver, place, inbox, None);
+        Ok(answer)
+    }
+}
+
+fn admitted(entry: Entry) -> Result<(Pass, Opening), StartError> {
+    match entry {
+        Entry::Free(pass) => Ok((pass, Opening::Now)),
+        Entry::Waiting(pass) => Ok((pass, Opening::Queued { front: false })),
+        Entry::Busy(holder) => Err(StartError::Busy(holder)),
+        // `enter` looks again until what it looked up holds.
+        Entry::Outdated => unreachable!("an outdated entry is entered again"),
+    }
+}

@@ -1,0 +1,94 @@
+//! What a run waits for before it may go on, and what is said to it meanwhile.
+
+use super::{
+    super::{Phase, Stage},
+    Deciding, Opening, QueuedFor, RunQueued, RunSteered, Steer, Warning,
+};
+use crate::protocol::{Message, Private, StopThen};
+
+impl Deciding<'_> {
+    pub(super) fn open(&mut self, opening: Opening, by: Option<String>, warnings: Vec<String>) {
+        match opening {
+            Opening::Queued { front } => {
+                let run = Some(Box::new(self.machine.start().clone()));
+                let body = RunQueued { waits_for: QueuedFor::Context, front, run };
+                self.emit_with(body, Private::default(), None, by);
+            }
+            Opening::Now => self.begin_or_queue(by),
+        }
+        for message in warnings {
+            self.emit(Warning { message: format!("{}: {message}", self.machine.start().agent) });
+        }
+        if self.machine.has_begun() {
+            self.begin_turn(None);
+        }
+    }
+
+    pub(super) fn context_free(&mut self) {
+        if matches!(self.machine.phase, Phase::Queued { waits_for: QueuedFor::Context }) {
+            self.begin_or_queue(None);
+            if self.machine.has_begun() {
+                self.begin_turn(None);
+            }
+        }
+    }
+
+    pub(super) fn slot_taken(&mut self) {
+        match self.machine.phase {
+            Phase::Queued { waits_for: QueuedFor::Place } => {
+                self.begin_or_queue(None);
+                if self.machine.has_begun() {
+                    self.begin_turn(None);
+                }
+            }
+            Phase::Thinking { stage: Stage::Slot, attempt, .. } => self.ask_model(attempt),
+            _ => (),
+        }
+    }
+
+    /// `run.started`; without a slot, that the run waits for one.
+    fn begin_or_queue(&mut self, by: Option<String>) {
+        if self.machine.has_slot {
+            return self.emit_with(self.machine.start().clone(), Private::default(), None, by);
+        }
+        // What it carries stands in its first event already, if there is one.
+        let is_first = !self.machine.is_logged;
+        let run = is_first.then(|| Box::new(self.machine.start().clone()));
+        let body = RunQueued { waits_for: QueuedFor::Place, front: false, run };
+        self.emit_with(body, Private::default(), None, by);
+    }
+
+    /// The run has begun and may not go on before it has a slot again.
+    pub(super) fn queue_for_slot(&mut self) {
+        self.emit(RunQueued { waits_for: QueuedFor::Place, front: false, run: None });
+    }
+
+    pub(super) fn promoted(&mut self, by: Option<String>) {
+        if matches!(self.machine.phase, Phase::Queued { waits_for: QueuedFor::Context }) {
+            let body = RunQueued { waits_for: QueuedFor::Context, front: true, run: None };
+            self.emit_with(body, Private::default(), None, by);
+        }
+    }
+
+    /// Kept until the next turn. A run that is ending has no next turn: then nothing happens, and whoever asked is told.
+    pub(super) fn steer(&mut self, id: String, text: String, by: Option<String>) {
+        let is_last_turn = self.machine.grace.is_some() || self.machine.pending().is_some();
+        let is_ending = matches!(self.machine.stopping(), Some(StopThen::End | StopThen::Grace));
+        if !is_last_turn && !is_ending {
+            self.emit_with(RunSteered { steer_id: id, text, turn: None }, Private::default(), None, by);
+        }
+    }
+
+    /// The model gets what was said since its last turn, in order.
+    pub(super) fn hand_over_steers(&mut self) {
+        for Steer { id, text } in self.machine.steers.clone() {
+            let body = RunSteered {
+                steer_id: id.to_string(),
+                text: text.to_string(),
+                turn: Some(self.machine.turn),
+            };
+            let message = Some(Message::user(text.to_string()));
+            self.emit_with(body, Private { message, ..Private::default() }, None, None);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! How many runs may be at work at once, and who comes next (spec 03, "Subagent calls").
+//!
+//! A slot is a permit to ask models and run tools. Runs that only wait hold none, so a parent cannot starve the runs
+//! it waits for. Slots bound work within each session and within the daemon; whoever gets none waits in one queue,
+//! first come, first served, but for runs that have begun: they go before new ones, so that what is begun is finished.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use crate::protocol::SessionId;
+
+/// The slots of a daemon. Cheap to clone.
+#[derive(Clone)]
+pub struct Slots {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    per_session: usize,
+    in_all: usize,
+    taken: usize,
+    by_session: HashMap<SessionId, usize>,
+    /// Invariant: nobody in here could get a slot now.
+    waiting: VecDeque<Arc<Waiter>>,
+}
+
+struct Waiter {
+    session: SessionId,
+    /// It has begun, and goes before those that have not.
+    has_begun: bool,
+    is_granted: AtomicBool,
+    granted: Notify,
+}
+
+/// One slot; given back when it is dropped.
+pub struct Slot {
+    slots: Slots,
+    session: SessionId,
+}
+
+/// A place in the queue. Dropping it leaves the queue, or gives back the slot that was granted meanwhile.
+pub struct Ticket {
+    slots: Slots,
+    waiter: Arc<Waiter>,
+    /// The slot has been handed out.
+    is_used: bool,
+}
+
+impl Slots {
+    /// At least one slot each, so that there is always somebody who gets on.
+    pub fn new(per_session: usize, in_all: usize) -> Slots {
+        let inner = Inner {
+            per_session: per_session.max(1),
+            in_all: in_all.max(1),
+            taken: 0,
+            by_session: HashMap::new(),
+            waiting: VecDeque::new(),
+        };
+        Slots { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// A slot, if there is one. Whoever waits is held up by a bound that holds for the one who asks too, or by its own
+    /// session's, so nobody is overtaken.
+    pub fn try_take(&self, session: &SessionId) -> Option<Slot> {
+        self.lock().try_take(session).then(|| Slot { slots: self.clone(), session: session.clone() })
+    }
+
+    /// Waits in the queue from now on.
+    pub fn queue(&self, session: &SessionId, has_begun: bool) -> Ticket {
+        let waiter = Arc::new(Waiter {
+            session: session.clone(),
+            has_begun,
+            is_granted: AtomicBool::new(false),
+            granted: Notify::new(),
+        });
+        let mut inner = self.lock();
+        let place = match has_begun {
+            true => inner.waiting.iter().take_while(|other| other.has_begun).count(),
+            false => inner.waiting.len(),
+        };
+        inner.waiting.insert(place, Arc::clone(&waiter));
+        inner.grant();
+        Ticket { slots: self.clone(), waiter, is_used: false }
+    }
+
+    /// How many are taken.
+    pub fn taken(&self) -> usize {
+        self.lock().taken
+    }
+
+    /// How many wait for one.
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing below panics while it holds the lock, so a poisoned one is whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn try_take(&mut self, session: &SessionId) -> bool {
+        let of_session = self.by_session.get(session).copied().unwrap_or(0);
+        let is_free = self.taken < self.in_all && of_session < self.per_session;
+        if is_free {
+            self.taken += 1;
+            self.by_session.insert(session.clone(), of_session + 1);
+        }
+        is_free
+    }
+
+    fn give_back(&mut self, session: &SessionId) {
+        self.taken = self.taken.saturating_sub(1);
+        if let Some(of_session) = self.by_session.get_mut(session) {
+            *of_session = of_session.saturating_sub(1);
+            if *of_session == 0 {
+                self.by_session.remove(session);
+            }
+        }
+        self.grant();
+    }
+
+    /// Gives slots to those in the queue that can have one, in order.
+    fn grant(&mut self) {
+        let mut at = 0;
+        while self.taken < self.in_all && at < self.waiting.len() {
+            let session = self.waiting[at].session.clone();
+            if !self.try_take(&session) {
+                at += 1;
+                continue;
+            }
+            if let Some(waiter) = self.waiting.remove(at) {
+                waiter.is_granted.store(true, Ordering::Release);
+                waiter.granted.notify_one();
+            }
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.lock().give_back(&self.session);
+    }
+}
+
+impl Ticket {
+    /// Waits for the slot. Cancel safe: dropping it leaves the queue.
+    pub async fn slot(mut self) -> Slot {
+        // Notified once; the permit is kept when that was before this.
+        self.waiter.granted.notified().await;
+        self.is_used = true;
+        Slot { slots: self.slots.clone(), session: self.waiter.session.clone() }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.is_used {
+            return;
+        }
+        let mut inner = self.slots.lock();
+        if self.waiter.is_granted.load(Ordering::Acquire) {
+            inner.give_back(&self.waiter.session);
+        } else {
+            inner.waiting.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn session(name: &str) -> SessionId {
+        SessionId::from(name)
+    }
+
+    #[test]
+    fn bounds_hold_for_sessions_and_for_all() {
+        let slots = Slots::new(2, 3);
+        let a: Vec<Slot> = (0..3).filter_map(|_| slots.try_take(&session("a"))).collect();
+        assert_eq!(a.len(), 2);
+        let b: Vec<Slot> = (0..3).filter_map(|_| slots.try_take(&session("b"))).collect();
+        assert_eq!(b.len(), 1);
+        drop((a, b));
+        assert_eq!(slots.taken(), 0);
+        assert!(slots.lock().by_session.is_empty());
+    }
+
+    #[test]
+    fn first_come_first_served_but_the_begun_go_first() {
+        let slots = Slots::new(1, 1);
+        let held = slots.try_take(&session("a")).unwrap();
+        let mut new = slots.queue(&session("b"), false).slot().boxed();
+        let mut begun = slots.queue(&session("c"), true).slot().boxed();
+        let mut begun_later = slots.queue(&session("d"), true).slot().boxed();
+        assert!((&mut new).now_or_never().is_none() && (&mut begun).now_or_never().is_none());
+        drop(held);
+        assert!((&mut new).now_or_never().is_none(), "a new run went before one that has begun");
+        let slot = (&mut begun).now_or_never().expect("the slot was free");
+        assert!((&mut begun_later).now_or_never().is_none());
+        drop(slot);
+        let slot = (&mut begun_later).now_or_never().expect("the slot was free");
+        drop(slot);
+        assert!(new.now_or_never().is_some());
+        assert_eq!((slots.taken(), slots.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn a_full_session_holds_up_nobody_else() {
+        let slots = Slots::new(1, 2);
+        let _held = slots.try_take(&session("a")).unwrap();
+        let _waits = slots.queue(&session("a"), true);
+        let other = slots.queue(&session("b"), false).slot().now_or_never();
+        assert!(other.is_some());
+    }
+
+    #[test]
+    fn whoever_leaves_the_queue_leaves_nothing_behind() {
+        let slots = Slots::new(1, 1);
+        let held = slots.try_take(&session("a")).unwrap();
+        let gone = slots.queue(&session("a"), false);
+        let granted = slots.queue(&session("a"), false);
+        drop(gone);
+        drop(held);
+        assert_eq!(slots.taken(), 1, "granted before it was asked for");
+        drop(granted);
+        assert_eq!((slots.taken(), slots.waiting()), (0, 0));
+    }
+}

@@ -6,15 +6,15 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Declared;
+use super::{Definition, safe};
 use crate::{
-    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    protocol::{Access, Location, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool, work,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, work,
         workspace::{Opened, Place, Workspace},
     },
 };
@@ -43,10 +43,12 @@ total number of lines and the `offset` to read on with; the file's own text star
 - A file of more than 20 MiB is refused; `grep` can search it.
 - Read several files with several calls in one turn; they run at the same time.";
 
-pub struct ReadFile(Declared);
+pub struct ReadFile;
 
-impl ReadFile {
-    pub fn new() -> ReadFile {
+impl Definition for ReadFile {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -70,11 +72,10 @@ impl ReadFile {
             "required": ["path"],
             "additionalProperties": false
         });
-        ReadFile(Declared::new("read_file", "Read file", ToolKind::Read, DESCRIPTION, parameters))
+        safe("read_file", "Read file", ToolKind::Read, DESCRIPTION, parameters)
     }
 
-    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let arguments: Arguments = self.0.parameters.read(arguments)?;
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(&arguments.path)?;
         let accesses = vec![Access::Read { path: cx.workspace.access_path(&place) }];
         let workspace = Arc::clone(&cx.workspace);
@@ -83,28 +84,10 @@ impl ReadFile {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+pub struct Arguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
-}
-
-impl Tool for ReadFile {
-    fn declaration(&self) -> &ToolDeclaration {
-        &self.0.declaration
-    }
-
-    fn replay(&self) -> Replay {
-        Replay::Safe
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a PrepareContext,
-    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        Box::pin(ready(self.check(arguments, cx)))
-    }
 }
 
 struct Call {

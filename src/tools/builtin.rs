@@ -15,6 +15,7 @@ mod list_directory;
 mod page;
 mod patterns;
 mod read_file;
+mod reading;
 #[cfg(test)]
 mod tests;
 
@@ -61,7 +62,7 @@ impl<T: Definition> Tool for BuiltIn<T> {
         &self.declaration
     }
 
-    /// Nothing here changes a file or the world, so running a call again is as good as running it once.
+    /// Nothing here changes a file or adds to what is there, so running a call again is as good as running it once.
     fn replay(&self) -> Replay {
         Replay::Safe
     }

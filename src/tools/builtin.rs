@@ -15,6 +15,7 @@ mod list_directory;
 mod page;
 mod patterns;
 mod read_file;
+mod read_many_files;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         BuiltIn::<list_directory::ListDirectory>::tool(),
         BuiltIn::<read_file::ReadFile>::tool(),
+        BuiltIn::<read_many_files::ReadManyFiles>::tool(),
         BuiltIn::<glob::Glob>::tool(),
         BuiltIn::<grep::Grep>::tool(),
     ]

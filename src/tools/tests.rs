@@ -212,6 +212,7 @@ async fn a_stopped_run_ends_every_tool_with_cancelled() {
     let bench = Bench::new(&[("a.txt", "hello")]);
     let calls = [
         ("read_file", json!({"path": "a.txt"})),
+        ("read_many_files", json!({"include": ["**"]})),
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "**"})),
         ("grep", json!({"pattern": "hello"})),
@@ -239,6 +240,7 @@ fn preparing_is_ready_at_the_first_poll() {
     let bench = Bench::new(&[("a.txt", "hello")]);
     for (tool, arguments) in [
         ("read_file", json!({"path": "a.txt"})),
+        ("read_many_files", json!({"include": ["a.txt", "*"]})),
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "*"})),
         ("grep", json!({"pattern": "x"})),

@@ -19,6 +19,7 @@ mod read_many_files;
 mod reading;
 #[cfg(test)]
 mod tests;
+mod write_todos;
 
 /// Every built-in tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
@@ -28,6 +29,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         BuiltIn::<read_many_files::ReadManyFiles>::tool(),
         BuiltIn::<glob::Glob>::tool(),
         BuiltIn::<grep::Grep>::tool(),
+        BuiltIn::<write_todos::WriteTodos>::tool(),
     ]
 }
 

@@ -216,6 +216,7 @@ async fn a_stopped_run_ends_every_tool_with_cancelled() {
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "**"})),
         ("grep", json!({"pattern": "hello"})),
+        ("write_todos", json!({"todos": []})),
     ];
     bench.cancel.cancel();
     for (tool, arguments) in calls {
@@ -244,6 +245,7 @@ fn preparing_is_ready_at_the_first_poll() {
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "*"})),
         ("grep", json!({"pattern": "x"})),
+        ("write_todos", json!({"todos": []})),
     ] {
         let prepared = bench.prepare(tool, arguments).now_or_never();
         assert!(prepared.is_some_and(|outcome| outcome.is_ok()), "{tool}");

@@ -63,7 +63,7 @@ impl RunMachine {
         }
         match body {
             EventBody::SessionCreated(_) | EventBody::RunStarted(_) | EventBody::Thought(_) => (),
-            EventBody::Warning(_) => (),
+            EventBody::Warning(_) | EventBody::TodosUpdated(_) => (),
             EventBody::TurnCompleted(_) => self.turn_is_open = false,
             EventBody::ContextNudged(_) => self.was_continued = true,
             EventBody::RunResumed(data) if data.unclean => self.idle_resumes += 1,

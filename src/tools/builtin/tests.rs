@@ -5,3 +5,4 @@ mod grep;
 mod list_directory;
 mod read_file;
 mod read_many_files;
+mod write_todos;

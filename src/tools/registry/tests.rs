@@ -36,8 +36,8 @@ fn the_order_never_changes() {
     );
     let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
     let first =
-        ["list_directory", "read_file", "read_many_files", "glob", "grep", "write_file"];
-    assert_eq!(listed[..6], first);
+        ["list_directory", "read_file", "read_many_files", "glob", "grep", "write_todos", "write_file"];
+    assert_eq!(listed[..7], first);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn deny_beats_allow() {
     check(
         Some(&["*", "grep"]),
         &["grep", "write_file"],
-        expect!["list_directory read_file read_many_files glob"],
+        expect!["list_directory read_file read_many_files glob write_todos"],
     );
     check(Some(&["grep"]), &["*"], expect![""]);
     check(Some(&[]), &[], expect![""]);
@@ -64,7 +64,7 @@ fn aliases_and_class_names_match_like_names() {
     check(
         Some(&["*"]),
         &["Grep", "ReadFileTool", "Write"],
-        expect!["list_directory read_many_files glob"],
+        expect!["list_directory read_many_files glob write_todos"],
     );
 }
 
@@ -73,7 +73,7 @@ fn a_star_stays_within_its_segment() {
     check(
         Some(&["*"]),
         &[],
-        expect!["list_directory read_file read_many_files glob grep write_file"],
+        expect!["list_directory read_file read_many_files glob grep write_todos write_file"],
     );
     check(Some(&["mcp.github.*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
     check(Some(&["mcp.*.*"]), &["mcp.*.read"], expect!["mcp.github.create_issue mcp.github.list-issues"]);
@@ -133,6 +133,7 @@ fn every_alias_of_a_built_in_tool_leads_to_it() {
         ("read_file", &["Read"]),
         ("read_many_files", &["read-many-files"]),
         ("glob", &["Glob"]),
+        ("write_todos", &["TodoWrite"]),
         ("grep", &["grep_search", "search_file_content", "Grep", "ripgrep", "search_content"]),
     ];
     for (canonical, aliases) in aliases {

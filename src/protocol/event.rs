@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallId, CallState, FinishReason, Reason, Risk, RunId, Timestamp, ToolError, ToolKind,
+    AgentName, CallId, CallState, FinishReason, Reason, Risk, RunId, Timestamp, Todo, ToolError, ToolKind,
     ToolName, ToolResult, Usage,
 };
 
@@ -108,6 +108,8 @@ events! {
     "context.nudged" => ContextNudged;
     /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
     "tool.state" => ToolState;
+    /// The run's plan was replaced as a whole; stands right before the end of the call that did it.
+    "todos.updated" => TodosUpdated;
     /// Something is not as its author thinks, and the work goes on.
     "warning" => Warning;
 }
@@ -221,6 +223,15 @@ pub struct ToolState {
     pub result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TodosUpdated {
+    /// The call of `write_todos`.
+    pub call_id: CallId,
+    /// The whole list; empty when there is no plan any more.
+    pub todos: Vec<Todo>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

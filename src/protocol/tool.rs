@@ -39,6 +39,35 @@ pub struct ToolResult {
     /// Set when the call failed; `llmContent` then tells the model what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// What the call changed that deserves an event of its own; the run makes them of it, so it is not sent here.
+    #[serde(skip)]
+    pub effects: Vec<Effect>,
+}
+
+/// A change beyond the result, of which clients are told by an event of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// The whole list is now this: `todos.updated`.
+    Todos(Vec<Todo>),
+}
+
+/// One entry of a run's plan (spec 05, `write_todos`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    pub text: String,
+    pub status: TodoStatus,
+}
+
+/// How far an entry is. At most one of a list is in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+    /// Given up.
+    Cancelled,
 }
 
 impl ToolResult {

@@ -3,6 +3,8 @@
 //! Models write `file_path` for `path`, `5.0` for `5` and `null` for "not given". That is mapped before
 //! anything is checked; everything else that is wrong is reported, all of it at once.
 
+use std::collections::HashSet;
+
 use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -10,8 +12,8 @@ use serde_json::{Map, Value};
 use super::nearest::nearest;
 use crate::protocol::{ToolError, ToolErrorType, Violation};
 
-/// Other names for arguments (spec 05, "Argument aliases"). One holds for a tool that has the second name and
-/// not the first.
+/// Other names for arguments (spec 05, "Argument aliases"). One holds where the schema has the second name and
+/// not the first. Names that differ only in their style (`old_string`, `case_sensitive`) need no line.
 const ALIASES: &[(&str, &str)] = &[
     ("file_path", "path"),
     ("filePath", "path"),
@@ -20,7 +22,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("directory", "path"),
     ("include_pattern", "include"),
     ("glob", "include"),
+    ("is_background", "background"),
+    ("description", "text"),
+    ("content", "text"),
 ];
+/// Those that mean a list, so that one never takes the place of a single value.
+const LIST_ALIASES: &[(&str, &str)] = &[("paths", "include")];
 
 /// Violations told at once; a model mends the first few and sees the rest then.
 const MAX_VIOLATIONS: usize = 20;
@@ -44,8 +51,17 @@ impl Parameters {
     /// The arguments as the tool's own type, or every violation at once as `INVALID_TOOL_PARAMS`.
     pub fn read<Arguments: DeserializeOwned>(&self, arguments: Value) -> Result<Arguments, ToolError> {
         let arguments = canonical_arguments(&self.schema, arguments);
+        let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(&arguments).collect();
+        let is_type = |error: &&ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { .. });
+        let of_wrong_type: HashSet<&str> =
+            errors.iter().filter(is_type).map(|error| error.instance_path().as_str()).collect();
+        // What is of the wrong type is none of the words allowed either; once is enough.
+        let is_news = |error: &&ValidationError<'_>| {
+            !matches!(error.kind(), ValidationErrorKind::Enum { .. })
+                || !of_wrong_type.contains(error.instance_path().as_str())
+        };
         let violations: Vec<Violation> =
-            self.validator.iter_errors(&arguments).flat_map(|error| self.violations_of(&error)).collect();
+            errors.iter().filter(is_news).flat_map(|error| self.violations_of(error)).collect();
         if !violations.is_empty() {
             return Err(refusal(&violations));
         }
@@ -62,7 +78,7 @@ impl Parameters {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
                 let unknown = |name: &String| Violation {
                     pointer: below(name),
-                    message: match nearest(name, known_names(&self.schema)) {
+                    message: match nearest(name, known_names(self.schema_at(&pointer))) {
                         Some(known) => format!("unknown argument; did you mean `{known}`?"),
                         None => "unknown argument".to_owned(),
                     },
@@ -73,8 +89,26 @@ impl Parameters {
                 let name = property.as_str().unwrap_or_default();
                 vec![Violation { pointer: below(name), message: "missing, but required".to_owned() }]
             }
-            _ => vec![Violation { pointer, message: shortened(&error.to_string()) }],
+            ValidationErrorKind::Enum { options } => {
+                let options: Vec<String> =
+                    options.as_array().into_iter().flatten().map(Value::to_string).collect();
+                let message = shortened(format!("not one of {}", options.join(", ")));
+                vec![Violation { pointer, message }]
+            }
+            _ => vec![Violation { pointer, message: told(error) }],
         }
+    }
+
+    /// The schema of what `pointer` names; of nothing, where the schema does not go that far.
+    fn schema_at(&self, pointer: &str) -> &Value {
+        let below = |schema: &'_ Value, name: &str| match schema.get("items") {
+            Some(_) => "/items".to_owned(),
+            None => format!("/properties/{name}"),
+        };
+        pointer
+            .split('/')
+            .skip(1)
+            .fold(&self.schema, |schema, name| schema.pointer(&below(schema, name)).unwrap_or(&Value::Null))
     }
 }
 
@@ -91,47 +125,64 @@ pub fn refusal(violations: &[Violation]) -> ToolError {
     ToolError { kind: ToolErrorType::InvalidToolParams, message: lines.join("\n") }
 }
 
-/// Arguments as events carry them: canonical names, no `null` for "not given", whole numbers as integers.
+/// Arguments as events carry them: canonical names, no `null` for "not given", whole numbers as integers, and
+/// the schema's own spelling of its words (`in-progress` for `in_progress`); objects and lists inside of them too.
 /// What it cannot map stays, for the check to report.
 pub fn canonical_arguments(schema: &Value, arguments: Value) -> Value {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let (given, properties) = match (arguments, properties) {
-        (Value::Object(given), Some(properties)) => (given, properties),
-        (Value::Null, _) => return Value::Object(Map::new()),
-        (other, _) => return other,
-    };
-    let mut canonical = Map::new();
+    match arguments {
+        Value::Null if schema.get("properties").is_some() => Value::Object(Map::new()),
+        arguments => canonical(schema, arguments),
+    }
+}
+
+/// Recursion ends with the value, whose depth the JSON reader bounds.
+fn canonical(schema: &Value, value: Value) -> Value {
+    match value {
+        Value::Object(given) => match schema.get("properties").and_then(Value::as_object) {
+            Some(properties) => Value::Object(canonical_object(schema, properties, given)),
+            None => Value::Object(given),
+        },
+        Value::Array(items) => match schema.get("items") {
+            Some(schema) => items.into_iter().map(|item| canonical(schema, item)).collect(),
+            None => Value::Array(items),
+        },
+        Value::String(word) => Value::String(own_spelling(schema, word)),
+        number if schema.get("type").is_some_and(|kind| kind == "integer") => {
+            whole_number(&number).map_or(number, Value::from)
+        }
+        other => other,
+    }
+}
+
+fn canonical_object(
+    schema: &Value,
+    properties: &Map<String, Value>,
+    given: Map<String, Value>,
+) -> Map<String, Value> {
+    let mut canonical_object = Map::new();
     let mut renamed = Vec::new();
     for (name, value) in given {
         match meant(&name, properties) {
             Some(meant) => renamed.push((meant.to_owned(), name, value)),
-            None => drop(canonical.insert(name, value)),
+            None => drop(canonical_object.insert(name, value)),
         }
     }
     for (meant, name, value) in renamed {
         // Two names with different values is not ours to decide: the check reports the other name as unknown.
-        match canonical.get(&meant) {
-            None => drop(canonical.insert(meant, value)),
+        match canonical_object.get(&meant) {
+            None => drop(canonical_object.insert(meant, value)),
             Some(same) if *same == value => {}
-            Some(_) => drop(canonical.insert(name, value)),
+            Some(_) => drop(canonical_object.insert(name, value)),
         }
     }
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    canonical.retain(|name, value| !value.is_null() || required.contains(&name.as_str()));
-    for (name, value) in &mut canonical {
-        let is_integer = properties.get(name).and_then(|property| property.get("type"))
-            == Some(&Value::String("integer".to_owned()));
-        if is_integer && let Some(whole) = whole_number(value) {
-            *value = whole.into();
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    canonical_object.retain(|name, value| !value.is_null() || required.iter().any(|it| it == name));
+    for (name, value) in &mut canonical_object {
+        if let Some(property) = properties.get(name) {
+            *value = canonical(property, value.take());
         }
     }
-    Value::Object(canonical)
+    canonical_object
 }
 
 /// The canonical name that `name` stands for; `None` when it stands for itself.
@@ -139,10 +190,23 @@ fn meant<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> 
     if properties.contains_key(name) {
         return None;
     }
-    let listed =
-        ALIASES.iter().filter(|(alias, _)| *alias == name).map(|(_, canonical)| (*canonical).to_owned());
-    let candidate = listed.chain([camel_case(name)]).find(|candidate| properties.contains_key(candidate))?;
+    let is_list = |property: &str| properties.get(property).is_some_and(|it| it["type"] == "array");
+    let lists = LIST_ALIASES.iter().filter(|(_, canonical)| is_list(canonical));
+    let listed = ALIASES.iter().chain(lists).filter(|(alias, _)| *alias == name);
+    let candidates = listed.map(|(_, canonical)| (*canonical).to_owned()).chain([camel_case(name)]);
+    let candidate = candidates.into_iter().find(|candidate| properties.contains_key(candidate))?;
     properties.get_key_value(&candidate).map(|(name, _)| name.as_str())
+}
+
+/// `word` as the schema's `enum` spells it, when it means just one of its words but for case, `-`, `_` and blanks.
+fn own_spelling(schema: &Value, word: String) -> String {
+    let Some(words) = schema.get("enum").and_then(Value::as_array) else { return word };
+    let plain = |word: &str| word.replace(['-', '_', ' '], "").to_lowercase();
+    let mut same = words.iter().filter_map(Value::as_str).filter(|it| plain(it) == plain(&word));
+    match (same.next(), same.next()) {
+        (Some(only), None) => only.to_owned(),
+        _ => word,
+    }
 }
 
 /// `respect_git_ignore` → `respectGitIgnore`.
@@ -172,9 +236,15 @@ fn known_names(schema: &Value) -> impl Iterator<Item = &str> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str())
 }
 
-fn shortened(text: &str) -> String {
+/// What is wrong, with the value it is about, unless that is so long that it would hide the rest.
+fn told(error: &ValidationError<'_>) -> String {
+    let is_short = |text: &String| text.chars().count() <= MAX_VIOLATION_CHARS;
+    shortened(Some(error.to_string()).filter(is_short).unwrap_or_else(|| error.masked().to_string()))
+}
+
+fn shortened(text: String) -> String {
     match text.char_indices().nth(MAX_VIOLATION_CHARS) {
-        None => text.to_owned(),
+        None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

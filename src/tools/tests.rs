@@ -212,9 +212,11 @@ async fn a_stopped_run_ends_every_tool_with_cancelled() {
     let bench = Bench::new(&[("a.txt", "hello")]);
     let calls = [
         ("read_file", json!({"path": "a.txt"})),
+        ("read_many_files", json!({"include": ["**"]})),
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "**"})),
         ("grep", json!({"pattern": "hello"})),
+        ("write_todos", json!({"todos": []})),
     ];
     bench.cancel.cancel();
     for (tool, arguments) in calls {
@@ -239,9 +241,11 @@ fn preparing_is_ready_at_the_first_poll() {
     let bench = Bench::new(&[("a.txt", "hello")]);
     for (tool, arguments) in [
         ("read_file", json!({"path": "a.txt"})),
+        ("read_many_files", json!({"include": ["a.txt", "*"]})),
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "*"})),
         ("grep", json!({"pattern": "x"})),
+        ("write_todos", json!({"todos": []})),
     ] {
         let prepared = bench.prepare(tool, arguments).now_or_never();
         assert!(prepared.is_some_and(|outcome| outcome.is_ok()), "{tool}");

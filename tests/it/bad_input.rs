@@ -26,7 +26,7 @@ use tokio::{io::AsyncWriteExt as _, net::UnixStream};
 use crate::support::{Client, House, Reply, Running, Script, lines};
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\n\
-                      tools: [read_file, grep, glob, list_directory]\n---\nYou read.\n";
+                      tools: [read_file, read_many_files, grep, glob, list_directory]\n---\nYou read.\n";
 
 fn house(replies: impl Into<Vec<Reply>>) -> (House, Script) {
     let script = Script::new(replies);
@@ -435,6 +435,8 @@ async fn a_path_outside_is_refused_in_every_disguise_and_never_read() {
         let folder = PathBuf::from(path).parent().map(Path::to_owned).filter(|it| it != Path::new(""));
         calls.push(("list_directory", json!({ "path": folder.unwrap_or_else(|| "folder".into()) })));
         calls.push(("glob", json!({ "pattern": "*.txt", "path": path })));
+        calls.push(("read_many_files", json!({ "include": ["sub/*", path] })));
+        calls.push(("read_many_files", json!({ "include": [format!("{path}/**"), "sub/a.txt"] })));
     }
     for ((tool, arguments), end) in calls.iter().zip(tool_results(house, &calls).await) {
         assert_eq!(end["error"]["type"], "PATH_NOT_IN_WORKSPACE", "{tool} {arguments}: {end}");

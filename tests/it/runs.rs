@@ -108,6 +108,107 @@ async fn agent_reads_is_refused_what_it_may_not_use_and_goes_on() {
     running.stop().await;
 }
 
+const PLANNER: &str = "---
+kind: agent
+name: planner
+description: Plans.
+completion: tool
+tools: [read_file, write_todos]
+---
+You plan.
+";
+
+#[tokio::test]
+async fn plan_is_an_event_right_before_its_call_ends_and_events_carry_canonical_arguments() {
+    let written = json!({ "todos": [
+        { "content": "look", "status": "in-progress" }, { "description": "mend", "status": "pending" },
+    ] });
+    let script = Script::new([
+        Reply::calls(&[
+            ("TodoWrite", written.clone()),
+            ("Read", json!({ "file_path": "a.txt", "limit": 1.0 })),
+            ("write_todos", json!({ "todos": [{ "text": 1 }] })),
+        ]),
+        Reply::done("finished"),
+    ]);
+    let house = House::new().script(&script).agent("planner", PLANNER).file("a.txt", "hello\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "planner", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+
+    let log = running.log().await;
+    let at = log.iter().position(|event| event["type"] == "todos.updated").unwrap();
+    let todos = json!([{ "text": "look", "status": "in_progress" }, { "text": "mend", "status": "pending" }]);
+    assert_eq!(log[at]["data"]["todos"], todos);
+    let end = &log[at + 1]["data"];
+    assert_eq!((&end["name"], &end["to"]), (&json!("write_todos"), &json!("success")));
+    assert_eq!(end["callId"], log[at]["data"]["callId"]);
+    assert!(end["result"].get("effects").is_none(), "{end}");
+    // The refused call has changed nothing.
+    assert_eq!(log.iter().filter(|event| event["type"] == "todos.updated").count(), 1);
+
+    let scheduled = |name: &str| {
+        let of_call = |event: &&Value| event["data"]["name"] == name && event["data"]["to"] == "scheduled";
+        log.iter().find(of_call).unwrap()["data"]["arguments"].clone()
+    };
+    assert_eq!(scheduled("write_todos"), json!({ "todos": todos }));
+    assert_eq!(scheduled("read_file"), json!({ "limit": 1, "path": "a.txt" }));
+    let history = &script.requests()[1].messages;
+    let calls = history.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.arguments.clone()),
+        _ => None,
+    });
+    let first: Vec<Value> = calls.take(2).collect();
+    assert_eq!(first, [written, json!({ "file_path": "a.txt", "limit": 1.0 })]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn largest_image_reaches_the_model_and_every_client() {
+    // With the beginning and the end of a PNG.
+    let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    picture.resize(3_932_160 - 12, 0);
+    picture.extend(b"\0\0\0\0IEND\xaeB`\x82");
+    // Several in one turn are one append.
+    let calls = vec![("read_file", json!({ "path": "a.png" })); 2];
+    let script = Script::new([Reply::calls(&calls), Reply::done("seen")]);
+    let house = House::new().script(&script).agent("planner", PLANNER).file("a.png", &picture);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "planner", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+
+    let requests = script.requests();
+    let sent = requests[1].messages.last().unwrap().parts.iter().filter_map(|part| match part {
+        Part::ToolResult { parts, .. } => Some(parts),
+        _ => None,
+    });
+    let image_of = |part: &Part| match part {
+        Part::InlineData { mime_type, data } => (mime_type.clone(), data.len()),
+        other => panic!("{other:?}"),
+    };
+    let images: Vec<_> = sent.map(|parts| image_of(&parts[1])).collect();
+    assert_eq!(images, vec![("image/png".to_owned(), 5 << 20); 2]);
+
+    let is_image = |event: &&Value| event["data"]["result"]["llmContent"][1]["data"].is_string();
+    client.call("session/attach", json!({ "sessionId": session, "from": "start" })).await;
+    let followed = client.events_until("run.completed").await;
+    assert_eq!(followed.iter().filter(is_image).count(), 2);
+    // Page by page, since each of them is larger than a page.
+    let (mut after, mut listed) = (json!(0), 0);
+    loop {
+        let params = json!({ "filter": { "sessionId": session }, "from": after });
+        let page = client.call("events/list", params).await;
+        let events = page["events"].as_array().unwrap();
+        let Some(last) = events.last() else { break };
+        listed += events.iter().filter(is_image).count();
+        after = last["seq"].clone();
+    }
+    assert_eq!(listed, 2);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn typed_result_is_checked_and_every_violation_is_told() {
     let script = Script::new([

@@ -61,10 +61,12 @@ fn is_note(line: &str) -> bool {
 
 /// A note of `read_file`, and not a line of a file that stands in brackets.
 fn is_reading_note(line: &str) -> bool {
-    const BEGINNINGS: [&str; 4] =
-        ["[lines ", "[decoded from ", "[the file is empty", "[nothing from offset "];
-    let counts_lines = line.contains(" long lines are cut");
-    is_note(line) && (counts_lines || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)))
+    const BEGINNINGS: [&str; 5] =
+        ["[lines ", "[long lines cut: ", "[decoded from ", "[the file is empty", "[nothing from offset "];
+    // Of what is no text there is nothing but a note.
+    let is_no_text = line.starts_with("[`")
+        && ["` is an image: ", "` is a binary file: "].iter().any(|words| line.contains(words));
+    is_note(line) && (is_no_text || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)))
 }
 
 fn numbered_line(line: &str) -> Option<(u32, &str)> {
@@ -113,6 +115,10 @@ mod tests {
         let part: Vec<_> =
             numbered("[lines 11-12 of 20; read on with offset: 12]\na\n\n", 11).into_iter().collect();
         assert_eq!(part, [(11, "a".to_owned()), (12, String::new())]);
+        let cut: Vec<_> =
+            numbered("[long lines cut: 1; grep shows parts of them]\na\n", 1).into_iter().collect();
+        assert_eq!(cut, [(1, "a".to_owned())]);
         assert!(numbered("[the file is empty]", 1).is_empty());
+        assert!(numbered("[`a.png` is an image: image/png, 70 bytes]", 1).is_empty());
     }
 }

@@ -69,6 +69,7 @@ impl RunMachine {
             | EventBody::SessionClosed(_)
             | EventBody::SessionDeleted(_)
             | EventBody::Thought(_)
+            | EventBody::TodosUpdated(_)
             | EventBody::Warning(_) => (),
             EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),

@@ -2,21 +2,21 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use globset::GlobMatcher;
 use rustix::io::Errno;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Declared, page::Page, patterns};
+use super::{Definition, page::Page, patterns, safe};
 use crate::{
     protocol::{
-        Access, Location, Replay, Timestamp, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        Access, Location, Timestamp, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
         Violation,
     },
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         parameters::refusal,
         walk::{Found, Walk, WalkRequest, map_prefix, walk},
         work,
@@ -37,10 +37,12 @@ The first line says how many files match. Then follows one absolute path a line:
 first, the newest of them first, then the others by name. At most 1,000 are listed; a note in square brackets at the \
 end says when some were left out. Files hidden by ignore files are not found, hidden names such as .github are.";
 
-pub struct Glob(Declared);
+pub struct Glob;
 
-impl Glob {
-    pub fn new() -> Glob {
+impl Definition for Glob {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -66,11 +68,10 @@ impl Glob {
             "required": ["pattern"],
             "additionalProperties": false
         });
-        Glob(Declared::new("glob", "Find files", ToolKind::Search, DESCRIPTION, parameters))
+        safe("glob", "Find files", ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let arguments: Arguments = self.0.parameters.read(arguments)?;
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
         let pattern = below(&cx.workspace.absolute(&place), &arguments.pattern)?;
         Ok(Box::new(Call {
@@ -108,29 +109,11 @@ fn below<'a>(folder: &Path, pattern: &'a str) -> Result<&'a str, ToolError> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+pub struct Arguments {
     pattern: String,
     path: Option<String>,
     case_sensitive: Option<bool>,
     respect_git_ignore: Option<bool>,
-}
-
-impl Tool for Glob {
-    fn declaration(&self) -> &ToolDeclaration {
-        &self.0.declaration
-    }
-
-    fn replay(&self) -> Replay {
-        Replay::Safe
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a PrepareContext,
-    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        Box::pin(ready(self.check(arguments, cx)))
-    }
 }
 
 struct Call {

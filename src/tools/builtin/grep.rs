@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use grep_regex::RegexMatcher;
 use rustix::io::Errno;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Declared,
+    Definition,
     patterns::{self, Include},
+    safe,
 };
 use crate::{
-    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         walk::{Found, Walk, WalkRequest, walk},
         work,
         workspace::{Place, Workspace},
@@ -47,10 +48,12 @@ that do not touch. `filesWithMatches` gives one path a line, `count` gives `path
 At most 100 matching lines a file (`maxMatches`) and 20,000 in total; long lines are cut around the match. Notes in \
 square brackets say what was left out and how to narrow the search.";
 
-pub struct Grep(Declared);
+pub struct Grep;
 
-impl Grep {
-    pub fn new() -> Grep {
+impl Definition for Grep {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
         let context = |side: &str| {
             json!({
                 "type": "integer",
@@ -101,11 +104,10 @@ impl Grep {
             "required": ["pattern"],
             "additionalProperties": false
         });
-        Grep(Declared::new("grep", "Search text", ToolKind::Search, DESCRIPTION, parameters))
+        safe("grep", "Search text", ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let arguments: Arguments = self.0.parameters.read(arguments)?;
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
         let include = arguments.include.as_deref().map(|include| Include::new(include, "/include"));
         Ok(Box::new(Call {
@@ -122,7 +124,7 @@ impl Grep {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+pub struct Arguments {
     pattern: String,
     path: Option<String>,
     include: Option<String>,
@@ -148,24 +150,6 @@ enum OutputMode {
     Content,
     FilesWithMatches,
     Count,
-}
-
-impl Tool for Grep {
-    fn declaration(&self) -> &ToolDeclaration {
-        &self.0.declaration
-    }
-
-    fn replay(&self) -> Replay {
-        Replay::Safe
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a PrepareContext,
-    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        Box::pin(ready(self.check(arguments, cx)))
-    }
 }
 
 struct Call {

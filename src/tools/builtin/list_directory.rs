@@ -2,16 +2,16 @@
 
 use std::{path::Path, sync::Arc};
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use globset::GlobSet;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Declared, page::Page, patterns};
+use super::{Definition, page::Page, patterns, safe};
 use crate::{
-    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    protocol::{Access, Location, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         walk::{self, Entry, EntryKind},
         work,
         workspace::{Place, Rules, Workspace},
@@ -27,10 +27,12 @@ tabs: the name (a folder's ends with `/`, a link is `name -> target`), the size 
 time of the last change. What ignore files hide is left out and counted in a note in square brackets at the end. \
 Use `glob` to find files by name in all folders, and `grep` to find text.";
 
-pub struct ListDirectory(Declared);
+pub struct ListDirectory;
 
-impl ListDirectory {
-    pub fn new() -> ListDirectory {
+impl Definition for ListDirectory {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -52,11 +54,10 @@ impl ListDirectory {
             "additionalProperties": false
         });
         let title = "List folder";
-        ListDirectory(Declared::new("list_directory", title, ToolKind::Search, DESCRIPTION, parameters))
+        safe("list_directory", title, ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let arguments: Arguments = self.0.parameters.read(arguments)?;
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
         let left_out = patterns::names(&arguments.ignore, "/ignore")?;
         Ok(Box::new(Call {
@@ -72,29 +73,11 @@ impl ListDirectory {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+pub struct Arguments {
     path: Option<String>,
     #[serde(default)]
     ignore: Vec<String>,
     respect_git_ignore: Option<bool>,
-}
-
-impl Tool for ListDirectory {
-    fn declaration(&self) -> &ToolDeclaration {
-        &self.0.declaration
-    }
-
-    fn replay(&self) -> Replay {
-        Replay::Safe
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a PrepareContext,
-    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        Box::pin(ready(self.check(arguments, cx)))
-    }
 }
 
 struct Call {

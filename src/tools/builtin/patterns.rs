@@ -46,6 +46,34 @@ pub fn path(pattern: &str, is_case_sensitive: bool, pointer: &str) -> Result<Glo
     Ok(glob.compile_matcher())
 }
 
+/// What to leave out: a pattern without `/` is about names, one with `/` about paths below a root. What a pattern
+/// leaves out includes all that lies below it.
+pub fn left_out(patterns: &[String], roots: &[&Path], pointer: &str) -> Result<GlobSet, Vec<ToolError>> {
+    let mut set = GlobSetBuilder::new();
+    let mut errors = Vec::new();
+    for (index, pattern) in patterns.iter().enumerate() {
+        let below = |root: &&Path| pattern.strip_prefix(root.to_str()?).filter(|rest| rest.starts_with('/'));
+        let relative = roots.iter().find_map(below).unwrap_or(pattern).trim_start_matches("./");
+        let plain = relative.trim_matches('/');
+        // `/docs` is what lies in the root, as in ignore files; `docs/` may lie anywhere.
+        let anywhere = if relative.trim_end_matches('/').contains('/') { "" } else { "**/" };
+        for below in ["", "/**"] {
+            match path(&format!("{anywhere}{plain}{below}"), false, &format!("{pointer}/{index}")) {
+                Ok(matcher) => drop(set.add(matcher.glob().clone())),
+                Err(error) => {
+                    errors.push(error);
+                    break;
+                }
+            }
+        }
+    }
+    match set.build() {
+        _ if !errors.is_empty() => Err(errors),
+        Ok(set) => Ok(set),
+        Err(error) => Err(vec![bad(pointer, &error)]),
+    }
+}
+
 /// Which files a search looks at: a pattern without `/` is about the name, one with `/` about the path, and one
 /// that begins with `!` says what to leave out.
 pub struct Include {

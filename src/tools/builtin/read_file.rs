@@ -1,52 +1,45 @@
-//! `read_file`: what does a text file say? (spec 05)
+//! `read_file`: what does a file say or show? (spec 05)
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    sync::Arc,
-};
+use std::{fs::File, sync::Arc};
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Declared;
+use super::{
+    Definition,
+    reading::{self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_IMAGE_BYTES, Range},
+    safe,
+};
 use crate::{
-    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    protocol::{Access, Location, Part, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool, work,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, work,
         workspace::{Opened, Place, Workspace},
     },
 };
 
-mod excerpt;
-mod text;
-
-use excerpt::{Excerpt, Range};
-use text::Content;
-
-/// Larger files are refused before anything is read (spec 05).
-const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 /// Smaller files are read at once: handing one to another thread costs more than reading it.
 const SMALL_FILE_BYTES: u64 = 256 * 1024;
-/// Lines shown when the call does not say how many (spec 05).
-const DEFAULT_LINES: u64 = 2_000;
 
 const DESCRIPTION: &str = "\
-Reads one text file and returns its text as it is, without line numbers. Any common encoding is understood and \
+Reads one file and returns its text as it is, without line numbers. Any common encoding is understood and \
 shown as UTF-8.
 - At most 2,000 lines are returned, and at most as many as fit the output limit. When something is left out, or \
 the text was decoded from another encoding, the first line is a note in square brackets that says so, with the \
 total number of lines and the `offset` to read on with; the file's own text starts on the second line.
 - A line of more than 2,000 characters is cut, with a mark in square brackets at its end.
-- Images, audio, PDF and other binary files are described (type and size), not returned.
+- PNG, JPEG, GIF, WEBP and BMP images are returned as images, up to 3.75 MiB; SVG is text. Audio, PDF and other \
+binary files are described (type and size), not returned.
 - A file of more than 20 MiB is refused; `grep` can search it.
 - Read several files with several calls in one turn; they run at the same time.";
 
-pub struct ReadFile(Declared);
+pub struct ReadFile;
 
-impl ReadFile {
-    pub fn new() -> ReadFile {
+impl Definition for ReadFile {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -70,11 +63,10 @@ impl ReadFile {
             "required": ["path"],
             "additionalProperties": false
         });
-        ReadFile(Declared::new("read_file", "Read file", ToolKind::Read, DESCRIPTION, parameters))
+        safe("read_file", "Read file", ToolKind::Read, DESCRIPTION, parameters)
     }
 
-    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let arguments: Arguments = self.0.parameters.read(arguments)?;
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(&arguments.path)?;
         let accesses = vec![Access::Read { path: cx.workspace.access_path(&place) }];
         let workspace = Arc::clone(&cx.workspace);
@@ -83,28 +75,10 @@ impl ReadFile {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+pub struct Arguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
-}
-
-impl Tool for ReadFile {
-    fn declaration(&self) -> &ToolDeclaration {
-        &self.0.declaration
-    }
-
-    fn replay(&self) -> Replay {
-        Replay::Safe
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a PrepareContext,
-    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        Box::pin(ready(self.check(arguments, cx)))
-    }
 }
 
 struct Call {
@@ -160,7 +134,7 @@ impl Invocation for Call {
 
 impl Call {
     fn read(&self, file: File) -> ToolResult {
-        let bytes = match read_to_limit(file) {
+        let bytes = match reading::read_on(&file, Vec::new()) {
             Ok(Some(bytes)) => bytes,
             // It grew after its size was looked at.
             Ok(None) => return self.is_too_large(&format!("more than {MAX_FILE_BYTES}")),
@@ -169,7 +143,10 @@ impl Call {
                 return ToolResult::failure(ToolErrorType::ReadContentFailure, message);
             }
         };
-        match text::content(&bytes) {
+        match reading::content(&bytes) {
+            Content::Image { .. } if MAX_IMAGE_BYTES < bytes.len() => self.is_too_large_to_show(bytes.len()),
+            Content::Image { mime } => self.image(&bytes, mime),
+            Content::BrokenImage { mime } => self.is_binary(bytes.len(), &format!("{mime} without its end")),
             Content::Binary { mime } => self.is_binary(bytes.len(), mime),
             Content::Text { text, encoding } => self.excerpt(&text, encoding),
         }
@@ -201,6 +178,26 @@ impl Call {
         ToolResult { return_display: Some(display), data: Some(data), ..ToolResult::text(shown) }
     }
 
+    fn image(&self, bytes: &[u8], mime: &str) -> ToolResult {
+        let (shown, size) = (self.workspace.shown(&self.place), bytes.len());
+        let text = Part::text(format!("[`{shown}` is an image: {mime}, {size} bytes]"));
+        ToolResult {
+            llm_content: vec![text, reading::part(mime, bytes)],
+            return_display: Some(format!("Read an image: {mime}, {size} bytes")),
+            data: Some(json!({"mimeType": mime, "bytes": size})),
+            ..ToolResult::default()
+        }
+    }
+
+    fn is_too_large_to_show(&self, size: usize) -> ToolResult {
+        let shown = self.workspace.shown(&self.place);
+        let message = format!(
+            "`{shown}` is an image of {size} bytes; models get images of at most {MAX_IMAGE_BYTES}. A smaller copy \
+             of it can be read"
+        );
+        ToolResult::failure(ToolErrorType::FileTooLarge, message)
+    }
+
     fn is_binary(&self, size: usize, mime: &str) -> ToolResult {
         let shown = self.workspace.shown(&self.place);
         let description =
@@ -224,12 +221,4 @@ impl Call {
 
 fn failure(error: ToolError) -> ToolResult {
     ToolResult::failure(error.kind, error.message)
-}
-
-/// The whole file; `None` = it is larger than allowed.
-fn read_to_limit(file: File) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    let fits = u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_FILE_BYTES);
-    Ok(fits.then_some(bytes))
 }

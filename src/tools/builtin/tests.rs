@@ -4,3 +4,5 @@ mod glob;
 mod grep;
 mod list_directory;
 mod read_file;
+mod read_many_files;
+mod write_todos;

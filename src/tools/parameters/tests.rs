@@ -48,6 +48,68 @@ fn an_alias_that_is_a_parameter_of_its_own_is_left_alone() {
 }
 
 #[test]
+fn every_listed_alias_leads_to_its_argument() {
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let shell = json!({"properties": {"command": {}, "directory": {}, "description": {}, "background": {}}});
+    let files = json!({"properties": {"include": list, "respectGitIgnore": {"type": "boolean"}}});
+    let edit = json!({"properties": {
+        "path": {}, "oldString": {}, "newString": {}, "expectedReplacements": {"type": "integer"},
+        "edits": {"type": "array", "items": {"type": "object", "properties": {"oldString": {}, "newString": {}}}}
+    }});
+    for (schema, given, expected) in [
+        (
+            &shell,
+            json!({"command": "ls", "directory": "a", "description": "b", "is_background": true}),
+            json!({"command": "ls", "directory": "a", "description": "b", "background": true}),
+        ),
+        (
+            &files,
+            json!({"paths": ["a"], "respect_git_ignore": false}),
+            json!({"include": ["a"], "respectGitIgnore": false}),
+        ),
+        (&files, json!({"glob": ["a"]}), json!({"include": ["a"]})),
+        (
+            &edit,
+            json!({
+                "filePath": "f", "old_string": "a", "new_string": "b", "expected_replacements": 2.0,
+                "edits": [{"old_string": "c", "new_string": null}, "?", {"newString": "d"}]
+            }),
+            json!({
+                "edits": [{"oldString": "c"}, "?", {"newString": "d"}],
+                "path": "f", "oldString": "a", "newString": "b", "expectedReplacements": 2
+            }),
+        ),
+        // What means a list is no name for a single value.
+        (&schema(), json!({"paths": ["a"]}), json!({"paths": ["a"]})),
+    ] {
+        assert_eq!(canonical_arguments(schema, given), expected);
+    }
+}
+
+#[test]
+fn words_of_a_schema_are_known_in_other_spellings() {
+    let words = json!({"properties": {
+        "status": {"type": "string", "enum": ["pending", "in_progress"]},
+        "outputMode": {"enum": ["filesWithMatches", "count"]},
+        "odd": {"enum": ["a_b", "ab", 1]},
+    }});
+    let given = json!({"status": "In-Progress", "output_mode": "files_with_matches", "odd": "A-B"});
+    let expected = json!({"odd": "A-B", "status": "in_progress", "outputMode": "filesWithMatches"});
+    assert_eq!(canonical_arguments(&words, given), expected);
+    assert_eq!(canonical_arguments(&words, json!({"status": "done"})), json!({"status": "done"}));
+}
+
+#[test]
+fn what_is_wrong_deep_inside_is_told_with_the_names_there() {
+    let schema = json!({"properties": {"edits": {"type": "array", "items": {
+        "type": "object", "properties": {"oldString": {"type": "string"}}, "additionalProperties": false
+    }}}});
+    let read = Parameters::compile(&schema).unwrap().read::<Value>(json!({"edits": [{}, {"oldStrin": "a"}]}));
+    expect!["/edits/1/oldStrin: unknown argument; did you mean `oldString`?"]
+        .assert_eq(&read.unwrap_err().message);
+}
+
+#[test]
 fn an_alias_that_contradicts_is_reported() {
     check(
         json!({"path": "a", "file_path": "b"}),

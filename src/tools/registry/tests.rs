@@ -35,18 +35,24 @@ fn the_order_never_changes() {
         expect!["list_directory read_file glob grep"],
     );
     let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
-    assert_eq!(listed[..5], ["list_directory", "read_file", "glob", "grep", "write_file"]);
+    let first =
+        ["list_directory", "read_file", "read_many_files", "glob", "grep", "write_todos", "write_file"];
+    assert_eq!(listed[..7], first);
 }
 
 #[test]
 fn who_does_not_say_gets_the_tools_that_only_read() {
-    check(None, &[], expect!["list_directory read_file glob grep"]);
-    check(None, &["grep"], expect!["list_directory read_file glob"]);
+    check(None, &[], expect!["list_directory read_file read_many_files glob grep"]);
+    check(None, &["grep"], expect!["list_directory read_file read_many_files glob"]);
 }
 
 #[test]
 fn deny_beats_allow() {
-    check(Some(&["*", "grep"]), &["grep", "write_file"], expect!["list_directory read_file glob"]);
+    check(
+        Some(&["*", "grep"]),
+        &["grep", "write_file"],
+        expect!["list_directory read_file read_many_files glob write_todos"],
+    );
     check(Some(&["grep"]), &["*"], expect![""]);
     check(Some(&[]), &[], expect![""]);
 }
@@ -55,12 +61,20 @@ fn deny_beats_allow() {
 fn aliases_and_class_names_match_like_names() {
     check(Some(&["Read", "ls", "search_file_content"]), &[], expect!["list_directory read_file grep"]);
     check(Some(&["read-file", "GlobTool", "RipGrepTool"]), &[], expect!["read_file glob grep"]);
-    check(Some(&["*"]), &["Grep", "ReadFileTool", "Write"], expect!["list_directory glob"]);
+    check(
+        Some(&["*"]),
+        &["Grep", "ReadFileTool", "Write"],
+        expect!["list_directory read_many_files glob write_todos"],
+    );
 }
 
 #[test]
 fn a_star_stays_within_its_segment() {
-    check(Some(&["*"]), &[], expect!["list_directory read_file glob grep write_file"]);
+    check(
+        Some(&["*"]),
+        &[],
+        expect!["list_directory read_file read_many_files glob grep write_todos write_file"],
+    );
     check(Some(&["mcp.github.*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
     check(Some(&["mcp.*.*"]), &["mcp.*.read"], expect!["mcp.github.create_issue mcp.github.list-issues"]);
     check(Some(&["*_file"]), &[], expect!["read_file write_file"]);
@@ -117,7 +131,9 @@ fn every_alias_of_a_built_in_tool_leads_to_it() {
     let aliases = [
         ("list_directory", &["ls", "LS", "list_files"][..]),
         ("read_file", &["Read"]),
+        ("read_many_files", &["read-many-files"]),
         ("glob", &["Glob"]),
+        ("write_todos", &["TodoWrite"]),
         ("grep", &["grep_search", "search_file_content", "Grep", "ripgrep", "search_content"]),
     ];
     for (canonical, aliases) in aliases {
@@ -131,7 +147,7 @@ fn every_alias_of_a_built_in_tool_leads_to_it() {
 #[test]
 fn complete_task_is_not_to_be_had() {
     let registry = Registry::with(vec![Probe::named("complete_task"), Probe::named("grep")]);
-    assert_eq!(registry.list().count(), 4);
+    assert_eq!(registry.list().count(), Registry::built_in().list().count());
     assert_eq!(
         registry.warnings(),
         [

@@ -5,8 +5,8 @@ use super::{
     Deciding,
 };
 use crate::protocol::{
-    Activity, CallDetails, CallId, CallState, CompletionResult, PreparedCall, Private, RunErrorCode,
-    ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
+    Activity, CallDetails, CallId, CallState, CompletionResult, Effect, PreparedCall, Private, RunErrorCode,
+    TodosUpdated, ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
 };
 
 impl Deciding<'_> {
@@ -65,7 +65,10 @@ impl Deciding<'_> {
         }
     }
 
-    pub(super) fn tool_finished(&mut self, call: CallId, result: ToolResult) {
+    pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {
+        for Effect::Todos(todos) in std::mem::take(&mut result.effects) {
+            self.emit(TodosUpdated { call_id: call.clone(), todos });
+        }
         let fatal = result.error.as_ref().filter(|it| it.kind == ToolErrorType::NoSpaceLeft).cloned();
         self.end_call(&call, result);
         if let Some(error) = fatal

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::{Access, ToolErrorType},
+    protocol::{Access, Part, ToolErrorType},
     tools::{
         OutputLimits,
         tests::{Bench, path_bytes},
@@ -143,7 +143,7 @@ async fn binary_files_are_described() {
     check(
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
         json!({}),
-        expect!["[`file` is a binary file: image/png, 16 bytes; its content is not shown]"],
+        expect!["[`file` is a binary file: image/png without its end, 16 bytes; its content is not shown]"],
     )
     .await;
     check(
@@ -161,12 +161,70 @@ async fn binary_files_are_described() {
     check(
         b"\xff\xd8\xff\xe0 JFIF",
         json!({}),
-        expect!["[`file` is a binary file: image/jpeg, 9 bytes; its content is not shown]"],
+        expect!["[`file` is a binary file: image/jpeg without its end, 9 bytes; its content is not shown]"],
     )
     .await;
     // Magic numbers that are words.
     check(b"BM is not a bitmap here", json!({}), expect!["BM is not a bitmap here"]).await;
     check(b"<svg xmlns='x'/>", json!({}), expect!["<svg xmlns='x'/>"]).await;
+}
+
+/// Images as small as they can be, whole as far as reading them goes.
+fn images() -> Vec<(&'static str, Vec<u8>)> {
+    let mut webp = b"RIFF\x16\0\0\0WEBPVP8 ".to_vec();
+    webp.resize(30, 0);
+    let mut bmp = b"BM\x1a\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0".to_vec();
+    bmp.resize(26, 0);
+    vec![
+        ("image/png", png(70)),
+        ("image/jpeg", b"\xff\xd8\xff\xe0\0\x10JFIF\0\xff\xda\0\xff\xd9".to_vec()),
+        ("image/gif", b"GIF89a\x01\0\x01\0\0\0\0,\0\0\0\0;".to_vec()),
+        ("image/webp", webp),
+        ("image/bmp", bmp),
+    ]
+}
+
+/// Something with the beginning and the end of a PNG, `size` bytes long.
+pub fn png(size: usize) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.resize(size - 12, 0);
+    bytes.extend(b"\0\0\0\0IEND\xaeB`\x82");
+    bytes
+}
+
+#[tokio::test]
+async fn an_image_is_handed_over_as_one_and_people_see_its_name_alone() {
+    for (mime, bytes) in images() {
+        let bench = Bench::new(&[]);
+        bench.write("a picture", &bytes);
+        let result = bench.call("read_file", json!({"path": "a picture"})).await;
+        let [text, image] = &result.llm_content[..] else { panic!("{mime}: {:?}", result.llm_content) };
+        let expected = format!("[`a picture` is an image: {mime}, {} bytes]", bytes.len());
+        assert_eq!(text.as_text(), Some(expected.as_str()));
+        let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &bytes);
+        assert_eq!(*image, Part::InlineData { mime_type: mime.to_owned(), data: data.clone() });
+        assert!(!result.return_display.unwrap().contains(&data));
+        assert_eq!(result.data, Some(json!({"mimeType": mime, "bytes": bytes.len()})));
+        // Half of it is described, or providers would refuse the run's requests from then on.
+        bench.write("half", &bytes[..bytes.len() - 4]);
+        let half = bench.call("read_file", json!({"path": "half"})).await;
+        assert_eq!(half.llm_content.len(), 1, "{mime}");
+    }
+}
+
+#[tokio::test]
+async fn an_image_that_is_too_large_for_a_model_is_refused() {
+    const MOST: usize = 3_932_160;
+    let bench = Bench::new(&[]);
+    bench.write("most.png", png(MOST));
+    let most = bench.call("read_file", json!({"path": "most.png"})).await;
+    let Part::InlineData { data, .. } = &most.llm_content[1] else { panic!("no image") };
+    assert_eq!(data.len(), 5 * 1024 * 1024);
+    bench.write("more.png", png(MOST + 1));
+    let more = bench.call("read_file", json!({"path": "more.png"})).await;
+    expect!["FILE_TOO_LARGE: `more.png` is an image of 3932161 bytes; models get images of at most 3932160. A smaller copy of it can be read"]
+        .assert_eq(more.llm_content[0].as_text().unwrap());
+    assert_eq!(more.llm_content.len(), 1);
 }
 
 #[tokio::test]

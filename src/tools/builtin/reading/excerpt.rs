@@ -9,7 +9,7 @@ const MAX_LINE_CHARS: usize = 2_000;
 /// Room kept for the mark at the end of a cut line.
 const MARK_CHARS: usize = 50;
 /// Room kept for the note.
-const NOTE_CHARS: usize = 300;
+pub const NOTE_CHARS: usize = 300;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]

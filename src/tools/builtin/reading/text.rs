@@ -5,6 +5,8 @@ use std::{borrow::Cow, str};
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
 
+use super::image;
+
 /// Where a NUL byte says "binary"; as much as git looks at.
 const BINARY_CHECK_BYTES: usize = 8_000;
 /// How much a guess of the encoding is based on; it does not get better with more.
@@ -16,6 +18,14 @@ pub enum Content<'a> {
     Text {
         text: Cow<'a, str>,
         encoding: Option<&'static str>,
+    },
+    /// One that models take.
+    Image {
+        mime: &'static str,
+    },
+    /// Of a format that models take, but its end is missing.
+    BrokenImage {
+        mime: &'static str,
     },
     Binary {
         mime: &'static str,
@@ -29,8 +39,7 @@ pub fn content(bytes: &[u8]) -> Content<'_> {
         let is_utf8 = encoding == encoding_rs::UTF_8;
         return Content::Text { text, encoding: (!is_utf8).then(|| encoding.name()) };
     }
-    let head = &bytes[..bytes.len().min(BINARY_CHECK_BYTES)];
-    if memchr::memchr(0, head).is_some() || head.starts_with(b"%PDF-") {
+    if is_surely_binary(bytes) {
         return binary(bytes);
     }
     if let Ok(text) = str::from_utf8(bytes) {
@@ -53,8 +62,19 @@ pub fn content(bytes: &[u8]) -> Content<'_> {
     Content::Text { text, encoding: Some(encoding.name()) }
 }
 
+/// Whether the beginning of a file says that it is no text, whatever follows.
+pub fn is_surely_binary(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(BINARY_CHECK_BYTES)];
+    let is_marked_text = Encoding::for_bom(bytes).is_some();
+    !is_marked_text && (memchr::memchr(0, head).is_some() || head.starts_with(b"%PDF-"))
+}
+
 fn binary(bytes: &[u8]) -> Content<'static> {
-    Content::Binary { mime: infer::get(bytes).map_or("application/octet-stream", |found| found.mime_type()) }
+    match infer::get(bytes).map_or("application/octet-stream", |found| found.mime_type()) {
+        mime if !image::is_taken(mime) => Content::Binary { mime },
+        mime if image::is_whole(mime, bytes) => Content::Image { mime },
+        mime => Content::BrokenImage { mime },
+    }
 }
 
 /// Whether most of what is not ASCII is good UTF-8: other encodings hardly ever look so.

@@ -1,0 +1,144 @@
+//! `read_many_files`: what do these files say? (spec 05) Many files in one result, under one budget.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Definition, patterns, safe};
+use crate::{
+    protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    tools::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, work, workspace::Workspace},
+};
+
+mod report;
+mod selection;
+
+use report::Report;
+use selection::Selection;
+
+/// Patterns that a description names before it counts.
+const SHOWN_PATTERNS: usize = 3;
+
+const DESCRIPTION: &str = "\
+Reads several files at once: those that `include` names, by paths, folders or glob patterns. `*` and `?` stay within \
+one folder, `**` crosses folders: `src/*.rs` are the files directly in src, `src/**/*.rs` all below it, `docs` all \
+files of that folder.
+- The first line says how many files are shown. Then each file follows under a line `--- PATH ---`, in the order of \
+the patterns and then of the paths. At the end stands what is not shown, and why.
+- All files share one output limit. A file that does not fit is shown in part, with the `offset` to read on with by \
+read_file; those after it are only named. So name the most important first, and no more than you need.
+- Any common encoding is understood. Images (PNG, JPEG, GIF, WEBP, BMP) are returned when a pattern names the file or \
+its ending (`*.png`); other binary files are left out.
+- What ignore files hide is left out, unless it is named by its path.";
+
+pub struct ReadManyFiles;
+
+impl Definition for ReadManyFiles {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
+        let pattern = json!({ "type": "string", "minLength": 1, "maxLength": patterns::MAX_PATTERN_CHARS });
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "include": {
+                    "type": "array",
+                    "items": pattern,
+                    "minItems": 1,
+                    "maxItems": patterns::MAX_PATTERNS,
+                    "description": "Paths, folders and glob patterns: absolute, or relative to the workspace root."
+                },
+                "exclude": {
+                    "type": "array",
+                    "items": pattern,
+                    "maxItems": patterns::MAX_PATTERNS,
+                    "description": "What to leave out: names or glob patterns, e.g. `*.lock`, `node_modules`, `src/**/*.snap`."
+                },
+                "recursive": {
+                    "type": "boolean",
+                    "description": "Whether to go into folders below the one a pattern begins in. Default: true."
+                },
+                "respectGitIgnore": {
+                    "type": "boolean",
+                    "description": "Whether to leave out what .gitignore names. Default: true."
+                }
+            },
+            "required": ["include"],
+            "additionalProperties": false
+        });
+        safe("read_many_files", "Read files", ToolKind::Read, DESCRIPTION, parameters)
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let selection = Selection::new(&arguments, &cx.workspace)?;
+        Ok(Box::new(Call {
+            accesses: selection.accesses(&cx.workspace),
+            workspace: Arc::clone(&cx.workspace),
+            include: arguments.include,
+            selection,
+            output: cx.output,
+        }))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Arguments {
+    include: Vec<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    recursive: Option<bool>,
+    respect_git_ignore: Option<bool>,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    include: Vec<String>,
+    selection: Selection,
+    accesses: Vec<Access>,
+    output: OutputLimits,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        let shown = self.include.iter().take(SHOWN_PATTERNS).map(|pattern| patterns::shown(pattern));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        match self.include.len().saturating_sub(SHOWN_PATTERNS) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let mut paths: Vec<String> =
+            self.selection.starts().map(|start| self.workspace.shown_absolute(start)).collect();
+        paths.sort();
+        paths.dedup();
+        paths.into_iter().map(|path| Location { path, line: None }).collect()
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        Box::pin(work::off_thread(cx, move |stop| self.read(stop)))
+    }
+}
+
+impl Call {
+    fn read(&self, stop: &CancellationToken) -> ToolResult {
+        let selected = self.selection.select(&self.workspace, stop);
+        let mut report = Report::new(&self.workspace, self.output.max_chars);
+        for file in &selected.files {
+            if stop.is_cancelled() {
+                break;
+            }
+            report.add(file);
+        }
+        report.into_result(selected.files.len(), selected.missed, &selected.notes)
+    }
+}

@@ -77,7 +77,7 @@ impl Daemon {
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
-            models,
+            models: models.clone(),
             registry: tools.clone(),
             policy: Policy::builtin(),
             defaults: defaults(&settings.config),
@@ -100,6 +100,7 @@ impl Daemon {
             store,
             executor,
             tools,
+            models,
             agents: settings.agents,
             problems: settings.problems,
             started_at: clock.now(),

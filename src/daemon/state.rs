@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::rpc::Load;
 use crate::{
     agents::{AgentPlaces, Catalog},
+    models::Models,
     protocol::{AgentName, DaemonInfo, FileProblem, Timestamp},
     run::Executor,
     store::Store,
@@ -18,6 +19,7 @@ pub(super) struct State {
     pub store: Store,
     pub executor: Executor,
     pub tools: Registry,
+    pub models: Models,
     pub agents: AgentPlaces,
     /// Of the settings files.
     pub problems: Vec<FileProblem>,

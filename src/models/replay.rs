@@ -2,7 +2,8 @@
 //! reports run without a key (spec 04, "`replay` and recording").
 //!
 //! Which line answers follows from the request's ordinal and the file alone, so a run that is taken up after a
-//! crash gets the replies it would have got without it.
+//! crash gets the replies it would have got without it. Lines that say which run of a tree they belong to answer that
+//! run alone, so it does not matter in which order runs beside each other ask.
 
 use std::{path::Path, sync::Arc};
 
@@ -50,6 +51,8 @@ struct Line {
     /// From 1, blank lines included.
     number: usize,
     method: Method,
+    /// The run that it answers, as `run.started` names it; `None` = whoever comes.
+    path: Option<Box<str>>,
     /// What a client would have seen, and then the whole reply or why there is none.
     deltas: Vec<ModelEvent>,
     end: Result<ModelReply, ModelError>,
@@ -106,52 +109,64 @@ impl Replay {
         Ok(Replay { lines: lines.into(), order })
     }
 
-    fn line_for(&self, method: Method, ordinal: u32) -> Result<&Line, ModelError> {
+    fn line_for(&self, method: Method, request: &ModelRequest) -> Result<&Line, ModelError> {
+        let has_paths = self.lines.iter().any(|line| line.path.is_some());
+        // A file without paths is one path: that of the whole tree.
+        let ordinal = if has_paths { request.ordinal } else { request.tree_ordinal } as usize;
+        let is_of_run = |line: &&Line| line.path.as_deref().is_none_or(|path| *path == *request.path);
+        let mut lines = self.lines.iter().filter(is_of_run);
         match self.order {
-            Order::ByMethod => self.line_by_method(method, ordinal as usize),
-            Order::Strict => self.line_strictly(method, ordinal as usize),
-        }
-    }
-
-    /// The ordinal counts committed replies, and an empty or malformed one is never committed but asked for again:
-    /// so lines without a whole reply are passed over, as the recorded program went past them by asking again.
-    fn line_by_method(&self, method: Method, ordinal: usize) -> Result<&Line, ModelError> {
-        let mut whole = 0;
-        let mut failed_last = None;
-        for line in self.lines.iter().filter(|line| line.method == method) {
-            match &line.end {
-                Ok(_) if whole == ordinal => return Ok(line),
-                Ok(_) => {
-                    whole += 1;
-                    failed_last = None;
-                }
-                Err(_) => failed_last = Some(line),
+            Order::ByMethod => line_by_method(lines, method, ordinal),
+            Order::Strict => {
+                let n_lines = lines.clone().count();
+                let line = lines.nth(ordinal).ok_or_else(|| exhausted(method, ordinal, n_lines))?;
+                line_strictly(line, method)
             }
         }
-        match failed_last {
-            Some(line) if whole == ordinal => Ok(line),
-            _ => Err(exhausted(method, ordinal, whole)),
-        }
     }
+}
 
-    fn line_strictly(&self, method: Method, ordinal: usize) -> Result<&Line, ModelError> {
-        let line = self.lines.get(ordinal).ok_or_else(|| exhausted(method, ordinal, self.lines.len()))?;
-        if line.method == method {
-            return Ok(line);
+/// The ordinal counts committed replies, and an empty or malformed one is never committed but asked for again:
+/// so lines without a whole reply are passed over, as the recorded program went past them by asking again.
+fn line_by_method<'a>(
+    lines: impl Iterator<Item = &'a Line>,
+    method: Method,
+    ordinal: usize,
+) -> Result<&'a Line, ModelError> {
+    let mut whole = 0;
+    let mut failed_last = None;
+    for line in lines.filter(|line| line.method == method) {
+        match &line.end {
+            Ok(_) if whole == ordinal => return Ok(line),
+            Ok(_) => {
+                whole += 1;
+                failed_last = None;
+            }
+            Err(_) => failed_last = Some(line),
         }
-        let message = format!(
-            "line {} of the recording is {}, but {} was asked for",
-            line.number,
-            line.method.as_str(),
-            method.as_str()
-        );
-        Err(ModelError::Final { code: RunErrorCode::ReplayMismatch, message })
     }
+    match failed_last {
+        Some(line) if whole == ordinal => Ok(line),
+        _ => Err(exhausted(method, ordinal, whole)),
+    }
+}
+
+fn line_strictly(line: &Line, method: Method) -> Result<&Line, ModelError> {
+    if line.method == method {
+        return Ok(line);
+    }
+    let message = format!(
+        "line {} of the recording is {}, but {} was asked for",
+        line.number,
+        line.method.as_str(),
+        method.as_str()
+    );
+    Err(ModelError::Final { code: RunErrorCode::ReplayMismatch, message })
 }
 
 impl Model for Replay {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let events = match self.line_for(request.purpose.into(), request.ordinal) {
+        let events = match self.line_for(request.purpose.into(), &request) {
             Ok(line) => {
                 let end = line.end.clone().map(ModelEvent::Finished);
                 line.deltas.iter().cloned().map(Ok).chain([end]).collect()
@@ -174,6 +189,7 @@ fn exhausted(method: Method, ordinal: usize, lines: usize) -> ModelError {
 #[derive(Deserialize)]
 struct RecordedLine<'a> {
     method: Method,
+    path: Option<Box<str>>,
     #[serde(borrow)]
     response: &'a RawValue,
 }
@@ -197,7 +213,7 @@ fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
             .map_err(|error| format!("chunk {} is not a response: {}", index + 1, without_place(&error)))?;
         deltas.extend(chunk_deltas);
     }
-    Ok(Line { number, method: recorded.method, deltas, end: reply.finish() })
+    Ok(Line { number, method: recorded.method, path: recorded.path, deltas, end: reply.finish() })
 }
 
 /// serde_json counts lines inside the piece it was given, which would contradict the line we name.

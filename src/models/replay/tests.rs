@@ -32,6 +32,16 @@ const EMPTY_TURN: &str = r#"{"method":"generateContentStream","response":[{"cand
 const COUNT: &str = r#"{"method":"countTokens","response":{"totalTokens":100}}"#;
 
 fn play(replay: &Replay, purpose: Purpose, ordinal: u32) -> Result<String, ModelError> {
+    play_in_tree(replay, purpose, "agent#0", ordinal, ordinal)
+}
+
+fn play_in_tree(
+    replay: &Replay,
+    purpose: Purpose,
+    path: &str,
+    ordinal: u32,
+    tree_ordinal: u32,
+) -> Result<String, ModelError> {
     let request = ModelRequest {
         purpose,
         system: "".into(),
@@ -40,8 +50,8 @@ fn play(replay: &Replay, purpose: Purpose, ordinal: u32) -> Result<String, Model
         sampling: Sampling::default(),
         schema: None,
         ordinal,
-        path: "".into(),
-        tree_ordinal: ordinal,
+        path: path.into(),
+        tree_ordinal,
     };
     match stream_to_end(replay, request).pop() {
         Some(Ok(ModelEvent::Finished(reply))) => match &reply.parts[0] {
@@ -128,5 +138,37 @@ fn a_bad_line_is_named_when_the_recording_is_opened() {
         let Err(error) = Replay::open(file.path(), Order::ByMethod) else { panic!("{line} was taken") };
         assert!(matches!(error, BadRecording::BadLine { line: 3, .. }), "{error}");
         assert!(error.to_string().starts_with("line 3: ") && error.to_string().contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn each_run_of_a_tree_gets_the_lines_of_its_path() {
+    let line = |path: &str, text: &str| turn(text).replace("agent#0", path);
+    let lines = [line("lead#1", "asks"), line("lead#1/reader#2", "b"), line("lead#1/reader#1", "a"), line("lead#1", "ends")];
+    let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    for order in [Order::ByMethod, Order::Strict] {
+        let replay = Replay::open(file.path(), order).unwrap();
+        // In which order they ask is no matter.
+        for (path, ordinal, text) in
+            [("lead#1", 0, "asks"), ("lead#1/reader#1", 0, "a"), ("lead#1/reader#2", 0, "b"), ("lead#1", 1, "ends")]
+        {
+            let said = play_in_tree(&replay, Purpose::Turn, path, ordinal, 99);
+            assert_eq!(said.as_deref(), Ok(text), "{path}");
+        }
+        assert!(play_in_tree(&replay, Purpose::Turn, "lead#1/reader#3", 0, 0).is_err());
+    }
+}
+
+#[test]
+fn a_file_without_paths_is_one_path_for_the_whole_tree() {
+    let line = |text: &str| turn(text).replace(r#""path":"agent#0","#, "");
+    let lines = [line("asks"), line("a"), line("ends")];
+    let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
+    for (path, ordinal, tree_ordinal, text) in
+        [("lead#1", 0, 0, "asks"), ("lead#1/reader#1", 0, 1, "a"), ("lead#1", 1, 2, "ends")]
+    {
+        let said = play_in_tree(&replay, Purpose::Turn, path, ordinal, tree_ordinal);
+        assert_eq!(said.as_deref(), Ok(text), "{path}");
     }
 }

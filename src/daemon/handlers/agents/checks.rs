@@ -1,0 +1,75 @@
+//! What is looked at in an agent, one line a check (spec 02, "Validation").
+
+use super::super::super::state::State;
+use crate::{
+    agents::Catalog,
+    protocol::{
+        AgentCheck, AgentDefinition, CheckOutcome, FileProblem,
+        FileProblemCode::{
+            self, BadJson, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge, UnknownField,
+            UnknownTool, Unreadable, WrongType,
+        },
+        Severity,
+    },
+};
+
+/// The checks that the file's problems answer, and which problems belong to each.
+const OF_FILE: &[(&str, &[FileProblemCode])] = &[
+    ("the file can be read", &[Unreadable, TooLarge]),
+    ("front matter is valid YAML", &[NoFrontMatter, BadYaml, BadJson]),
+    ("required fields are present", &[MissingField]),
+    ("types are right", &[WrongType]),
+    ("values are right: templates name declared inputs, schemas are valid", &[BadValue]),
+    ("every field is known", &[UnknownField]),
+    ("no other agent of the place has its name", &[DuplicateName]),
+];
+
+/// Every check of one agent. What needs a definition is left out for a file without one. May read a recording or fetch
+/// a key, so it blocks.
+pub fn of(
+    definition: Option<&AgentDefinition>,
+    problems: &[FileProblem],
+    state: &State,
+    catalog: &Catalog,
+) -> Vec<AgentCheck> {
+    let mut checks: Vec<AgentCheck> = OF_FILE
+        .iter()
+        .map(|(check, codes)| {
+            let found = problems.iter().filter(|problem| codes.contains(&problem.code));
+            let is_error = found.clone().any(|problem| problem.severity == Severity::Error);
+            let findings: Vec<String> = found.map(ToString::to_string).collect();
+            let outcome = match (findings.is_empty(), is_error) {
+                (true, _) => CheckOutcome::Pass,
+                (false, false) => CheckOutcome::Warn,
+                (false, true) => CheckOutcome::Fail,
+            };
+            AgentCheck { check: (*check).to_owned(), outcome, findings }
+        })
+        .collect();
+    let Some(definition) = definition else { return checks };
+    let check = |check: &str, worst: CheckOutcome, findings: Vec<String>| AgentCheck {
+        check: check.to_owned(),
+        outcome: if findings.is_empty() { CheckOutcome::Pass } else { worst },
+        findings,
+    };
+    let tools = state.executor.toolset(definition, catalog).warnings().to_vec();
+    let of_file = problems.iter().filter(|problem| problem.code == UnknownTool).map(ToString::to_string);
+    checks.push(check(
+        "every tool in allow and deny exists, and patterns match something",
+        CheckOutcome::Warn,
+        of_file.chain(tools).collect(),
+    ));
+    let model = definition.model.name.as_ref();
+    let model = model.and_then(|name| state.models.resolve(name).err()).map(|error| error.to_string());
+    checks.push(check("the model is known", CheckOutcome::Warn, model.into_iter().collect()));
+    let output = state.executor.completion_declaration(definition).err().map(|error| error.to_string());
+    checks.push(check(
+        "the output schema is a valid JSON Schema",
+        CheckOutcome::Fail,
+        output.into_iter().collect(),
+    ));
+    let is_empty = definition.prompt.trim().is_empty();
+    let body = is_empty.then(|| "the body is the system prompt; there is none".to_owned());
+    checks.push(check("the body is not empty", CheckOutcome::Fail, body.into_iter().collect()));
+    checks
+}

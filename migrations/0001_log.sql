@@ -1,6 +1,6 @@
 -- The log is the truth; `sessions`, `contexts` and `runs` are projections of it, written in the same
--- transaction by one function and rebuildable from the events. `meta` alone is no projection: it names the
--- log and remembers how the last daemon stopped.
+-- transaction by one function and rebuildable from the events. `meta` and `idempotency` are no projections: the one
+-- names the log and remembers how the last daemon stopped, the other remembers answers for those who ask twice.
 create table meta (
     key   text primary key,
     value text not null
@@ -22,38 +22,58 @@ create table events (
 
 create index events_by_session on events (session_id, seq) where session_id is not null;
 create index events_by_run on events (run_id, seq) where run_id is not null;
+create index events_by_context on events (context_id, seq) where context_id is not null;
 
 create table sessions (
     session_id     text primary key,
     roots          text not null,
     title          text,
+    agent          text,
+    state          text not null,
+    ephemeral      integer not null,
     created_us     integer not null,
     last_active_us integer not null
 ) strict, without rowid;
 
+create index sessions_by_activity on sessions (last_active_us, session_id);
+
+-- `parent_run_id` is set when the context belongs to one run that an agent called as a tool.
 create table contexts (
-    context_id text primary key,
-    session_id text not null,
-    agent      text not null,
-    created_us integer not null
+    context_id     text primary key,
+    session_id     text not null,
+    agent          text not null,
+    parent_run_id  text,
+    created_us     integer not null,
+    last_active_us integer not null
 ) strict, without rowid;
 
-create index contexts_by_session on contexts (session_id);
+create index contexts_by_session on contexts (session_id, created_us, context_id);
 
+-- `first_seq` is the run's first event and never changes, so lists page by it; `started_seq` is its `run.started`,
+-- null until it has begun. `queue_rank` orders those that wait for the same thing, the lowest first.
 create table runs (
     run_id          text primary key,
     session_id      text not null,
     context_id      text not null,
     parent_run_id   text,
+    parent_call_id  text,
+    root_run_id     text not null,
+    depth           integer not null,
     agent           text not null,
     digest          text not null,
     model           text not null,
+    query           text not null,
     state           text not null,
-    started_seq     integer not null,
+    queued_for      text,
+    queue_rank      integer,
+    first_seq       integer not null,
+    started_seq     integer,
     started_us      integer not null,
     ended_us        integer,
     turns           integer not null,
+    turn_seq        integer,
     tool_calls      integer not null,
+    replies         integer not null,
     prompt_tokens   integer not null,
     cached_tokens   integer not null,
     output_tokens   integer not null,
@@ -64,6 +84,27 @@ create table runs (
     completed       text
 ) strict, without rowid;
 
-create index runs_by_session on runs (session_id, started_seq);
-create index runs_unfinished on runs (started_seq) where state <> 'ended';
+create index runs_by_age on runs (first_seq);
+create index runs_by_session on runs (session_id, first_seq);
+create index runs_by_agent on runs (agent, first_seq);
+create index runs_by_parent on runs (parent_run_id, first_seq) where parent_run_id is not null;
+create index runs_by_root on runs (root_run_id);
+create index runs_unfinished on runs (session_id, first_seq) where state <> 'ended';
+create index runs_queued on runs (session_id, context_id, queue_rank) where queued_for = 'context';
 create index runs_by_state on runs (state);
+
+-- What a request with an `idempotencyKey` was answered; written in the transaction of its effect. `seq` is the last
+-- event of that, which was not known yet when `result` was made.
+create table idempotency (
+    key           text primary key,
+    method        text not null,
+    params_digest text not null,
+    result        text not null,
+    seq           integer not null,
+    session_id    text,
+    run_id        text,
+    created_us    integer not null
+) strict, without rowid;
+
+create index idempotency_by_age on idempotency (created_us);
+create index idempotency_by_session on idempotency (session_id) where session_id is not null;

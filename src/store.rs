@@ -27,7 +27,7 @@ mod writer;
 pub use event::{Event, NewEvent, Stored};
 pub use follow::{Filter, Follower};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
-pub use read::{OpenStream, Page, SessionView};
+pub use read::{Listed, OpenStream, Page, RunFilter, SessionFilter, SessionView};
 pub use schema::MIGRATIONS;
 
 /// A cheap handle; clones share the writer and the readers.
@@ -79,6 +79,8 @@ pub enum StoreError {
     Unreadable { seq: Seq, message: String },
     #[error("an event cannot be written as JSON: {0}")]
     Encode(Arc<serde_json::Error>),
+    #[error("this cursor was not made by this list")]
+    BadCursor,
     #[error("the store is closed")]
     Closed,
 }

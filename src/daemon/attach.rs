@@ -98,8 +98,14 @@ impl Attachment {
             let OpenStream { run, stream, after_seq } = item;
             open_items.push(OpenItem { run_id: run, stream, after_seq, text, thought });
         }
-        let snapshot =
-            snapshot.then(|| Snapshot { seq: view.seq, session: view.session, runs: view.runs, open_items });
+        let snapshot = snapshot.then(|| Snapshot {
+            seq: view.seq,
+            session: view.session,
+            runs: view.runs,
+            open_items,
+            open_calls: view.calls,
+            queue: view.queue,
+        });
         Ok(Attachment {
             state: Arc::clone(state),
             follower: state.store.follow(Filter::session(session_id.clone()), from),

@@ -14,6 +14,7 @@ impl From<StoreError> for RpcError {
         let kind = match &error {
             StoreError::Full => ErrorKind::StorageFull,
             StoreError::Closed => ErrorKind::ShuttingDown,
+            StoreError::BadCursor => ErrorKind::InvalidParams,
             StoreError::Locked { .. }
             | StoreError::Newer { .. }
             | StoreError::Incompatible { .. }
@@ -26,6 +27,7 @@ impl From<StoreError> for RpcError {
         let hint = match &error {
             StoreError::Full => "free some space; nothing was lost, and the same request works then",
             StoreError::Closed => "the daemon is stopping; ask again when it is back",
+            StoreError::BadCursor => "give the `nextCursor` of the page before, unchanged, or none",
             _ => "see the daemon's log; `subagent status` names the database",
         };
         tracing::warn!(%error, "the store refused a request");

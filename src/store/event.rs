@@ -24,6 +24,7 @@ pub struct NewEvent {
 pub struct Event {
     pub seq: Seq,
     pub at: Timestamp,
+    pub run: Option<RunId>,
     pub body: EventBody,
     pub private: Private,
 }
@@ -98,6 +99,7 @@ pub(super) struct Encoded {
     pub at: Timestamp,
     pub session: Option<SessionId>,
     pub run: Option<RunId>,
+    pub context: Option<ContextId>,
     pub head: String,
     pub body: EventBody,
     pub body_json: String,
@@ -113,7 +115,8 @@ impl Encoded {
             || event.private.seed.is_some()
             || event.private.message.is_some()
             || event.private.call.is_some()
-            || event.private.completion.is_some();
+            || event.private.completion.is_some()
+            || event.private.child_usage.is_some();
         let head = serde_json::to_string(&event.head)?;
         let body_json = event.body.data_json()?;
         let private = if has_private { Some(serde_json::to_string(&event.private)?) } else { None };
@@ -131,6 +134,7 @@ impl Encoded {
             at: event.at,
             session: event.session,
             run: event.run,
+            context: event.context,
             head,
             body_json,
             body: event.body,

@@ -1,4 +1,4 @@
-//! Reading: events by page, whole runs, and the projections as clients see them.
+//! Reading: events by page, whole runs and contexts, and the projections as clients see them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,32 @@ use sqlx::{
 };
 
 use super::{Event, Filter, Store, StoreError, Stored, event::Encoded};
-use crate::protocol::{
-    EventBody, EventHead, Private, RunCompleted, RunCounts, RunId, RunRecord, RunState, Seq, SessionId,
-    SessionSummary, Timestamp, Usage,
-};
+use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, SessionId, Timestamp};
+
+pub(super) mod calls;
+pub(super) mod history;
+mod runs;
+pub(super) mod sessions;
+
+pub use runs::{OpenStream, RunFilter};
+pub use sessions::{SessionFilter, SessionView};
+
+/// A piece of a list that is read piece by piece.
+pub struct Listed<T> {
+    pub items: Vec<T>,
+    /// Where the next piece begins; `None` after the last.
+    pub next: Option<String>,
+}
+
+impl<T> Listed<T> {
+    /// Of `items`, which are one more than `limit` when there is a next piece; `cursor` names the place after an item.
+    fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Listed<T> {
+        let is_more = limit < items.len();
+        items.truncate(limit);
+        let next = items.last().filter(|_| is_more).map(cursor);
+        Listed { items, next }
+    }
+}
 
 /// One page of the log.
 pub struct Page {
@@ -21,21 +43,6 @@ pub struct Page {
     pub searched_to: Seq,
     /// The newest `seq` of the whole log when the page was read.
     pub head: Seq,
-}
-
-/// A session as of one moment.
-pub struct SessionView {
-    pub seq: Seq,
-    pub session: SessionSummary,
-    pub runs: Vec<RunRecord>,
-    pub open: Vec<OpenStream>,
-}
-
-/// A text that is being written.
-pub struct OpenStream {
-    pub run: RunId,
-    pub stream: String,
-    pub after_seq: Seq,
 }
 
 /// Bytes of one page at most, but for its last event: pages are held in memory, and answers have a limit.
@@ -92,57 +99,20 @@ impl Store {
 
     /// Every event of a run, typed. Types this version does not know are left out.
     pub async fn run_events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
-        let rows = sqlx::query(
-            "select seq, time_us, type, body, private from events where run_id = ?1 order by seq",
-        )
-        .bind(run.as_str())
-        .fetch_all(&self.shared.readers)
-        .await?;
-        let mut events = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let (seq, at) = (Seq(row.get(0)), Timestamp(row.get(1)));
-            let unreadable =
-                |error: serde_json::Error| StoreError::Unreadable { seq, message: error.to_string() };
-            let body = EventBody::parse(row.get(2), row.get(3)).map_err(unreadable)?;
-            let private = private(row.get(4)).map_err(unreadable)?;
-            events.extend(body.map(|body| Event { seq, at, body, private }));
-        }
-        Ok(events)
+        let query = sqlx::query(
+            "select seq, time_us, type, run_id, body, private from events where run_id = ?1 order by seq",
+        );
+        let rows = query.bind(run.as_str()).fetch_all(&self.shared.readers).await?;
+        events(&rows)
     }
 
-    pub async fn run(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
-        let row = sqlx::query("select * from runs where run_id = ?1")
-            .bind(run.as_str())
-            .fetch_optional(&self.shared.readers)
-            .await?;
-        row.as_ref().map(record).transpose()
-    }
-
-    /// Runs that have not ended, oldest first.
-    pub async fn unfinished_runs(&self) -> Result<Vec<RunId>, StoreError> {
-        let rows = sqlx::query("select run_id from runs where state <> 'ended' order by started_seq")
-            .fetch_all(&self.shared.readers)
-            .await?;
-        Ok(rows.iter().map(|row| RunId::from(row.get::<String, _>(0))).collect())
-    }
-
-    pub async fn run_counts(&self) -> Result<RunCounts, StoreError> {
-        let rows = sqlx::query("select state, count(*) from runs group by state")
-            .fetch_all(&self.shared.readers)
-            .await?;
-        let mut counts = RunCounts::default();
-        for row in &rows {
-            // Cannot be negative: it is a count.
-            let n = row.get::<i64, _>(1).unsigned_abs();
-            match row.get::<&str, _>(0) {
-                "queued" => counts.queued = n,
-                "waiting" => counts.waiting = n,
-                "parked" => counts.parked = n,
-                "ended" => counts.ended = n,
-                _ => counts.running = n,
-            }
-        }
-        Ok(counts)
+    /// Every event of a context, of all its runs, typed.
+    pub async fn context_events(&self, context: &ContextId) -> Result<Vec<Event>, StoreError> {
+        let query = sqlx::query(
+            "select seq, time_us, type, run_id, body, private from events where context_id = ?1 order by seq",
+        );
+        let rows = query.bind(context.as_str()).fetch_all(&self.shared.readers).await?;
+        events(&rows)
     }
 
     /// Size of the database file with its write-ahead log, in bytes.
@@ -153,48 +123,26 @@ impl Store {
         Ok(size.fetch_one(&self.shared.readers).await?.unsigned_abs())
     }
 
-    /// The session with its newest runs, as of one `seq`; `None` when there is no such session.
-    pub async fn session_view(
-        &self,
-        session: &SessionId,
-        runs: u32,
-    ) -> Result<Option<SessionView>, StoreError> {
-        let mut transaction = self.shared.readers.begin().await?;
-        let seq = newest(&mut transaction).await?;
-        let row = sqlx::query("select * from sessions where session_id = ?1")
-            .bind(session.as_str())
-            .fetch_optional(&mut *transaction)
-            .await?;
-        let Some(row) = row else { return Ok(None) };
-        let summary = SessionSummary {
-            session_id: session.clone(),
-            roots: serde_json::from_str(row.get("roots")).unwrap_or_default(),
-            title: row.get("title"),
-            created_at: Timestamp(row.get("created_us")),
-            last_active_at: Timestamp(row.get("last_active_us")),
-        };
-        // Live ones always, however old; of the others the newest.
-        let rows = sqlx::query(
-            "select * from runs where session_id = ?1 and (
-                 state <> 'ended'
-                 or run_id in (select run_id from runs where session_id = ?1 order by started_seq desc limit ?2)
-             ) order by started_seq",
-        )
-        .bind(session.as_str())
-        .bind(runs)
-        .fetch_all(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        let open = rows.iter().filter_map(open_stream).collect();
-        let runs = rows.iter().map(record).collect::<Result<_, _>>()?;
-        Ok(Some(SessionView { seq, session: summary, runs, open }))
-    }
-
     /// A writing connection beside the writer's; it waits while a batch is being committed.
     pub(super) async fn second_writer(&self) -> Result<SqliteConnection, StoreError> {
         let options = self.shared.readers.connect_options().as_ref().clone().read_only(false);
         Ok(options.connect().await?)
     }
+}
+
+/// Rows of `seq, time_us, type, run_id, body, private`, typed. Types this version does not know are left out.
+fn events(rows: &[SqliteRow]) -> Result<Vec<Event>, StoreError> {
+    let typed = rows.iter().filter_map(|row| event(row).transpose());
+    typed.collect()
+}
+
+fn event(row: &SqliteRow) -> Result<Option<Event>, StoreError> {
+    let (seq, at) = (Seq(row.get(0)), Timestamp(row.get(1)));
+    let unreadable = |error: serde_json::Error| StoreError::Unreadable { seq, message: error.to_string() };
+    let Some(body) = EventBody::parse(row.get(2), row.get(4)).map_err(unreadable)? else { return Ok(None) };
+    let run = row.get::<Option<&str>, _>(3).map(Into::into);
+    let private = private(row.get(5)).map_err(unreadable)?;
+    Ok(Some(Event { seq, at, run, body, private }))
 }
 
 async fn newest(transaction: &mut Transaction<'_, Sqlite>) -> Result<Seq, StoreError> {
@@ -230,6 +178,7 @@ pub(super) async fn encoded_after(
             at: Timestamp(row.get(1)),
             session: row.get::<Option<String>, _>(3).map(Into::into),
             run: row.get::<Option<String>, _>(4).map(Into::into),
+            context: row.get::<Option<String>, _>(5).map(Into::into),
             parent_run: serde_json::from_str::<EventHead>(&head).map_err(unreadable)?.parent_run_id,
             head,
             body,
@@ -255,57 +204,4 @@ fn stored(row: &SqliteRow) -> Stored {
         head: row.get::<&str, _>(5).into(),
         body: row.get::<&str, _>(6).into(),
     }
-}
-
-fn open_stream(row: &SqliteRow) -> Option<OpenStream> {
-    let stream: Option<String> = row.get("open_stream");
-    let after_seq: Option<i64> = row.get("open_stream_seq");
-    Some(OpenStream { run: row.get::<&str, _>("run_id").into(), stream: stream?, after_seq: Seq(after_seq?) })
-}
-
-fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
-    let completed: Option<&str> = row.get("completed");
-    let completed: Option<RunCompleted> =
-        completed.map(serde_json::from_str).transpose().map_err(|error: serde_json::Error| {
-            StoreError::Unreadable { seq: Seq(row.get("started_seq")), message: error.to_string() }
-        })?;
-    let count = |column: &str| row.get::<i64, _>(column).unsigned_abs();
-    let state = match row.get("state") {
-        "queued" => RunState::Queued,
-        "waiting" => RunState::Waiting,
-        "parked" => RunState::Parked,
-        "ended" => RunState::Ended,
-        _ => RunState::Running,
-    };
-    let ended_us: Option<i64> = row.get("ended_us");
-    let end = completed.as_ref();
-    Ok(RunRecord {
-        run_id: row.get::<&str, _>("run_id").into(),
-        session_id: row.get::<&str, _>("session_id").into(),
-        context_id: row.get::<&str, _>("context_id").into(),
-        parent_run_id: row.get::<Option<&str>, _>("parent_run_id").map(Into::into),
-        agent: row.get::<&str, _>("agent").into(),
-        digest: row.get("digest"),
-        model: row.get("model"),
-        state,
-        reason: end.map(|end| end.reason),
-        error: end.and_then(|end| end.error.clone()),
-        result: end.and_then(|end| end.result.clone()),
-        output: end.and_then(|end| end.output.clone()),
-        partial_result: end.and_then(|end| end.partial_result.clone()),
-        recovered: end.is_some_and(|end| end.recovered),
-        recovered_from: end.and_then(|end| end.recovered_from),
-        usage: Usage {
-            prompt_tokens: count("prompt_tokens"),
-            cached_tokens: count("cached_tokens"),
-            output_tokens: count("output_tokens"),
-            thought_tokens: count("thought_tokens"),
-        },
-        turns: u32::try_from(count("turns")).unwrap_or(u32::MAX),
-        tool_calls: u32::try_from(count("tool_calls")).unwrap_or(u32::MAX),
-        files_changed: end.map(|end| end.files_changed.clone()).unwrap_or_default(),
-        started_at: Timestamp(row.get("started_us")),
-        ended_at: ended_us.map(Timestamp),
-        active_ms: count("active_us") / 1_000,
-    })
 }

@@ -14,6 +14,8 @@ use crate::protocol::{
 };
 
 mod failures;
+mod lists;
+mod projections;
 mod texts;
 
 /// Longer than any machine needs; reached only by a defect.
@@ -56,9 +58,11 @@ fn started() -> RunStarted {
         context_id: ContextId::from("c"),
         query: "q".to_owned(),
         inputs: json!({}),
-        limits: RunLimits { max_turns: 3, max_time_ms: None, max_tokens: None, grace_ms: 1 },
+        limits: RunLimits { max_turns: 3, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
         completion: Completion::Tool,
         depth: 0,
+        parent_call_id: None,
+        path: String::new(),
     }
 }
 
@@ -79,10 +83,13 @@ fn completed() -> RunCompleted {
     }
 }
 
+fn session() -> NewEvent {
+    let data = SessionCreated { roots: vec!["/w".to_owned()], title: None, agent: None, ephemeral: false };
+    NewEvent { run: None, context: None, ..event("r", data) }
+}
+
 /// A whole small run: its session, one turn, the end.
 fn whole_run(run: &str) -> Vec<NewEvent> {
-    let session =
-        NewEvent { run: None, ..event(run, SessionCreated { roots: vec!["/w".to_owned()], title: None }) };
     let usage = Usage { prompt_tokens: 3, output_tokens: 2, ..Usage::default() };
     let model = ModelCompleted {
         stream: "x".to_owned(),
@@ -94,7 +101,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         calls: Vec::new(),
     };
     vec![
-        session,
+        session(),
         event(run, started()),
         event(run, TurnStarted { turn: 1, grace: None }),
         event(run, ModelStarted { model: "m".to_owned(), stream: "x".to_owned(), attempt: 1 }),
@@ -220,7 +227,12 @@ async fn envelope_is_whole_and_its_data_is_what_was_stored() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     let odd = "quotes \" braces }} and \u{1F980}";
-    let data = SessionCreated { roots: vec![odd.to_owned()], title: Some("}".to_owned()) };
+    let data = SessionCreated {
+        roots: vec![odd.to_owned()],
+        title: Some("}".to_owned()),
+        agent: None,
+        ephemeral: false,
+    };
     store.append(vec![event("r", data)]).await.unwrap();
     let stored = store.page(&Filter::default(), Seq(0), 1).await.unwrap().events.remove(0);
     let envelope: Value = serde_json::from_str(&stored.envelope(Some(Seq(0)))).unwrap();
@@ -325,7 +337,8 @@ async fn database_from_the_future_is_refused_and_left_alone() {
     )
     .await;
     let before = std::fs::read(dir.path().join("subagentd.db")).unwrap();
-    let error = Store::open(dir.path(), &TaskTracker::new()).await.err().unwrap().to_string();
+    let error =
+        Store::open(dir.path(), &TaskTracker::new()).await.err().unwrap().to_string();
     assert!(error.contains("newer version") && error.contains("migration 99"), "{error}");
     assert!(before == std::fs::read(dir.path().join("subagentd.db")).unwrap(), "the file was changed");
 }
@@ -336,7 +349,8 @@ async fn database_of_a_development_version_is_refused_with_a_way_out() {
     let (store, tracker) = open(dir.path()).await;
     close(store, tracker).await;
     tamper(dir.path(), "update _sqlx_migrations set checksum = x'00'").await;
-    let error = Store::open(dir.path(), &TaskTracker::new()).await.err().unwrap().to_string();
+    let error =
+        Store::open(dir.path(), &TaskTracker::new()).await.err().unwrap().to_string();
     assert!(error.contains("development version") && error.contains("--state-dir"), "{error}");
 }
 
@@ -379,7 +393,12 @@ fn migrations_are_the_files_of_the_folder() {
 async fn page_of_large_events_is_short_and_the_next_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let large = || event("r", SessionCreated { roots: vec!["x".repeat(1_500_000)], title: None });
+    let large = || {
+        event(
+            "r",
+            SessionCreated { roots: vec!["x".repeat(1_500_000)], title: None, agent: None, ephemeral: false },
+        )
+    };
     store.append(vec![large(), large(), large()]).await.unwrap();
     let mut pages = Vec::new();
     let mut after = Seq(0);

@@ -92,7 +92,8 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             disposition,
             run_id: "r".into(),
             session_id: "s".into(),
-            agent: params.agent,
+            agent: params.agent.unwrap(),
+            replayed: false,
             seq: Seq(1),
         })
     });

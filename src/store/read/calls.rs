@@ -1,0 +1,55 @@
+//! Which calls have not ended? Read from the turns that are under way, so the history's length is no matter.
+
+use sqlx::{Row as _, Sqlite, Transaction};
+
+use crate::{
+    protocol::{OpenCall, RunId, Seq, SessionId, ToolState},
+    store::{Store, StoreError},
+};
+
+/// `cross join` holds SQLite to this order: the few live runs first, then the events of each one's turn by index.
+pub(in crate::store) const OPEN_CALLS: &str = "
+select events.seq, events.run_id, events.body
+from runs cross join events
+where runs.session_id = ?1 and runs.state <> 'ended'
+    and events.run_id = runs.run_id and runs.turn_seq < events.seq and +events.type = 'tool.state'
+order by events.seq";
+
+impl Store {
+    /// Calls that have not ended, of the session's live runs, in the order in which they were asked for.
+    pub async fn open_calls(&self, session: &SessionId) -> Result<Vec<OpenCall>, StoreError> {
+        let mut transaction = self.shared.readers.begin().await?;
+        open_calls(&mut transaction, session).await
+    }
+}
+
+pub(super) async fn open_calls(
+    transaction: &mut Transaction<'_, Sqlite>,
+    session: &SessionId,
+) -> Result<Vec<OpenCall>, StoreError> {
+    let rows = sqlx::query(OPEN_CALLS).bind(session.as_str()).fetch_all(&mut **transaction).await?;
+    let mut calls: Vec<OpenCall> = Vec::new();
+    for row in &rows {
+        let state: ToolState = serde_json::from_str(row.get("body")).map_err(|error| {
+            StoreError::Unreadable { seq: Seq(row.get("seq")), message: error.to_string() }
+        })?;
+        let run = RunId::from(row.get::<&str, _>("run_id"));
+        match calls.iter_mut().find(|it| it.call_id == state.call_id && it.run_id == run) {
+            Some(call) => {
+                call.state = state.to;
+                call.details = state.details.or_else(|| call.details.take());
+                call.child_run_id = state.child_run_id.or_else(|| call.child_run_id.take());
+            }
+            None => calls.push(OpenCall {
+                run_id: run,
+                call_id: state.call_id,
+                name: state.name,
+                state: state.to,
+                details: state.details,
+                child_run_id: state.child_run_id,
+            }),
+        }
+    }
+    calls.retain(|call| !call.state.is_end());
+    Ok(calls)
+}

@@ -1,0 +1,185 @@
+//! Which sessions are there, and what is in one?
+
+use futures_util::TryStreamExt as _;
+use sqlx::{Row as _, sqlite::SqliteRow};
+
+use super::{
+    Listed, calls, newest,
+    runs::{OpenStream, open_stream, queue, record},
+};
+use crate::{
+    protocol::{
+        AgentName, ContextId, ContextSummary, OpenCall, QueuedRun, RunId, RunRecord, Seq, SessionId,
+        SessionState, SessionSummary, Timestamp,
+    },
+    store::{Store, StoreError},
+};
+
+/// Which sessions; an empty filter matches all.
+#[derive(Debug, Clone, Default)]
+pub struct SessionFilter {
+    /// Exactly these, in this order.
+    pub roots: Option<Vec<String>>,
+    pub state: Option<SessionState>,
+    /// In the title or a root, whatever the letter case.
+    pub text: Option<String>,
+}
+
+impl SessionFilter {
+    fn matches(&self, session: &SessionSummary, lowered: Option<&str>) -> bool {
+        let contains = |text: &str, part: &str| text.to_lowercase().contains(part);
+        let text_fits = lowered
+            .is_none_or(|part| session.title.iter().chain(&session.roots).any(|text| contains(text, part)));
+        let roots_fit = self.roots.as_ref().is_none_or(|roots| *roots == session.roots);
+        let state_fits = self.state.is_none_or(|state| state == session.state);
+        text_fits && roots_fit && state_fits
+    }
+}
+
+/// A session as of one moment.
+pub struct SessionView {
+    pub seq: Seq,
+    pub session: SessionSummary,
+    pub runs: Vec<RunRecord>,
+    pub open: Vec<OpenStream>,
+    pub calls: Vec<OpenCall>,
+    pub queue: Vec<QueuedRun>,
+}
+
+pub(in crate::store) const SESSIONS_BEFORE: &str = "
+select * from sessions where (last_active_us, session_id) < (?1, ?2)
+order by last_active_us desc, session_id desc";
+
+/// Live ones always, however old; of the others the newest.
+pub(in crate::store) const SESSION_RUNS: &str = "
+select * from runs where run_id in (
+    select run_id from runs where session_id = ?1 and state <> 'ended'
+    union
+    select run_id from (select run_id from runs where session_id = ?1 order by first_seq desc limit ?2)
+) order by first_seq";
+
+impl Store {
+    pub async fn session(&self, session: &SessionId) -> Result<Option<SessionSummary>, StoreError> {
+        let row = sqlx::query("select * from sessions where session_id = ?1")
+            .bind(session.as_str())
+            .fetch_optional(&self.shared.readers)
+            .await?;
+        row.as_ref().map(summary).transpose()
+    }
+
+    /// Whether there was such a session, and it was removed.
+    pub async fn was_deleted(&self, session: &SessionId) -> Result<bool, StoreError> {
+        let tombstone: Option<i64> = sqlx::query_scalar(
+            "select seq from events where session_id = ?1 and +type = 'session.deleted' limit 1",
+        )
+        .bind(session.as_str())
+        .fetch_optional(&self.shared.readers)
+        .await?;
+        Ok(tombstone.is_some())
+    }
+
+    /// Matching sessions, the one that was active last first, from after `cursor` on. A session that becomes active
+    /// between two pieces moves to the front of the list, and is not in the later ones.
+    pub async fn session_list(
+        &self,
+        filter: &SessionFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Listed<SessionSummary>, StoreError> {
+        let (active_us, id) = match cursor {
+            None => (i64::MAX, ""),
+            Some(cursor) => {
+                let (active_us, id) = cursor.split_once('.').ok_or(StoreError::BadCursor)?;
+                (active_us.parse().map_err(|_| StoreError::BadCursor)?, id)
+            }
+        };
+        let lowered = filter.text.as_ref().map(|text| text.to_lowercase());
+        let mut sessions = Vec::new();
+        let mut rows = sqlx::query(SESSIONS_BEFORE).bind(active_us).bind(id).fetch(&self.shared.readers);
+        while sessions.len() <= limit
+            && let Some(row) = rows.try_next().await?
+        {
+            let session = summary(&row)?;
+            if filter.matches(&session, lowered.as_deref()) {
+                sessions.push(session);
+            }
+        }
+        Ok(Listed::cut(sessions, limit, |last| format!("{}.{}", last.last_active_at.0, last.session_id)))
+    }
+
+    /// The contexts of a session, oldest first.
+    pub async fn session_contexts(&self, session: &SessionId) -> Result<Vec<ContextSummary>, StoreError> {
+        let rows =
+            sqlx::query("select * from contexts where session_id = ?1 order by created_us, context_id")
+                .bind(session.as_str())
+                .fetch_all(&self.shared.readers)
+                .await?;
+        let contexts = rows.iter().map(|row| ContextSummary {
+            context_id: row.get::<&str, _>("context_id").into(),
+            session_id: session.clone(),
+            agent: row.get::<&str, _>("agent").into(),
+            parent_run_id: row.get::<Option<&str>, _>("parent_run_id").map(RunId::from),
+            started_at: Timestamp(row.get("created_us")),
+            last_active_at: Timestamp(row.get("last_active_us")),
+        });
+        Ok(contexts.collect())
+    }
+
+    /// The context in which this agent's own runs of the session stand, not those that others called.
+    pub async fn root_context(
+        &self,
+        session: &SessionId,
+        agent: &AgentName,
+    ) -> Result<Option<ContextId>, StoreError> {
+        let context: Option<String> = sqlx::query_scalar(
+            "select context_id from contexts where session_id = ?1 and agent = ?2 and parent_run_id is null
+             order by created_us desc, context_id desc limit 1",
+        )
+        .bind(session.as_str())
+        .bind(agent.as_str())
+        .fetch_optional(&self.shared.readers)
+        .await?;
+        Ok(context.map(ContextId::from))
+    }
+
+    /// The session with its newest runs, as of one `seq`; `None` when there is no such session.
+    pub async fn session_view(
+        &self,
+        session: &SessionId,
+        runs: u32,
+    ) -> Result<Option<SessionView>, StoreError> {
+        let mut transaction = self.shared.readers.begin().await?;
+        let seq = newest(&mut transaction).await?;
+        let row = sqlx::query("select * from sessions where session_id = ?1")
+            .bind(session.as_str())
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(row) = row else { return Ok(None) };
+        let rows =
+            sqlx::query(SESSION_RUNS).bind(session.as_str()).bind(runs).fetch_all(&mut *transaction).await?;
+        let calls = calls::open_calls(&mut transaction, session).await?;
+        let queue = queue(&mut transaction, Some(session)).await?;
+        transaction.commit().await?;
+        let open = rows.iter().filter_map(open_stream).collect();
+        let runs = rows.iter().map(record).collect::<Result<_, _>>()?;
+        Ok(Some(SessionView { seq, session: summary(&row)?, runs, open, calls, queue }))
+    }
+}
+
+fn summary(row: &SqliteRow) -> Result<SessionSummary, StoreError> {
+    let roots = serde_json::from_str(row.get("roots"))
+        .map_err(|error: serde_json::Error| StoreError::Encode(std::sync::Arc::new(error)))?;
+    Ok(SessionSummary {
+        session_id: row.get::<&str, _>("session_id").into(),
+        roots,
+        title: row.get("title"),
+        agent: row.get::<Option<&str>, _>("agent").map(Into::into),
+        state: match row.get("state") {
+            "closed" => SessionState::Closed,
+            _ => SessionState::Open,
+        },
+        ephemeral: row.get("ephemeral"),
+        created_at: Timestamp(row.get("created_us")),
+        last_active_at: Timestamp(row.get("last_active_us")),
+    })
+}

@@ -1,0 +1,369 @@
+//! Are lists whole, in order, and read by an index?
+
+use super::{
+    projections::{call, child, model_started, queued},
+    *,
+};
+use crate::{
+    agents::Catalog,
+    protocol::{CallState, Message, Part, QueuedFor, Role, RunSeed, RunState, Sampling, SessionClosed},
+    store::read::{
+        calls::OPEN_CALLS,
+        history::{MESSAGES, TURN_BEFORE},
+        sessions::{SESSION_RUNS, SESSIONS_BEFORE},
+    },
+};
+
+fn in_session(session: &str, event: NewEvent) -> NewEvent {
+    NewEvent { session: Some(SessionId::from(session)), ..event }
+}
+
+fn ids(runs: &[crate::protocol::RunRecord]) -> Vec<&str> {
+    runs.iter().map(|run| run.run_id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn runs_are_listed_newest_first_piece_by_piece_and_sifted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    store.append(vec![session(), in_session("t", session())]).await.unwrap();
+    for n in 0..7 {
+        let home = if n % 2 == 0 { "s" } else { "t" };
+        store.append(vec![in_session(home, event(&format!("r{n}"), started()))]).await.unwrap();
+    }
+    store.append(vec![child("k", "r0"), event("r2", completed())]).await.unwrap();
+    let mut cursor = None;
+    let mut seen = Vec::new();
+    loop {
+        let listed = store.run_list(&RunFilter::default(), cursor.as_deref(), 3).await.unwrap();
+        seen.push(ids(&listed.items).join(" "));
+        cursor = listed.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["k r6 r5", "r4 r3 r2", "r1 r0"]);
+    let filter = |change: fn(&mut RunFilter)| {
+        let mut filter = RunFilter::default();
+        change(&mut filter);
+        filter
+    };
+    let cases: &[(RunFilter, &str)] = &[
+        (filter(|it| it.session = Some("t".into())), "r5 r3 r1"),
+        (filter(|it| it.agent = Some("a".into())), "k r6 r5 r4 r3 r2 r1 r0"),
+        (filter(|it| it.agent = Some("b".into())), ""),
+        (filter(|it| it.state = Some(RunState::Ended)), "r2"),
+        (filter(|it| it.state = Some(RunState::Queued)), ""),
+        (filter(|it| it.active = true), "k r6 r5 r4 r3 r1 r0"),
+        (filter(|it| it.roots = true), "r6 r5 r4 r3 r2 r1 r0"),
+        (filter(|it| it.parent = Some("r0".into())), "k"),
+        (
+            filter(|it| {
+                it.session = Some("s".into());
+                it.active = true;
+                it.roots = true;
+            }),
+            "r6 r4 r0",
+        ),
+        (
+            filter(|it| {
+                it.parent = Some("r0".into());
+                it.session = Some("t".into());
+            }),
+            "",
+        ),
+    ];
+    for (filter, expected) in cases {
+        let listed = store.run_list(filter, None, 100).await.unwrap();
+        assert_eq!(ids(&listed.items).join(" "), *expected, "{filter:?}");
+    }
+    let refused = store.run_list(&RunFilter::default(), Some("x"), 3).await;
+    assert!(matches!(refused, Err(StoreError::BadCursor)));
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_activity_and_found_by_their_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    for (n, title) in ["Über Äpfel", "pears", "plums", "figs"].into_iter().enumerate() {
+        let id = format!("s{n}");
+        let created = SessionCreated {
+            roots: vec![format!("/w{}", n % 2)],
+            title: Some(title.to_owned()),
+            agent: None,
+            ephemeral: false,
+        };
+        // Two of them at the same moment.
+        let at = Timestamp(1_000 * i64::try_from(n / 2).unwrap());
+        store.append(vec![NewEvent { run: None, at, ..in_session(&id, event("r", created)) }]).await.unwrap();
+    }
+    let runs = NewEvent { at: Timestamp(9_000), ..in_session("s1", event("r", started())) };
+    let closed = NewEvent { run: None, ..in_session("s3", event("r", SessionClosed {})) };
+    store.append(vec![runs, closed]).await.unwrap();
+    let list = async |filter: SessionFilter, limit| {
+        let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let listed = store.session_list(&filter, cursor.as_deref(), limit).await.unwrap();
+            let ids: Vec<&str> = listed.items.iter().map(|it| it.session_id.as_str()).collect();
+            seen.push(ids.join(" "));
+            cursor = listed.next;
+            if cursor.is_none() {
+                return seen.join(" | ");
+            }
+        }
+    };
+    assert_eq!(list(SessionFilter::default(), 100).await, "s1 s3 s2 s0");
+    assert_eq!(list(SessionFilter::default(), 1).await, "s1 | s3 | s2 | s0");
+    let by = |text: &str| SessionFilter { text: Some(text.to_owned()), ..SessionFilter::default() };
+    assert_eq!(list(by("ÄPFEL"), 100).await, "s0");
+    assert_eq!(list(by("/W1"), 1).await, "s1 | s3");
+    let roots = SessionFilter { roots: Some(vec!["/w0".to_owned()]), ..SessionFilter::default() };
+    assert_eq!(list(roots, 100).await, "s2 s0");
+    let closed =
+        SessionFilter { state: Some(crate::protocol::SessionState::Closed), ..SessionFilter::default() };
+    assert_eq!(list(closed, 100).await, "s3");
+    for bad in ["x", "1", "x.y"] {
+        let refused = store.session_list(&SessionFilter::default(), Some(bad), 1).await;
+        assert!(matches!(refused, Err(StoreError::BadCursor)), "{bad}");
+    }
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn queue_shows_who_waits_for_a_context_the_next_one_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let waits = |run: &str, front| queued(run, QueuedFor::Context, front, !front);
+    store
+        .append(vec![
+            session(),
+            in_session("t", session()),
+            event("busy", started()),
+            waits("a", false),
+            waits("b", false),
+            waits("c", false),
+            in_session("t", waits("other", false)),
+            // Waits for a place, so it stands in no context's queue.
+            queued("busy", QueuedFor::Place, false, false),
+        ])
+        .await
+        .unwrap();
+    let queue = async |session: Option<&str>| {
+        let session = session.map(SessionId::from);
+        let queue = store.queue(session.as_ref()).await.unwrap();
+        queue.iter().map(|it| it.run_id.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(queue(Some("s")).await, "a b c");
+    assert_eq!(queue(None).await, "a b c other");
+    store.append(vec![waits("b", true)]).await.unwrap();
+    store.append(vec![waits("c", true)]).await.unwrap();
+    assert_eq!(queue(Some("s")).await, "c b a");
+    // Those that had begun come first, then the queue's order.
+    let unfinished = store.unfinished_runs().await.unwrap();
+    let unfinished: Vec<&str> = unfinished.iter().map(RunId::as_str).collect();
+    assert_eq!(unfinished, ["busy", "c", "b", "a", "other"]);
+    store.append(vec![event("c", started()), event("b", completed())]).await.unwrap();
+    assert_eq!(queue(Some("s")).await, "a");
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn open_calls_are_those_of_the_turn_that_have_not_ended() {
+    use CallState::{Executing, Scheduled, Success, Validating};
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let turn = |turn| event("r", TurnStarted { turn, grace: None });
+    store.append(vec![session(), event("r", started()), turn(1)]).await.unwrap();
+    // Never ended, but of a turn that is over: cannot be, and is not looked for.
+    store.append(vec![call("r", "old", None, Validating), turn(2)]).await.unwrap();
+    store
+        .append(vec![
+            call("r", "a", None, Validating),
+            call("r", "b", None, Validating),
+            call("r", "a", Some(Validating), Scheduled),
+            call("r", "b", Some(Validating), Scheduled),
+            call("r", "a", Some(Scheduled), Executing),
+            call("r", "b", Some(Executing), Success),
+        ])
+        .await
+        .unwrap();
+    let session = SessionId::from("s");
+    let open = store.open_calls(&session).await.unwrap();
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert_eq!((open[0].call_id.as_str(), open[0].state), ("a", Executing));
+    let view = store.session_view(&session, 10).await.unwrap().unwrap();
+    assert_eq!(view.calls, open);
+    store.append(vec![event("r", completed())]).await.unwrap();
+    assert!(store.open_calls(&session).await.unwrap().is_empty());
+    close(store, tracker).await;
+}
+
+/// `seq`, role and text of each message, page by page.
+async fn history(store: &Store, limit: usize) -> Vec<String> {
+    let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let listed = store.history(&ContextId::from("c"), cursor.as_deref(), limit).await.unwrap();
+        assert!(listed.items.len() <= limit);
+        for message in listed.items {
+            let parts: Vec<String> = message.parts.iter().map(|part| part_text(part)).collect();
+            seen.push(format!("{} {} {:?} {}", message.seq, message.run_id, message.role, parts.join("+")));
+        }
+        cursor = listed.next;
+        if cursor.is_none() {
+            return seen;
+        }
+    }
+}
+
+fn part_text(part: &Part) -> String {
+    match part {
+        Part::Text { text } => text.clone(),
+        Part::Thought { text, signature } => format!("({text} {signature:?})"),
+        Part::ToolCall(call) => format!("{}? {:?}", call.call_id, call.signature),
+        Part::ToolResult { call_id, parts, is_error, .. } => {
+            format!("{call_id}={}{}", part_text(&parts[0]), if *is_error { "!" } else { "" })
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn history_is_what_was_said_in_every_size_of_page() {
+    use crate::protocol::{ContextNudged, RunSteered, ToolCall, ToolResult};
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let definition = {
+        let places = crate::agents::AgentPlaces { user: dir.path().join("none") };
+        let catalog = Catalog::load(&places, &[]);
+        catalog.definition(&AgentName::from("generalist"), None).unwrap().as_ref().clone()
+    };
+    let seed = RunSeed {
+        definition,
+        system: "never shown".to_owned(),
+        messages: vec![Message::user("before"), Message::user("go")],
+        roots: vec!["/w".to_owned()],
+        sampling: Sampling::default(),
+    };
+    let seeded = |event: NewEvent| NewEvent {
+        private: Private { seed: Some(Box::new(seed.clone())), ..Private::default() },
+        ..event
+    };
+    let says = |event: NewEvent, role, parts: Vec<Part>| NewEvent {
+        private: Private { message: Some(Message { role, parts, raw: None }), ..Private::default() },
+        ..event
+    };
+    let asks = |id: &str| {
+        Part::ToolCall(ToolCall {
+            call_id: id.into(),
+            provider_call_id: None,
+            name: "probe".into(),
+            arguments: json!({}),
+            signature: Some("secret".to_owned()),
+        })
+    };
+    let ends = |id: &str, text: &str| {
+        let mut event = call("r", id, Some(CallState::Executing), CallState::Success);
+        if let EventBody::ToolState(state) = &mut event.body {
+            state.result = Some(ToolResult::text(text));
+        }
+        event
+    };
+    let reply = |run, stream| projections::replied(run, stream, None, false);
+    let steered = |turn| RunSteered { steer_id: "1".to_owned(), text: "psst".to_owned(), turn };
+    let thought = Part::Thought { text: "hm".to_owned(), signature: Some("secret".to_owned()) };
+    let events = vec![
+        session(),
+        // A run that waits has said nothing yet.
+        seeded(queued("r", QueuedFor::Context, false, true)),
+        seeded(event("r", started())),
+        model_started("r", "x"),
+        says(reply("r", "x"), Role::Model, vec![thought, Part::text("look"), asks("a"), asks("b")]),
+        call("r", "a", None, CallState::Validating),
+        call("r", "b", None, CallState::Validating),
+        event("r", steered(None)),
+        ends("b", "second"),
+        ends("a", "first"),
+        says(event("r", steered(Some(2))), Role::User, vec![Part::text("psst")]),
+        says(event("r", ContextNudged { text: "on".to_owned() }), Role::User, vec![Part::text("on")]),
+        says(reply("r", "y"), Role::Model, vec![Part::text("done")]),
+        event("r", completed()),
+        seeded(event("r2", started())),
+        // Another context's.
+        child("k", "r2"),
+        says(reply("r2", "z"), Role::Model, vec![Part::text("again")]),
+    ];
+    store.append(events).await.unwrap();
+    let whole = history(&store, 100).await;
+    expect_test::expect![[r#"
+        3 r User before
+        3 r User go
+        5 r Model (hm None)+look+a? None+b? None
+        10 r Tool a=first+b=second
+        11 r User psst
+        12 r User on
+        13 r Model done
+        15 r2 User before
+        15 r2 User go
+        17 r2 Model again"#]]
+    .assert_eq(&whole.join("\n"));
+    for limit in 1..=whole.len() {
+        assert_eq!(history(&store, limit).await, whole, "{limit} a page");
+    }
+    for bad in ["", "1", "x.1", "1.x"] {
+        let refused = store.history(&ContextId::from("c"), Some(bad), 1).await;
+        assert!(matches!(refused, Err(StoreError::BadCursor)), "{bad}");
+    }
+    let runs = store.context_events(&ContextId::from("c")).await.unwrap();
+    let runs: Vec<&str> = runs.iter().filter_map(|it| it.run.as_ref().map(RunId::as_str)).collect();
+    assert_eq!((runs.len(), runs.contains(&"k")), (15, false));
+    close(store, tracker).await;
+}
+
+/// What SQLite would do for the statement.
+async fn plan_of(store: &Store, text: &str) -> String {
+    use sqlx::Row as _;
+    let explained = format!("explain query plan {text}");
+    let rows = sqlx::query(sqlx::AssertSqlSafe(explained)).fetch_all(&store.shared.readers).await.unwrap();
+    rows.iter().map(|row| row.get::<String, _>("detail")).collect::<Vec<_>>().join("; ")
+}
+
+#[tokio::test]
+async fn what_is_asked_often_is_read_by_an_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let filter = |change: fn(&mut RunFilter)| {
+        let mut filter = RunFilter::default();
+        change(&mut filter);
+        filter.list_text()
+    };
+    let cases: &[(String, &[&str])] = &[
+        (filter(|_| ()), &["runs_by_age"]),
+        (filter(|it| it.session = Some("s".into())), &["runs_by_session"]),
+        (filter(|it| it.agent = Some("a".into())), &["runs_by_agent"]),
+        (filter(|it| it.parent = Some("r".into())), &["runs_by_parent"]),
+        (
+            filter(|it| {
+                it.session = Some("s".into());
+                it.active = true;
+            }),
+            &["runs_unfinished"],
+        ),
+        (OPEN_CALLS.to_owned(), &["runs_unfinished", "events_by_run"]),
+        (SESSION_RUNS.to_owned(), &["runs_unfinished", "runs_by_session"]),
+        (SESSIONS_BEFORE.to_owned(), &["sessions_by_activity"]),
+        (MESSAGES.to_owned(), &["events_by_context"]),
+        (TURN_BEFORE.to_owned(), &["events_by_context"]),
+    ];
+    for (text, indexes) in cases {
+        let plan = plan_of(&store, text).await;
+        for index in *indexes {
+            assert!(plan.contains(index), "{text}\nis done by: {plan}\nnot by {index}");
+        }
+        let scans = plan
+            .split("; ")
+            .any(|step| step.starts_with("SCAN") && !step.contains("USING") && step.contains("runs"));
+        assert!(!scans, "{text}\nreads a whole table: {plan}");
+    }
+    close(store, tracker).await;
+}

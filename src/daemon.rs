@@ -24,6 +24,7 @@ mod command;
 mod failures;
 mod handlers;
 mod idle;
+mod once;
 pub mod rpc;
 mod state;
 
@@ -73,7 +74,7 @@ impl Daemon {
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let grace = settings.config.shutdown.grace.value;
         let Edges { clock, models, tools } = edges;
-        let store = Store::open(&settings.state_dir, &base).await?;
+        let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -97,6 +98,7 @@ impl Daemon {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
         let state = State {
+            once: once::Once::new(store.clone(), runs.clone()),
             store,
             executor,
             tools,

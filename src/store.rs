@@ -2,7 +2,7 @@
 //!
 //! One writer task owns the writing connection. Requests queue and are group-committed; each is answered after
 //! the commit, and committed events are published to the tail ring in `seq` order, so cursors are gapless.
-//! Tables that are no projections of the log: `meta`.
+//! Tables that are no projections of the log: `meta`, `idempotency`.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,10 +13,11 @@ use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-use crate::protocol::Seq;
+use crate::{protocol::Seq, sys::clock::Clock};
 
 mod event;
 mod follow;
+mod keys;
 mod live;
 mod project;
 mod read;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use event::{Event, NewEvent, Stored};
 pub use follow::{Filter, Follower};
+pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{Listed, OpenStream, Page, RunFilter, SessionFilter, SessionView};
 pub use schema::MIGRATIONS;
@@ -79,6 +81,8 @@ pub enum StoreError {
     Unreadable { seq: Seq, message: String },
     #[error("an event cannot be written as JSON: {0}")]
     Encode(Arc<serde_json::Error>),
+    #[error("this idempotency key is used already")]
+    KeyUsed,
     #[error("this cursor was not made by this list")]
     BadCursor,
     #[error("the store is closed")]
@@ -97,11 +101,16 @@ impl From<sqlx::Error> for StoreError {
 impl Store {
     /// Opens the database in `state_dir`, made when it is missing (folder 0700, files 0600), takes the lock,
     /// and starts the writer on `tracker`.
-    pub async fn open(state_dir: &Path, tracker: &TaskTracker) -> Result<Store, StoreError> {
+    pub async fn open(
+        state_dir: &Path,
+        tracker: &TaskTracker,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Store, StoreError> {
         let opened = schema::open(state_dir).await?;
         let tail = Arc::new(tail::Tail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
-        let writer = writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail));
+        let writer =
+            writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail), clock);
         tracker.spawn(writer.run(receiver));
         let shared = Shared {
             path: opened.path,
@@ -119,12 +128,16 @@ impl Store {
     /// Appends in one transaction, in order; answers once it is durable. Returns the `seq` of the first and of
     /// the last event. An empty append writes nothing and answers the head twice.
     pub async fn append(&self, events: Vec<NewEvent>) -> Result<(Seq, Seq), StoreError> {
-        if events.is_empty() {
-            let head = self.head();
-            return Ok((head, head));
-        }
+        self.append_keyed(events, None).await
+    }
+
+    async fn ask_writer(
+        &self,
+        events: Vec<NewEvent>,
+        keyed: Option<Keyed>,
+    ) -> Result<(Seq, Seq), StoreError> {
         let (reply, answer) = oneshot::channel();
-        let request = writer::Request::append(events, reply)?;
+        let request = writer::Request::append(events, keyed, reply)?;
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }

@@ -15,6 +15,7 @@ use subagentd::{
         RunStarted, Seq, SessionCreated, SessionId, Timestamp, Usage,
     },
     store::{Filter, NewEvent, Store},
+    sys::clock::SystemClock,
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::task::TaskTracker;
@@ -50,7 +51,7 @@ fn alone(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
         async move {
             let (mut appends, mut syncs) = (Vec::new(), Vec::new());
             let tracker = TaskTracker::new();
-            let store = Store::open(&path, &tracker).await?;
+            let store = Store::open(&path, &tracker, SystemClock::new()).await?;
             store.append(opening("run")).await?;
             for _ in 0..ALONE {
                 syncs.push(synced.append()?);
@@ -86,7 +87,7 @@ fn crowded(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
         let folder = ground::folder()?;
         let (took, read) = runtime.block_on(async {
             let tracker = TaskTracker::new();
-            let store = Store::open(folder.path(), &tracker).await?;
+            let store = Store::open(folder.path(), &tracker, SystemClock::new()).await?;
             let measured = crowd(&store, readers).await?;
             store.close().await;
             anyhow::Ok(measured)

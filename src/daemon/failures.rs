@@ -15,6 +15,7 @@ impl From<StoreError> for RpcError {
             StoreError::Full => ErrorKind::StorageFull,
             StoreError::Closed => ErrorKind::ShuttingDown,
             StoreError::BadCursor => ErrorKind::InvalidParams,
+            StoreError::KeyUsed => ErrorKind::IdempotencyConflict,
             StoreError::Locked { .. }
             | StoreError::Newer { .. }
             | StoreError::Incompatible { .. }
@@ -27,6 +28,9 @@ impl From<StoreError> for RpcError {
         let hint = match &error {
             StoreError::Full => "free some space; nothing was lost, and the same request works then",
             StoreError::Closed => "the daemon is stopping; ask again when it is back",
+            StoreError::KeyUsed => {
+                "use a new key for a new request; the same request again answers as before"
+            }
             StoreError::BadCursor => "give the `nextCursor` of the page before, unchanged, or none",
             _ => "see the daemon's log; `subagent status` names the database",
         };

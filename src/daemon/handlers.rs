@@ -58,7 +58,7 @@ fn by(caller: &Caller) -> Option<String> {
 }
 
 /// A task of the daemon's own that could not be finished.
-fn internal(what: &str, error: &dyn std::fmt::Display) -> RpcError {
+pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> RpcError {
     let id: String = crate::sys::ids::fresh();
     tracing::error!(%id, %error, "{what}");
     RpcError::new(ErrorKind::InternalError, format!("{what}; the daemon's log has it as {id}"))

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::rpc::Load;
+use super::{once::Once, rpc::Load};
 use crate::{
     agents::{AgentPlaces, Catalog},
     models::Models,
@@ -17,6 +17,7 @@ use crate::{
 
 pub(super) struct State {
     pub store: Store,
+    pub once: Once,
     pub executor: Executor,
     pub tools: Registry,
     pub models: Models,

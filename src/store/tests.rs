@@ -12,8 +12,10 @@ use crate::protocol::{
     RunCompleted, RunId, RunLimits, RunResumed, RunStarted, SessionCreated, SessionId, Timestamp,
     TurnStarted, Usage,
 };
+use crate::sys::clock::SystemClock;
 
 mod failures;
+mod keys;
 mod lists;
 mod projections;
 mod texts;
@@ -23,7 +25,7 @@ const STUCK: Duration = Duration::from_secs(60);
 
 async fn open(dir: &Path) -> (Store, TaskTracker) {
     let tracker = TaskTracker::new();
-    (Store::open(dir, &tracker).await.unwrap(), tracker)
+    (Store::open(dir, &tracker, SystemClock::new()).await.unwrap(), tracker)
 }
 
 async fn close(store: Store, tracker: TaskTracker) {
@@ -307,7 +309,7 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
 async fn second_daemon_on_the_same_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let error = Store::open(dir.path(), &tracker).await.err().unwrap().to_string();
+    let error = Store::open(dir.path(), &tracker, SystemClock::new()).await.err().unwrap().to_string();
     assert!(
         error.contains("another daemon uses") && error.contains(&format!("pid {}", std::process::id())),
         "{error}"
@@ -338,7 +340,7 @@ async fn database_from_the_future_is_refused_and_left_alone() {
     .await;
     let before = std::fs::read(dir.path().join("subagentd.db")).unwrap();
     let error =
-        Store::open(dir.path(), &TaskTracker::new()).await.err().unwrap().to_string();
+        Store::open(dir.path(), &TaskTracker::new(), SystemClock::new()).await.err().unwrap().to_string();
     assert!(error.contains("newer version") && error.contains("migration 99"), "{error}");
     assert!(before == std::fs::read(dir.path().join("subagentd.db")).unwrap(), "the file was changed");
 }
@@ -350,7 +352,7 @@ async fn database_of_a_development_version_is_refused_with_a_way_out() {
     close(store, tracker).await;
     tamper(dir.path(), "update _sqlx_migrations set checksum = x'00'").await;
     let error =
-        Store::open(dir.path(), &TaskTracker::new()).await.err().unwrap().to_string();
+        Store::open(dir.path(), &TaskTracker::new(), SystemClock::new()).await.err().unwrap().to_string();
     assert!(error.contains("development version") && error.contains("--state-dir"), "{error}");
 }
 

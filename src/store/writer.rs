@@ -9,13 +9,14 @@ use sqlx::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    NewEvent, StoreError,
+    Keyed, NewEvent, StoreError,
     event::{Encoded, Row},
+    keys::{self, Sweeper},
     project::{Projections, Statement},
     schema,
     tail::Tail,
 };
-use crate::protocol::Seq;
+use crate::{protocol::Seq, sys::clock::Clock};
 
 /// Requests that go into one transaction. Bounds the memory of a batch and the wait of its first.
 const BATCH: usize = 256;
@@ -29,15 +30,16 @@ pub(super) enum Request {
 
 pub(super) struct Append {
     events: Vec<(Encoded, Row)>,
+    keyed: Option<Keyed>,
     reply: Reply,
 }
 
 impl Request {
     /// Encodes on the caller's task, so that the writer only writes.
-    pub fn append(events: Vec<NewEvent>, reply: Reply) -> Result<Request, StoreError> {
+    pub fn append(events: Vec<NewEvent>, keyed: Option<Keyed>, reply: Reply) -> Result<Request, StoreError> {
         let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
         let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
-        Ok(Request::Append(Append { events, reply }))
+        Ok(Request::Append(Append { events, keyed, reply }))
     }
 }
 
@@ -50,6 +52,8 @@ pub(super) struct Writer {
     /// The last `seq` that was committed.
     head: Seq,
     tail: Arc<Tail>,
+    clock: Arc<dyn Clock>,
+    sweeper: Sweeper,
 }
 
 impl Writer {
@@ -58,13 +62,15 @@ impl Writer {
         options: SqliteConnectOptions,
         head: Seq,
         tail: Arc<Tail>,
+        clock: Arc<dyn Clock>,
     ) -> Writer {
-        Writer { connection, options, is_suspect: false, head, tail }
+        Writer { connection, options, is_suspect: false, head, tail, clock, sweeper: Sweeper::new() }
     }
 
     /// Ends when it is told to close, or when every handle is gone.
     pub async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let mut batch = Vec::with_capacity(BATCH);
+        self.sweep().await;
         while requests.recv_many(&mut batch, BATCH).await != 0 {
             let mut appends = Vec::with_capacity(batch.len());
             let mut close = None;
@@ -90,6 +96,8 @@ impl Writer {
     }
 
     async fn commit_all(&mut self, appends: Vec<Append>) {
+        let has_keys = appends.iter().any(|append| append.keyed.is_some());
+        let appends = if has_keys { self.refuse_used_keys(appends).await } else { appends };
         if appends.is_empty() {
             return;
         }
@@ -107,6 +115,42 @@ impl Writer {
                 }
             }
             Err(error) => refuse(appends, &error),
+        }
+        if has_keys {
+            self.sweep().await;
+        }
+    }
+
+    /// What is left to be committed when those whose key was used before have been told.
+    async fn refuse_used_keys(&mut self, appends: Vec<Append>) -> Vec<Append> {
+        let keys: Vec<_> = appends.iter().filter_map(|it| Some(&it.keyed.as_ref()?.key)).collect();
+        let mut used = match keys::used(&mut self.connection, &keys).await {
+            Ok(used) => used,
+            // The commit fails as well then, and says why.
+            Err(error) => {
+                tracing::warn!(%error, "used keys could not be looked up");
+                Vec::new()
+            }
+        };
+        let mut fresh = Vec::with_capacity(appends.len());
+        for append in appends {
+            let key = append.keyed.as_ref().map(|keyed| keyed.key.0.clone());
+            match key {
+                Some(key) if used.contains(&key) => refuse(vec![append], &StoreError::KeyUsed),
+                key => {
+                    // The first of two in one batch has it.
+                    used.extend(key);
+                    fresh.push(append);
+                }
+            }
+        }
+        fresh
+    }
+
+    async fn sweep(&mut self) {
+        // What cannot be removed now is removed later.
+        if let Err(error) = self.sweeper.sweep(&mut self.connection, self.clock.now()).await {
+            tracing::warn!(%error, "old idempotency keys could not be removed");
         }
     }
 
@@ -130,6 +174,7 @@ impl Writer {
         let mut stored = Vec::new();
         let mut seqs = Vec::with_capacity(appends.len());
         let mut projections = Projections::default();
+        let (mut kept, now) = (Vec::new(), self.clock.now());
         for append in appends {
             let first = Seq(seq.0 + 1);
             for (event, row) in &append.events {
@@ -138,10 +183,15 @@ impl Writer {
                 projections.add(seq, event);
                 stored.push(Arc::new(event.stored(seq)));
             }
-            seqs.push((first, seq));
+            let session = append.events.first().and_then(|(event, _)| event.session.as_ref());
+            kept.extend(append.keyed.as_ref().map(|keyed| keys::row(keyed, seq, session, now)));
+            seqs.push((first.min(seq), seq));
         }
         rows.push(']');
         let mut statements = vec![(INSERT_EVENTS, rows)];
+        if !kept.is_empty() {
+            statements.push((keys::INSERT_KEYS, serde_json::Value::from(kept).to_string()));
+        }
         statements.extend(projections.statements());
         self.execute(statements).await?;
         self.head = seq;

@@ -1,0 +1,243 @@
+//! Was this asked before? Requests with an `idempotencyKey` have their effect once and their answer as often as they
+//! are asked (spec 01, "Methods").
+//!
+//! While the first is at work, its twins wait for it here. Afterwards, also after a restart, the answer comes from the
+//! store, where it was written in the transaction of the effect.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    protocol::{ErrorKind, IdempotencyKey, RpcError, RunId},
+    store::{KeptAnswer, Keyed, Store},
+};
+
+/// Requests with keys at work at once. Each is a request in flight of some connection, so this many mean a client gone
+/// wild; an entry is a few hundred bytes.
+const MAX_FLIGHTS: usize = 65_536;
+
+/// A cheap handle.
+#[derive(Clone)]
+pub(super) struct Once {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Store,
+    /// Owns the effects: they end also when nobody waits for them.
+    tracker: TaskTracker,
+    flights: Mutex<HashMap<IdempotencyKey, Flight>>,
+}
+
+type Outcome = Result<Value, RpcError>;
+
+/// A request at work.
+struct Flight {
+    ask: Ask,
+    /// `None` until it is done.
+    outcome: watch::Receiver<Option<Outcome>>,
+}
+
+/// What was asked, but for the key.
+#[derive(Clone, PartialEq)]
+struct Ask {
+    method: &'static str,
+    params_digest: String,
+}
+
+/// Lets an effect keep its answer: hand [`KeyToken::keyed`] to `Store::append_keyed` with the effect's events.
+pub(super) struct KeyToken {
+    key: IdempotencyKey,
+    ask: Ask,
+}
+
+impl KeyToken {
+    /// The answer, to be written with the events that make it true. Its `seq` may be anything: the store knows the
+    /// right one. `run` is the run the request began, if any.
+    pub fn keyed<R: Serialize>(&self, result: &R, run: Option<RunId>) -> Keyed {
+        // A result goes over the wire as JSON, so it can be written as such.
+        let result = serde_json::to_value(result).expect("a method's result is JSON");
+        let KeyToken { key, ask: Ask { method, params_digest } } = self;
+        let (key, method, params_digest) = (key.clone(), (*method).to_owned(), params_digest.clone());
+        Keyed { key, method, params_digest, result, run }
+    }
+}
+
+/// Gives the key free when the effect is over, however it ended.
+struct Landing {
+    once: Once,
+    key: IdempotencyKey,
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.once.flights().remove(&self.key);
+    }
+}
+
+impl Once {
+    pub fn new(store: Store, tracker: TaskTracker) -> Once {
+        Once { shared: Arc::new(Shared { store, tracker, flights: Mutex::default() }) }
+    }
+
+    /// Runs `effect`, or answers what it answered before. The effect runs to its end also when its caller goes away.
+    /// One that fails must have changed nothing, and leaves the key free.
+    pub async fn run<R, E, F>(
+        &self,
+        key: Option<IdempotencyKey>,
+        method: &'static str,
+        params: &impl Serialize,
+        effect: E,
+    ) -> Result<R, RpcError>
+    where
+        R: Serialize + DeserializeOwned + Send + 'static,
+        E: FnOnce(Option<KeyToken>) -> F + Send + 'static,
+        F: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        let Some(key) = key else {
+            return match self.shared.tracker.spawn(async move { effect(None).await }).await {
+                Ok(result) => result,
+                // It cannot be cancelled: nobody holds its handle but this.
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            };
+        };
+        let ask = Ask { method, params_digest: digest(params) };
+        let (mut outcome, is_first) = match self.board(&key, &ask)? {
+            Boarded::Waits(outcome) => (outcome, false),
+            Boarded::Flies(sender) => {
+                let outcome = sender.subscribe();
+                let landing = Landing { once: self.clone(), key: key.clone() };
+                let token = KeyToken { key, ask };
+                let flight = fly(self.shared.store.clone(), token, effect);
+                self.shared.tracker.spawn(async move {
+                    let done = flight.await;
+                    // First the key, then the word: who asks again now finds the answer in the store.
+                    drop(landing);
+                    sender.send_replace(Some(done));
+                });
+                (outcome, true)
+            }
+        };
+        let done = match outcome.wait_for(Option::is_some).await {
+            Ok(done) => done.clone(),
+            Err(_) => None,
+        };
+        let Some(done) = done else {
+            return Err(RpcError::new(
+                ErrorKind::InternalError,
+                "the request broke off; the daemon's log says why",
+            )
+            .with_hint("ask again with the same key: if it had its effect, that is answered"));
+        };
+        let mut value = done?;
+        if !is_first {
+            value["replayed"] = json!(true);
+        }
+        serde_json::from_value(value).map_err(unreadable)
+    }
+
+    /// Takes the key, or a place among those who wait for who has it.
+    fn board(&self, key: &IdempotencyKey, ask: &Ask) -> Result<Boarded, RpcError> {
+        let mut flights = self.flights();
+        let is_full = MAX_FLIGHTS <= flights.len();
+        match flights.entry(key.clone()) {
+            Entry::Occupied(entry) if entry.get().ask == *ask => {
+                Ok(Boarded::Waits(entry.get().outcome.clone()))
+            }
+            Entry::Occupied(entry) => Err(conflict(key, entry.get().ask.method, ask)),
+            Entry::Vacant(_) if is_full => {
+                let message = format!("{MAX_FLIGHTS} requests with idempotency keys are at work already");
+                Err(RpcError::new(ErrorKind::Overloaded, message).with_hint("try again in a moment"))
+            }
+            Entry::Vacant(entry) => {
+                let (sender, outcome) = watch::channel(None);
+                entry.insert(Flight { ask: ask.clone(), outcome });
+                Ok(Boarded::Flies(sender))
+            }
+        }
+    }
+
+    fn flights(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, Flight>> {
+        // Nothing panics while it holds the lock, so a poisoned one is whole.
+        self.shared.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Boarded {
+    Waits(watch::Receiver<Option<Outcome>>),
+    Flies(watch::Sender<Option<Outcome>>),
+}
+
+/// The kept answer, else the effect's.
+async fn fly<R, E, F>(store: Store, token: KeyToken, effect: E) -> Outcome
+where
+    R: Serialize,
+    E: FnOnce(Option<KeyToken>) -> F,
+    F: Future<Output = Result<R, RpcError>>,
+{
+    if let Some(kept) = store.keyed(&token.key).await? {
+        return replay(kept, &token);
+    }
+    let result = effect(Some(token)).await?;
+    serde_json::to_value(result).map_err(unreadable)
+}
+
+fn replay(kept: KeptAnswer, token: &KeyToken) -> Outcome {
+    let KeptAnswer { method, params_digest, mut result, seq } = kept;
+    if method != token.ask.method || params_digest != token.ask.params_digest {
+        return Err(conflict(&token.key, &method, &token.ask));
+    }
+    result["seq"] = json!(seq);
+    result["replayed"] = json!(true);
+    Ok(result)
+}
+
+fn conflict(key: &IdempotencyKey, used_by: &str, ask: &Ask) -> RpcError {
+    let IdempotencyKey(key) = key;
+    let message = match used_by == ask.method {
+        true => format!("the idempotency key {key:?} was used for {used_by} with other parameters"),
+        false => format!("the idempotency key {key:?} was used for {used_by}, not for {}", ask.method),
+    };
+    RpcError::new(ErrorKind::IdempotencyConflict, message)
+        .with_details(json!({ "method": used_by }))
+        .with_hint("use a new key for a new request; the same request again answers as before")
+}
+
+fn unreadable(error: serde_json::Error) -> RpcError {
+    super::handlers::internal("an answer could not be kept or read back", &error)
+}
+
+/// SHA-256 over the parameters without their key, whatever the order of their fields.
+fn digest(params: &impl Serialize) -> String {
+    // Parameters came as JSON.
+    let mut params = serde_json::to_value(params).expect("a method's parameters are JSON");
+    if let Some(fields) = params.as_object_mut() {
+        fields.remove("idempotencyKey");
+    }
+    sort(&mut params);
+    let digest = Sha256::digest(params.to_string());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Objects mean the same in any order of their fields.
+fn sort(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.sort_keys();
+            fields.values_mut().for_each(sort);
+        }
+        Value::Array(items) => items.iter_mut().for_each(sort),
+        _ => (),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,7 @@ mod command;
 mod failures;
 mod handlers;
 mod idle;
+mod log_lines;
 pub mod rpc;
 mod state;
 

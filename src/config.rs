@@ -60,6 +60,7 @@ pub struct Config {
     pub tools: ToolSettings,
     pub shutdown: ShutdownSettings,
     pub access: AccessSettings,
+    pub redaction: RedactionSettings,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +116,12 @@ pub struct AccessSettings {
     pub allow_uids: Setting<Vec<u32>>,
 }
 
+#[derive(Debug, Clone, PartialEq)]
+pub struct RedactionSettings {
+    /// Regular expressions whose matches are hidden (spec 10). Each was compiled once and matches no empty text.
+    pub patterns: Setting<Vec<String>>,
+}
+
 impl Default for Config {
     /// The defaults of spec 02 and 12.
     fn default() -> Config {
@@ -138,6 +145,7 @@ impl Default for Config {
             },
             shutdown: ShutdownSettings { grace: Setting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: Setting::default_of(Vec::new()) },
+            redaction: RedactionSettings { patterns: Setting::default_of(Vec::new()) },
         }
     }
 }

@@ -25,6 +25,7 @@ mod failures;
 mod handlers;
 mod idle;
 mod once;
+mod log_lines;
 pub mod rpc;
 mod state;
 

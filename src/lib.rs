@@ -16,6 +16,8 @@ pub mod models;
 #[cfg(feature = "daemon")]
 pub mod policy;
 #[cfg(feature = "daemon")]
+pub mod redact;
+#[cfg(feature = "daemon")]
 pub mod run;
 #[cfg(feature = "daemon")]
 pub mod store;

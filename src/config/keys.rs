@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use jsonc_parser::ast::Value;
+use jsonc_parser::{ast::Value, common::Ranged};
+use regex_automata::nfa::thompson;
 
 use super::{Config, Origin, Setting};
 use crate::protocol::{AgentName, ModelRef, ToolName};
@@ -22,6 +23,9 @@ const MOST_DEPTH: u64 = 16;
 /// Runs at work at once: beyond, memory for their contexts is the limit, not a number.
 const MOST_RUNS: u64 = 100_000;
 
+/// Largest automaton of a pattern, which every text will be read with; larger ones are slips like `\w{1000}`.
+const MOST_PATTERN_BYTES: usize = 2 * 1024 * 1024;
+
 /// One setting.
 pub(super) struct Key {
     /// With dots, e.g. `run.maxTurns`.
@@ -35,10 +39,19 @@ pub(super) struct Key {
 type Set = fn(&mut Config, &Value<'_>, Origin) -> Result<(), Refusal>;
 
 /// Why a value is not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     WrongType,
     BadValue,
+    /// Some elements of a list; the others were taken.
+    BadElements(Vec<BadElement>),
+}
+
+/// What is wrong with an element, and the byte where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadElement {
+    pub offset: usize,
+    pub reason: String,
 }
 
 pub(super) const KEYS: &[Key] = &[
@@ -162,7 +175,41 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
+    Key {
+        path: "redaction.patterns",
+        expected: "a list of regular expressions, e.g. [\"cust-[0-9]{6}\"]",
+        set: |config, value, origin| {
+            let elements = &value.as_array().ok_or(Refusal::WrongType)?.elements;
+            let mut patterns = Vec::new();
+            let mut bad = Vec::new();
+            for element in elements {
+                match pattern(element) {
+                    Ok(pattern) => patterns.push(pattern),
+                    Err(reason) => bad.push(BadElement { offset: element.range().start, reason }),
+                }
+            }
+            // One slip must not show what the other patterns hide.
+            config.redaction.patterns = Setting { value: patterns, origin };
+            if bad.is_empty() { Ok(()) } else { Err(Refusal::BadElements(bad)) }
+        },
+    },
 ];
+
+/// A regular expression that can be searched for in linear time, or what is wrong with it.
+fn pattern(value: &Value<'_>) -> Result<String, String> {
+    let text = value.as_string_lit().ok_or("is not a text")?.value.as_ref();
+    let parsed = regex_syntax::parse(text).map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => format!("is no regular expression: {}", error.kind()),
+        regex_syntax::Error::Translate(error) => format!("is no regular expression: {}", error.kind()),
+        _ => "is no regular expression".to_owned(),
+    })?;
+    if parsed.properties().minimum_len() == Some(0) {
+        return Err("matches the empty text, so it would match everywhere".to_owned());
+    }
+    let limit = thompson::Config::new().nfa_size_limit(Some(MOST_PATTERN_BYTES));
+    let built = thompson::Compiler::new().configure(limit).build(text);
+    built.map(|_| text.to_owned()).map_err(|_| "is too large; use smaller repetitions".to_owned())
+}
 
 fn word<'a>(value: &'a Value<'_>) -> Result<&'a str, Refusal> {
     let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.as_ref();

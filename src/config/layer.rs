@@ -93,6 +93,13 @@ impl Layer<'_> {
                 Ok(()) => return,
                 Err(keys::Refusal::WrongType) => FileProblemCode::WrongType,
                 Err(keys::Refusal::BadValue) => FileProblemCode::BadValue,
+                Err(keys::Refusal::BadElements(elements)) => {
+                    for element in elements {
+                        let message = format!("`{path}`: an element {}", element.reason);
+                        self.report(element.offset, FileProblemCode::BadValue, message);
+                    }
+                    return;
+                }
             };
             let found = found(&property.value);
             return self.report(place, code, format!("`{path}`: expected {}, found {found}", key.expected));

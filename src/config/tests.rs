@@ -97,6 +97,24 @@ fn mistakes_are_told_at_once_and_cost_only_themselves() {
 }
 
 #[test]
+fn a_bad_pattern_is_told_with_its_place_and_the_others_count() {
+    let (config, problems) = load(
+        None,
+        Some(
+            "{\"redaction\": {\"patterns\": [\"cust-[0-9]+\",\n \"(\", \"a*\", 5,\n \"\\\\w{9999}\", \"b\"]}}",
+        ),
+    );
+    expect![[r#"
+        error BadValue user.json:2:2: `redaction.patterns`: an element is no regular expression: unclosed group
+        error BadValue user.json:2:7: `redaction.patterns`: an element matches the empty text, so it would match everywhere
+        error BadValue user.json:2:13: `redaction.patterns`: an element is not a text
+        error BadValue user.json:3:2: `redaction.patterns`: an element is too large; use smaller repetitions
+    "#]].assert_eq(&problems);
+    assert_eq!(config.redaction.patterns.value, ["cust-[0-9]+", "b"]);
+    assert_eq!(config.redaction.patterns.origin, Origin::User);
+}
+
+#[test]
 fn unknown_keys_are_warnings_that_name_the_nearest() {
     check_problems(
         r#"{"run": {"maxTurn": 3}, "tool": {}, "maxTokens": 5, "shutdown": {"maxTurns": 1}, "prices": {}}"#,

@@ -10,11 +10,12 @@ use std::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use super::{Daemon, Edges, Settings, rpc};
+use super::{Daemon, Edges, Settings, log_lines::RedactedStderr, rpc};
 use crate::{
     agents::AgentPlaces,
     config::{Config, ConfigPlaces, NoHome, Places},
     models::Models,
+    redact::{Pattern, PatternError, Redactor, RedactorParts},
     store::StoreError,
     sys::{clock::SystemClock, process},
     tools::Registry,
@@ -47,6 +48,9 @@ pub enum DaemonError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Bind(#[from] rpc::BindError),
+    /// Starting without it would show what it hides.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
     #[error("{what}: {error}")]
     System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
@@ -55,7 +59,6 @@ pub enum DaemonError {
 
 /// Runs a daemon until it is told to stop.
 pub fn main(options: Options) -> Result<(), DaemonError> {
-    start_logs(options.json_logs);
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
@@ -76,6 +79,8 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         None => places.settings(),
     };
     let (config, problems) = Config::load(&config_places);
+    // Nothing is logged before it is known what must not be.
+    start_logs(options.json_logs, redactor(&config)?);
     for problem in &problems {
         tracing::warn!("settings: {problem}");
     }
@@ -113,9 +118,18 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
 }
 
-fn start_logs(is_json: bool) {
+/// What the environment and the settings say must not be shown.
+fn redactor(config: &Config) -> Result<Redactor, PatternError> {
+    // A name or a value that is not UTF-8 cannot stand in a text either.
+    let environment =
+        env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+    let patterns = config.redaction.patterns.value.iter().map(|pattern| Pattern::new(pattern));
+    Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
+}
+
+fn start_logs(is_json: bool, redactor: Redactor) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(RedactedStderr::new(redactor));
     // A second subscriber can only be set by a test that runs in this process; the first then stays.
     let _stays = if is_json { logs.json().try_init() } else { logs.with_target(false).try_init() };
 }

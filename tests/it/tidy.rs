@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["protocol"],
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
-    &["policy", "config"],
+    &["policy", "config", "redact"],
     &["agents", "store", "models", "client"],
     &["memory", "hooks", "prompts"],
     &["tools"],
@@ -41,6 +41,7 @@ const BARRED: &[(&str, &[&str])] = &[
     ("protocol", ASYNC),
     ("policy", ASYNC),
     ("config", ASYNC),
+    ("redact", ASYNC),
     ("run/machine", ASYNC),
     ("graph/machine", ASYNC),
     ("client", ASYNC),

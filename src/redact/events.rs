@@ -1,0 +1,146 @@
+//! What do messages, results and calls look like without their secrets?
+
+use super::{Redactor, scan::Piece};
+use crate::protocol::{
+    CallDetails, Location, Message, Part, ProviderMessage, ToolCall, ToolError, ToolResult,
+};
+
+/// Which neighbours make up one text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Text,
+    Thought,
+}
+
+impl Redactor {
+    /// A message without its secrets, also those that go across the border of two text parts.
+    ///
+    /// The provider's own form is not rewritten, since signatures are bound to it: it goes when it, or the message,
+    /// holds a secret. Signatures of parts stay.
+    pub fn message(&self, message: Message) -> Message {
+        let Message { role, parts, raw } = message;
+        let (parts, changed) = self.parts(parts);
+        let raw = raw.filter(|raw| !changed && !self.is_in(raw));
+        Message { role, parts, raw }
+    }
+
+    /// What a call returned, without its secrets. Bytes stay as they are.
+    pub fn tool_result(&self, mut result: ToolResult) -> ToolResult {
+        result.llm_content = self.parts(result.llm_content).0;
+        result.return_display = result.return_display.map(|text| self.owned(text));
+        if let Some(data) = &mut result.data {
+            self.value(data);
+        }
+        result.error = result.error.map(|error| self.tool_error(error));
+        result
+    }
+
+    /// The words of a failure, without their secrets.
+    pub fn tool_error(&self, error: ToolError) -> ToolError {
+        ToolError { message: self.owned(error.message), ..error }
+    }
+
+    /// What people are told about a call.
+    pub fn call_details(&self, details: CallDetails) -> CallDetails {
+        let place = |location: Location| Location { path: self.owned(location.path), ..location };
+        CallDetails {
+            title: self.owned(details.title),
+            description: self.owned(details.description),
+            locations: details.locations.into_iter().map(place).collect(),
+            ..details
+        }
+    }
+
+    /// The same string when there is nothing to hide.
+    pub fn owned(&self, text: String) -> String {
+        match self.text(&text) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(redacted) => redacted,
+        }
+    }
+
+    fn is_in(&self, raw: &ProviderMessage) -> bool {
+        let text = raw.raw.get();
+        if matches!(self.text(text), std::borrow::Cow::Owned(_)) {
+            return true;
+        }
+        // Texts as they are meant, not as they are escaped. What cannot be read cannot be cleared.
+        serde_json::from_str(text).map_or(true, |mut value| self.value(&mut value))
+    }
+
+    fn parts(&self, mut parts: Vec<Part>) -> (Vec<Part>, bool) {
+        let mut changed = false;
+        let mut from = 0;
+        while from < parts.len() {
+            let flow = flow(&parts[from]);
+            let same = |part: &&Part| flow.is_some() && self::flow(part) == flow;
+            let length = parts[from..].iter().take_while(same).count().max(1);
+            let group = &mut parts[from..from + length];
+            changed |= match flow {
+                Some(_) => self.neighbours(group),
+                None => self.part(&mut group[0]),
+            };
+            from += length;
+        }
+        (parts, changed)
+    }
+
+    /// Redacts texts as if they were one. A marker stands where its secret began.
+    fn neighbours(&self, parts: &mut [Part]) -> bool {
+        let whole: String = parts.iter().map(text_of).collect();
+        let pieces = self.pieces(&whole);
+        if !pieces.iter().any(|piece| matches!(piece, Piece::Mark { .. })) {
+            return false;
+        }
+        let mut begin = 0;
+        for part in parts {
+            let end = begin + text_of(part).len();
+            let mut redacted = String::new();
+            for piece in &pieces {
+                match *piece {
+                    Piece::Plain { start, end: plain_end } if start < end && plain_end > begin => {
+                        redacted.push_str(&whole[start.max(begin)..plain_end.min(end)]);
+                    }
+                    Piece::Mark { start, label } if (begin..end).contains(&start) => {
+                        redacted.push_str(&self.mark(label));
+                    }
+                    _ => (),
+                }
+            }
+            if let Part::Text { text } | Part::Thought { text, .. } = part {
+                *text = redacted;
+            }
+            begin = end;
+        }
+        true
+    }
+
+    fn part(&self, part: &mut Part) -> bool {
+        match part {
+            Part::Text { text } | Part::Thought { text, .. } => self.nested_text(text, 0),
+            Part::ToolCall(ToolCall { arguments, .. }) => self.value(arguments),
+            Part::ToolResult { parts, .. } => {
+                let (redacted, changed) = self.parts(std::mem::take(parts));
+                *parts = redacted;
+                changed
+            }
+            Part::File { uri, .. } => self.nested_text(uri, 0),
+            Part::InlineData { .. } => false,
+        }
+    }
+}
+
+fn flow(part: &Part) -> Option<Flow> {
+    match part {
+        Part::Text { .. } => Some(Flow::Text),
+        Part::Thought { .. } => Some(Flow::Thought),
+        _ => None,
+    }
+}
+
+fn text_of(part: &Part) -> &str {
+    match part {
+        Part::Text { text } | Part::Thought { text, .. } => text,
+        _ => "",
+    }
+}

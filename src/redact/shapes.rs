@@ -1,0 +1,275 @@
+//! What do keys look like whose makers gave them a shape? (spec 10, "well-known key shapes")
+//!
+//! Each shape begins with fixed words. What follows is judged within a bounded distance; a run that goes on after
+//! that is hidden as it comes, however long it becomes, and nobody waits for its end.
+
+use self::{
+    header::{assigned, authorization, bearer},
+    structure::{json_web_token, private_key, url_password},
+};
+use super::window::{Case, Undecided, Window};
+
+mod header;
+mod structure;
+
+/// Digits are looked for this far into a run that needs one: keys have them early, words of prose have none.
+const DIGIT_WITHIN: usize = 64;
+
+/// A kind of secret.
+pub(super) struct Shape {
+    /// For the marker.
+    pub kind: &'static str,
+    /// It begins with one of these; each has three bytes at least.
+    pub beginnings: &'static [&'static str],
+    pub case: Case,
+    /// Bytes before which it may not begin.
+    not_after: Class,
+    body: Body,
+}
+
+/// Which bytes belong to a run.
+pub(super) type Class = fn(u8) -> bool;
+
+enum Body {
+    /// The beginning and a run behind it.
+    Run { class: Class, least: usize, digit: Digit },
+    /// As [`Body::Run`], but of exactly this length.
+    Exactly { class: Class, length: usize },
+    /// Told where the beginning begins and ends.
+    Structure(fn(&Window<'_>, usize, usize) -> Result<Judgement, Undecided>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Digit {
+    Needed,
+    Free,
+}
+
+/// Whether a secret begins here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Nothing {
+        /// Up to here nothing of this shape begins either, so nothing is looked at twice.
+        looked_to: usize,
+    },
+    Secret {
+        start: usize,
+        end: usize,
+        /// Missing when it ends there for certain.
+        growth: Option<Growth>,
+    },
+}
+
+/// How a secret that has been found goes on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Growth {
+    Run(Class),
+    PrivateKey,
+}
+
+impl PartialEq for Growth {
+    fn eq(&self, other: &Growth) -> bool {
+        matches!((self, other), (Growth::Run(_), Growth::Run(_)) | (Growth::PrivateKey, Growth::PrivateKey))
+    }
+}
+
+impl Eq for Growth {}
+
+pub(super) const SHAPES: &[Shape] = &[
+    Shape {
+        kind: "private-key",
+        beginnings: &["-----BEGIN "],
+        case: Case::Exact,
+        not_after: |_| false,
+        body: Body::Structure(private_key),
+    },
+    Shape {
+        kind: "authorization",
+        beginnings: &["authorization"],
+        case: Case::Any,
+        not_after: is_alphanumeric,
+        body: Body::Structure(authorization),
+    },
+    Shape {
+        kind: "authorization",
+        beginnings: &["bearer "],
+        case: Case::Any,
+        not_after: is_alphanumeric,
+        body: Body::Structure(bearer),
+    },
+    Shape {
+        kind: "url-password",
+        beginnings: &["://"],
+        case: Case::Exact,
+        not_after: |byte| !is_alphanumeric(byte),
+        body: Body::Structure(url_password),
+    },
+    Shape {
+        kind: "aws-secret",
+        beginnings: &[
+            "secret_access_key",
+            "secret-access-key",
+            "secretaccesskey",
+            "aws_secret_key",
+            "aws_session_token",
+        ],
+        case: Case::Any,
+        not_after: |_| false,
+        body: Body::Structure(|window, start, after| assigned(window, start, after, 40, Digit::Free)),
+    },
+    Shape {
+        kind: "api-key",
+        beginnings: &["api-key", "api_key", "apikey"],
+        case: Case::Any,
+        not_after: |_| false,
+        body: Body::Structure(|window, start, after| assigned(window, start, after, 20, Digit::Needed)),
+    },
+    Shape {
+        kind: "aws-key",
+        beginnings: &["AKIA", "ASIA", "ABIA", "ACCA"],
+        case: Case::Exact,
+        not_after: is_alphanumeric,
+        body: Body::Exactly { class: |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit(), length: 16 },
+    },
+    run("github", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], is_alphanumeric, 36, Digit::Free),
+    run("github", &["github_pat_"], is_word, 22, Digit::Free),
+    run("gitlab", &["glpat-"], is_base64url, 20, Digit::Free),
+    run(
+        "slack",
+        &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
+        is_slack,
+        10,
+        Digit::Needed,
+    ),
+    run("slack", &["xapp-"], is_slack, 20, Digit::Needed),
+    run("google", &["AIza"], is_base64url, 35, Digit::Free),
+    run("google", &["ya29."], is_base64url, 20, Digit::Free),
+    run("google", &["GOCSPX-"], is_base64url, 20, Digit::Free),
+    run("anthropic", &["sk-ant-"], is_base64url, 20, Digit::Needed),
+    run("openai", &["sk-"], is_base64url, 20, Digit::Needed),
+    run("stripe", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], is_alphanumeric, 16, Digit::Free),
+    run("stripe", &["whsec_"], is_base64, 20, Digit::Needed),
+    run("npm", &["npm_"], is_alphanumeric, 36, Digit::Free),
+    run("huggingface", &["hf_"], is_alphanumeric, 30, Digit::Free),
+    Shape {
+        kind: "jwt",
+        beginnings: &["eyJ"],
+        case: Case::Exact,
+        not_after: is_alphanumeric,
+        body: Body::Structure(json_web_token),
+    },
+];
+
+const fn run(
+    kind: &'static str,
+    beginnings: &'static [&'static str],
+    class: Class,
+    least: usize,
+    digit: Digit,
+) -> Shape {
+    Shape {
+        kind,
+        beginnings,
+        case: Case::Exact,
+        not_after: is_alphanumeric,
+        body: Body::Run { class, least, digit },
+    }
+}
+
+impl Shape {
+    /// Whether a secret of this shape begins at `start`.
+    pub fn judge(&self, window: &Window<'_>, start: usize) -> Result<Judgement, Undecided> {
+        let nothing = Judgement::Nothing { looked_to: start };
+        if window.before(start).is_some_and(self.not_after) {
+            return Ok(nothing);
+        }
+        for beginning in self.beginnings {
+            if window.reads(start, beginning, self.case)? {
+                return self.judge_body(window, start, start + beginning.len());
+            }
+        }
+        Ok(nothing)
+    }
+
+    fn judge_body(&self, window: &Window<'_>, start: usize, after: usize) -> Result<Judgement, Undecided> {
+        match self.body {
+            Body::Structure(judge) => judge(window, start, after),
+            Body::Run { class, least, digit } => judge_run(window, start, after, class, least, digit),
+            Body::Exactly { class, length } => {
+                let end = window.run(after, length, class)?;
+                let is_secret = end - after == length && !window.byte(end)?.is_some_and(is_alphanumeric);
+                Ok(match is_secret {
+                    true => Judgement::Secret { start, end, growth: None },
+                    false => Judgement::Nothing { looked_to: start },
+                })
+            }
+        }
+    }
+}
+
+impl Growth {
+    /// How far the secret goes that is known to reach `from`, and whether it ends there.
+    pub fn follow(self, window: &Window<'_>, from: usize) -> (usize, bool) {
+        match self {
+            Growth::PrivateKey => structure::follow_private_key(window, from),
+            Growth::Run(class) => {
+                let length = window.bytes()[from..].iter().take_while(|byte| class(**byte)).count();
+                let end = from + length;
+                (end, window.is_whole || end < window.bytes().len())
+            }
+        }
+    }
+}
+
+/// A run of at least this length from `from`, which belongs to a secret that begins at `start`.
+fn judge_run(
+    window: &Window<'_>,
+    start: usize,
+    from: usize,
+    class: Class,
+    least: usize,
+    digit: Digit,
+) -> Result<Judgement, Undecided> {
+    let end = window.run(from, least, class)?;
+    if end - from < least {
+        return Ok(Judgement::Nothing { looked_to: start });
+    }
+    let has_digit = || -> Result<bool, Undecided> {
+        let words = window.run(from, DIGIT_WITHIN, |byte| !byte.is_ascii_digit())?;
+        let run = window.run(from, DIGIT_WITHIN, class)?;
+        Ok(words < run)
+    };
+    if digit == Digit::Needed && !has_digit()? {
+        return Ok(Judgement::Nothing { looked_to: from + least });
+    }
+    Ok(Judgement::Secret { start, end, growth: Some(Growth::Run(class)) })
+}
+
+fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn is_slack(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+fn is_base64url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// What a bearer token is made of (RFC 6750), and the colon that some put into theirs.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=' | b':')
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}

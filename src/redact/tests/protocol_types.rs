@@ -1,0 +1,114 @@
+//! Secrets in messages, calls and results.
+
+use std::sync::Arc;
+
+use serde_json::{json, value::RawValue};
+
+use super::{TOKEN, redactor};
+use crate::protocol::{
+    CallDetails, CallId, Location, Message, Part, ProviderMessage, Risk, Role, ToolCall, ToolErrorType,
+    ToolKind, ToolName, ToolResult,
+};
+
+const MARK: &str = "[redacted:env:SERVICE_TOKEN]";
+
+fn message(parts: Vec<Part>, raw: &str) -> Message {
+    let raw = Arc::from(RawValue::from_string(raw.to_owned()).unwrap());
+    Message { role: Role::Model, parts, raw: Some(ProviderMessage { provider: "p".into(), raw }) }
+}
+
+fn thought(text: &str) -> Part {
+    Part::Thought { text: text.to_owned(), signature: Some("c2ln".to_owned()) }
+}
+
+fn call(arguments: serde_json::Value) -> Part {
+    Part::ToolCall(ToolCall {
+        call_id: CallId::from("c1"),
+        provider_call_id: None,
+        name: ToolName::from("run"),
+        arguments,
+        signature: Some("c2ln".to_owned()),
+    })
+}
+
+#[test]
+fn a_message_without_secrets_stays_as_it_is() {
+    let parts = vec![Part::text("a"), thought("b"), call(json!({ "c": ["d"] }))];
+    let redacted = redactor().message(message(parts.clone(), r#"{"x": "y"}"#));
+    assert_eq!(redacted.parts, parts);
+    assert_eq!(redacted.raw.unwrap().raw.get(), r#"{"x": "y"}"#);
+}
+
+#[test]
+fn a_secret_across_neighbouring_texts_is_found_at_every_cut() {
+    for cut in 1..TOKEN.len() {
+        let (before, after) = TOKEN.split_at(cut);
+        let parts = vec![
+            Part::text(format!("x {before}")),
+            Part::text(format!("{after} y")),
+            thought(before),
+            thought(after),
+            Part::text(before),
+        ];
+        let redacted = redactor().message(message(parts, "{}"));
+        let expected = [
+            Part::text(format!("x {MARK}")),
+            Part::text(" y"),
+            thought(MARK),
+            thought(""),
+            Part::text(before),
+        ];
+        assert_eq!(redacted.parts, expected, "cut at {cut}");
+        assert!(redacted.raw.is_none(), "the provider's form says what the parts said");
+    }
+}
+
+#[test]
+fn arguments_and_results_within_a_message_are_searched() {
+    let result = |text: &str| Part::ToolResult {
+        call_id: CallId::from("c1"),
+        provider_call_id: None,
+        name: ToolName::from("run"),
+        parts: vec![Part::text(text), Part::InlineData { mime_type: "image/png".into(), data: TOKEN.into() }],
+        is_error: true,
+    };
+    let parts = vec![call(json!({ "a": [{ "b": TOKEN }] })), result(TOKEN)];
+    let redacted = redactor().message(message(parts, "{}"));
+    assert_eq!(redacted.parts, [call(json!({ "a": [{ "b": MARK }] })), result(MARK)]);
+}
+
+#[test]
+fn the_providers_form_goes_when_it_holds_a_secret_in_any_writing() {
+    let escaped: String = TOKEN.bytes().map(|byte| format!("\\u00{byte:02x}")).collect();
+    for raw in [format!("{{\"a\": \"{TOKEN}\"}}"), format!("[\"{escaped}\"]"), format!("{{\"{TOKEN}\": 1}}")]
+    {
+        let redacted = redactor().message(message(vec![Part::text("a")], &raw));
+        assert!(redacted.raw.is_none(), "{raw}");
+    }
+}
+
+#[test]
+fn everything_a_result_says_is_redacted_but_its_bytes() {
+    let bytes = Part::InlineData { mime_type: "image/png".into(), data: TOKEN.into() };
+    let mut result = ToolResult::failure(ToolErrorType::ExecutionFailed, format!("no: {TOKEN}"));
+    result.llm_content.push(bytes.clone());
+    result.return_display = Some(format!("**{TOKEN}**"));
+    result.data = Some(json!({ "out": [TOKEN] }));
+    let mut expected = ToolResult::failure(ToolErrorType::ExecutionFailed, format!("no: {MARK}"));
+    expected.llm_content.push(bytes);
+    expected.return_display = Some(format!("**{MARK}**"));
+    expected.data = Some(json!({ "out": [MARK] }));
+    assert_eq!(redactor().tool_result(result), expected);
+}
+
+#[test]
+fn what_people_are_told_about_a_call_is_redacted() {
+    let details = |word: &str| CallDetails {
+        title: format!("t {word}"),
+        description: format!("d {word}"),
+        kind: ToolKind::Execute,
+        risk: Risk::High,
+        locations: vec![Location { path: format!("/tmp/{word}"), line: Some(3) }],
+    };
+    assert_eq!(redactor().call_details(details(TOKEN)), details(MARK));
+}

@@ -8,18 +8,23 @@ mod daemon_flags;
 mod ending;
 mod failure;
 mod human;
+mod ids;
 mod inputs;
+mod key;
 mod link;
 mod list;
 mod progress;
 mod rpc;
 mod run;
+mod run_tree;
 mod safe_text;
 mod screen;
 mod status;
 mod stop;
 mod surroundings;
+mod table;
 mod watch;
+mod which_session;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -60,6 +65,9 @@ struct Reach {
 #[derive(Subcommand)]
 enum Command {
     /// Run an agent: progress on stderr, the result on stdout
+    ///
+    /// On a terminal the run goes on in the workspace's current session, so the agent remembers what was said there; in
+    /// a pipe and with --detach it opens a new one. --continue, --new and --session decide otherwise.
     ///
     /// Ctrl-C once cancels the run and waits for its end; twice leaves it. The exit code tells how it ended:
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,

@@ -4,6 +4,8 @@ mod below;
 mod disturbing;
 mod following;
 mod going_on;
+mod living;
+mod looking;
 mod operating;
 mod running;
 

@@ -4,22 +4,37 @@
 //! rendering and signals. Knows `protocol` and `client`, never the daemon's inside.
 
 mod attach;
+mod cancel;
 mod daemon_flags;
 mod ending;
 mod failure;
 mod human;
+mod ids;
 mod inputs;
+mod key;
 mod link;
 mod list;
+mod logs;
+mod paging;
 mod progress;
+mod queue;
 mod rpc;
 mod run;
+mod run_tree;
+mod runs;
 mod safe_text;
 mod screen;
+mod sessions;
+mod show;
 mod status;
+mod steer;
 mod stop;
 mod surroundings;
+mod table;
+mod validate;
+mod wait;
 mod watch;
+mod which_session;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -59,22 +74,54 @@ struct Reach {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Agent(AgentVerb),
+    /// Follow a session, or a run until it ends
+    Attach(attach::AttachArguments),
+    /// List runs, newest first
+    Runs(runs::RunsArguments),
+    /// List sessions, the one that was active last first; show, close or delete one
+    Sessions(sessions::SessionsArguments),
+    /// Wait until a run has ended; its result and exit code are those of `run`
+    Wait(wait::WaitArguments),
+    /// Cancel a run; its tools and the runs below it end first
+    Cancel(cancel::CancelArguments),
+    /// Say something to a run that is not over; its model reads it at the next turn
+    Steer(steer::SteerArguments),
+    /// List, remove or promote runs that wait for their turn
+    #[command(subcommand)]
+    Queue(queue::QueueVerb),
+    /// Show how the daemon is; never starts one
+    Status(status::StatusArguments),
+    /// Show what the daemon says about itself; never starts one
+    Logs(logs::LogsArguments),
+    /// Stop the daemon; live runs go on at its next start
+    Stop,
+    /// Call any method of the daemon; subscriptions stream as JSON lines until Ctrl-C
+    Rpc(rpc::RpcArguments),
+    /// The verbs about agents, under one word: `subagent agents VERB` is `subagent VERB`
+    #[command(subcommand)]
+    Agents(AgentVerb),
+}
+
+/// What is done with agents.
+#[derive(Subcommand)]
+enum AgentVerb {
     /// Run an agent: progress on stderr, the result on stdout
+    ///
+    /// On a terminal the run goes on in the workspace's current session, so the agent remembers what was said there; in
+    /// a pipe and with --detach it opens a new one. --continue, --new and --session decide otherwise.
     ///
     /// Ctrl-C once cancels the run and waits for its end; twice leaves it. The exit code tells how it ended:
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
     /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED; 2 is a usage error, 69 that no daemon can be reached.
     Run(run::RunArguments),
-    /// Follow a session, or a run until it ends
-    Attach(attach::AttachArguments),
     /// List the agents there are
     List(list::ListArguments),
-    /// Show how the daemon is; never starts one
-    Status(status::StatusArguments),
-    /// Stop the daemon; live runs go on at its next start
-    Stop,
-    /// Call any method of the daemon; subscriptions stream as JSON lines until Ctrl-C
-    Rpc(rpc::RpcArguments),
+    /// Show one agent: what it is told, its inputs and tools, and what is wrong with it
+    Show(show::ShowArguments),
+    /// Check an agent, a file, or every agent there is; exits 1 when a check fails
+    Validate(validate::ValidateArguments),
 }
 
 /// How listings are printed.
@@ -105,12 +152,31 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
 fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, Failure> {
     let mut link = link::Link::new(&arguments.reach, surroundings)?;
     match arguments.command {
-        Command::Run(arguments) => run::run(&arguments, &mut link, surroundings),
+        Command::Agent(verb) | Command::Agents(verb) => execute_on_agents(verb, &mut link, surroundings),
         Command::Attach(arguments) => attach::attach(&arguments, &mut link, surroundings),
-        Command::List(arguments) => list::list(&arguments, &mut link, surroundings),
+        Command::Runs(arguments) => runs::runs(&arguments, &mut link, surroundings),
+        Command::Sessions(arguments) => sessions::sessions(&arguments, &mut link, surroundings),
+        Command::Wait(arguments) => wait::wait(&arguments, &mut link, surroundings),
+        Command::Cancel(arguments) => cancel::cancel(&arguments, &mut link, surroundings),
+        Command::Steer(arguments) => steer::steer(&arguments, &mut link, surroundings),
+        Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
+        Command::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
         Command::Stop => stop::stop(&mut link, surroundings),
         Command::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),
+    }
+}
+
+fn execute_on_agents(
+    verb: AgentVerb,
+    link: &mut link::Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    match verb {
+        AgentVerb::Run(arguments) => run::run(&arguments, link, surroundings),
+        AgentVerb::List(arguments) => list::list(&arguments, link, surroundings),
+        AgentVerb::Show(arguments) => show::show(&arguments, link, surroundings),
+        AgentVerb::Validate(arguments) => validate::validate(&arguments, link, surroundings),
     }
 }
 

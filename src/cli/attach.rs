@@ -8,24 +8,23 @@ use serde_json::Value;
 use super::{
     Surroundings,
     failure::{EXIT_INTERRUPTED, Failure},
-    link::{AskError, Link},
+    ids,
+    link::Link,
     run,
+    run_tree::{RunTree, live_runs, newest_root},
     watch::{End, View, Watcher, watch},
 };
 use crate::{
-    client::{CallError, Follow},
+    client::Follow,
     protocol::{
-        AttachFrom, Envelope, ErrorKind, EventFilter, EventsList, EventsListParams, FromWord, RunGet, RunId,
-        RunIdParams, RunState, Seq, SessionId,
+        AttachFrom, Envelope, ErrorKind, FromWord, RunGet, RunId, RunIdParams, RunList, RunListParams,
+        SessionId, SessionList, SessionListParams,
     },
 };
 
-/// Events a page when looking for the newest run: the most the daemon gives.
-const PAGE: u32 = 1_000;
-
 #[derive(Args)]
 pub(super) struct AttachArguments {
-    /// A session's or a run's id [default: the newest session with a live run, else the newest]
+    /// A session's or a run's id, or the beginning of it [default: the newest session with a live run, else the newest]
     #[arg(value_name = "SESSION|RUN")]
     target: Option<String>,
 }
@@ -53,7 +52,8 @@ pub(super) fn attach(
     let mut follow =
         Follow::attach(&dialer, target.session_id, AttachFrom::Word(FromWord::Now), view.wants_deltas())?;
     interrupts();
-    let mut watcher = SessionWatcher { run_id: target.run_id, live: BTreeSet::new(), newest: None };
+    let tree = target.run_id.clone().map(RunTree::below);
+    let mut watcher = SessionWatcher { run_id: target.run_id, tree, live: BTreeSet::new(), newest: None };
     let end = watch(&mut follow, &mut view, interrupts, &mut watcher)?;
     let (stop_message, shown) = match &view {
         View::Progress { progress, .. } => (progress.stop_message(), progress.last_text()),
@@ -74,47 +74,34 @@ pub(super) fn attach(
     Ok(if run_id.is_some() { exit_code } else { 0 })
 }
 
-/// An id may be a run's or a session's.
-fn resolve(id: &str, link: &mut Link) -> Result<Target, Failure> {
-    match link.ask::<RunGet>(&RunIdParams { run_id: id.into() }) {
+/// An id may be a run's or a session's, and the beginning of it is enough.
+fn resolve(text: &str, link: &mut Link) -> Result<Target, Failure> {
+    let run_id = ids::find_run(text, link)?;
+    match link.ask::<RunGet>(&RunIdParams { run_id }) {
         Ok(record) => Ok(Target { session_id: record.session_id, run_id: Some(record.run_id) }),
         // No run has this id; if no session has it either, attaching says so.
-        Err(AskError::Call(CallError::Refused(refusal))) if refusal.is(ErrorKind::NotFound) => {
-            Ok(Target { session_id: id.into(), run_id: None })
+        Err(error) if error.is_refusal(ErrorKind::NotFound) => {
+            Ok(Target { session_id: ids::find_session(text, link)?, run_id: None })
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// The session of the newest root run that is alive, else of the newest one.
+/// The session of the newest root run that is alive, else the session that was active last.
 fn find_newest(link: &mut Link) -> Result<Target, Failure> {
-    let types = vec!["run.started".to_owned(), "run.completed".to_owned()];
-    let filter = EventFilter { types, ..EventFilter::default() };
-    let mut live: Vec<(RunId, SessionId)> = Vec::new();
-    let mut newest = None;
-    let mut from = Seq(0);
-    loop {
-        let params = EventsListParams { filter: filter.clone(), from, limit: PAGE, wait_ms: 0 };
-        let page = link.ask::<EventsList>(&params)?.events;
-        // Pages of large events are short; only an empty one is the last.
-        let is_last = page.is_empty();
-        for envelope in page {
-            from = envelope.seq.unwrap_or(from).max(from);
-            let (Some(run_id), Some(session_id)) = (envelope.run_id, envelope.session_id) else { continue };
-            if envelope.kind == "run.completed" {
-                live.retain(|(live_run, _)| *live_run != run_id);
-            } else if envelope.head.parent_run_id.is_none() {
-                newest = Some(session_id.clone());
-                live.push((run_id, session_id));
-            }
+    let text =
+        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let params = RunListParams { active: true, roots: true, limit: 1, ..RunListParams::default() };
+    let live = text(&link.ask_value::<RunList>(&params)?, "/runs/0/sessionId");
+    let found = match live {
+        Some(session_id) => Some(session_id),
+        None => {
+            let params = SessionListParams { limit: 1, ..SessionListParams::default() };
+            text(&link.ask_value::<SessionList>(&params)?, "/sessions/0/sessionId")
         }
-        if is_last {
-            break;
-        }
-    }
-    let session_id = live.pop().map(|(_, session_id)| session_id).or(newest);
-    match session_id {
-        Some(session_id) => Ok(Target { session_id, run_id: None }),
+    };
+    match found {
+        Some(session_id) => Ok(Target { session_id: session_id.into(), run_id: None }),
         None => Err(Failure::new("there is no session to attach to")
             .or_hint("start a run with `subagent run AGENT -p PROMPT`")),
     }
@@ -123,17 +110,26 @@ fn find_newest(link: &mut Link) -> Result<Target, Failure> {
 /// Waits for the end of one run, or of all runs of the session.
 struct SessionWatcher {
     run_id: Option<RunId>,
+    /// What is shown when one run is followed; `None` = the whole session.
+    tree: Option<RunTree>,
     live: BTreeSet<RunId>,
     /// The root run whose result is shown at the end.
     newest: Option<RunId>,
 }
 
 impl Watcher for SessionWatcher {
+    fn concerns(&mut self, envelope: &mut Envelope) -> bool {
+        self.tree.as_mut().is_none_or(|tree| tree.takes(envelope))
+    }
+
     fn is_over(&mut self, envelope: &Envelope) -> bool {
         let is_root = envelope.head.parent_run_id.is_none();
         match (envelope.kind.as_str(), &envelope.run_id) {
-            ("signal.snapshot", _) => self.take_snapshot(&envelope.data),
-            ("run.started", Some(run_id)) => {
+            ("signal.snapshot", _) => {
+                self.live.extend(live_runs(&envelope.data));
+                self.newest = newest_root(&envelope.data);
+            }
+            ("run.queued" | "run.started", Some(run_id)) => {
                 self.live.insert(run_id.clone());
                 if is_root {
                     self.newest = Some(run_id.clone());
@@ -156,23 +152,5 @@ impl Watcher for SessionWatcher {
             view.note("! left; the runs go on, `subagent attach` shows them again");
         }
         true
-    }
-}
-
-impl SessionWatcher {
-    /// Read leniently: a state that only a newer daemon knows is not an end.
-    fn take_snapshot(&mut self, data: &Value) {
-        let runs = data.get("runs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let text = |run: &Value, key: &str| run.get(key).and_then(Value::as_str).map(str::to_owned);
-        for run in runs {
-            let Some(run_id) = text(run, "runId").map(RunId::from) else { continue };
-            if text(run, "state").as_deref() != Some(RunState::Ended.as_str()) {
-                self.live.insert(run_id.clone());
-            }
-            let is_root = run.get("parentRunId").is_none();
-            if is_root && self.newest.as_ref().is_none_or(|newest| *newest < run_id) {
-                self.newest = Some(run_id);
-            }
-        }
     }
 }

@@ -20,6 +20,7 @@ const EXIT_UNKNOWN_REASON: u8 = 1;
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Ending {
     pub(super) run_id: String,
+    parent_run_id: Option<String>,
     pub(super) agent: String,
     pub(super) state: String,
     pub(super) reason: Option<String>,
@@ -59,14 +60,34 @@ impl Ending {
         self.known_reason().map_or(EXIT_UNKNOWN_REASON, Reason::exit_code)
     }
 
+    /// Whether an agent called it as a tool.
+    pub(super) fn is_child(&self) -> bool {
+        self.parent_run_id.is_some()
+    }
+
+    /// Why it ended, else its state.
+    pub(super) fn standing(&self) -> &str {
+        self.reason.as_deref().unwrap_or(&self.state)
+    }
+
+    /// How long it was at work.
+    pub(super) fn active_time(&self) -> Duration {
+        Duration::from_millis(self.active_ms)
+    }
+
+    /// `MODEL_FAILED: the provider says …`, when the run ended with an error.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.error.as_ref().map(|error| format!("{}: {}", error.code, error.message))
+    }
+
     /// The result, else what there is of one.
-    fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         self.result.as_deref().or(self.partial_result.as_deref())
     }
 
     /// `GOAL · 2 turns · 5 tool calls · 1.2k tokens · 4.2 s`
     pub(super) fn summary(&self) -> String {
-        let standing = self.reason.as_deref().unwrap_or(&self.state);
+        let standing = self.standing();
         let recovered = match &self.recovered_from {
             Some(reason) if self.recovered => format!(" (after {reason}, in its last turn)"),
             _ => String::new(),
@@ -76,7 +97,7 @@ impl Ending {
             human::count(self.turns, "turn"),
             human::count(self.tool_calls, "tool call"),
             human::count(self.usage.total(), "token"),
-            human::duration(Duration::from_millis(self.active_ms)),
+            human::duration(self.active_time()),
         ];
         safe_text::line(&parts.join(" · "), 200)
     }
@@ -111,8 +132,8 @@ impl Ending {
             return;
         }
         let reason = self.reason.as_deref().unwrap_or("without a reason");
-        let why = match &self.error {
-            Some(error) => format!(" {}: {}", error.code, error.message),
+        let why = match self.trouble() {
+            Some(trouble) => format!(" {trouble}"),
             None => stop_message.map(|message| format!(": {message}")).unwrap_or_default(),
         };
         show_message(stderr, Ink::Red, "error", &format!("the run ended {reason}{why}"));

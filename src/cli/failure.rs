@@ -16,8 +16,10 @@ pub(super) const EXIT_UNAVAILABLE: u8 = 69;
 const EXIT_PIPE_CLOSED: u8 = 141;
 /// The person left with Ctrl-C; what a shell reports for SIGINT.
 pub(super) const EXIT_INTERRUPTED: u8 = 130;
+/// What was waited for did not happen in time; what `timeout` of coreutils answers.
+pub(super) const EXIT_TIMED_OUT: u8 = 124;
 /// Anything else.
-const EXIT_FAILED: u8 = 1;
+pub(super) const EXIT_FAILED: u8 = 1;
 
 /// A message longer than this is cut, line by line; the rest would push the hint off the screen.
 const LINE_CHARACTERS: usize = 2_000;
@@ -35,15 +37,19 @@ pub(super) enum Failure {
 
 impl Failure {
     pub(super) fn new(what: impl Into<String>) -> Failure {
-        Failure::Told { exit_code: EXIT_FAILED, what: what.into(), hint: None }
+        Failure::with_code(EXIT_FAILED, what)
     }
 
     pub(super) fn usage(what: impl Into<String>) -> Failure {
-        Failure::Told { exit_code: EXIT_USAGE, what: what.into(), hint: None }
+        Failure::with_code(EXIT_USAGE, what)
     }
 
     pub(super) fn unavailable(what: impl Into<String>) -> Failure {
-        Failure::Told { exit_code: EXIT_UNAVAILABLE, what: what.into(), hint: None }
+        Failure::with_code(EXIT_UNAVAILABLE, what)
+    }
+
+    pub(super) fn with_code(exit_code: u8, what: impl Into<String>) -> Failure {
+        Failure::Told { exit_code, what: what.into(), hint: None }
     }
 
     /// Says what to do, unless that was said.
@@ -178,6 +184,9 @@ fn hint_for(refusal: &Refusal) -> Option<String> {
         ErrorKind::ShuttingDown | ErrorKind::Overloaded | ErrorKind::RateLimited => "try again in a moment",
         ErrorKind::Forbidden | ErrorKind::Unauthorized => "the daemon of another user? see --socket",
         ErrorKind::StorageFull => "make room on the disk that holds the daemon's state",
+        ErrorKind::SessionClosed => "`--new` opens another session; `subagent sessions` lists them",
+        ErrorKind::Busy => "leave --if-busy out, and it waits for its turn",
+        ErrorKind::RunNotActive => "`subagent runs --active` lists the runs that are not over",
         ErrorKind::InternalError => "the daemon's log tells more",
         _ => return None,
     };

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::protocol::Timestamp;
+
 /// `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`, `3 d 4 h`.
 pub(super) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -20,6 +22,13 @@ pub(super) fn ticking(elapsed: Duration) -> String {
         seconds @ 0..60 => format!("{seconds} s"),
         _ => duration(elapsed),
     }
+}
+
+/// `2025-11-20 11:04:05Z`: a moment to the second, in UTC.
+pub(super) fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    let to_the_second = text.split('.').next().unwrap_or(&text);
+    format!("{}Z", to_the_second.replace('T', " "))
 }
 
 /// `512 B`, `1.5 KiB`, `30.2 MiB`.
@@ -56,6 +65,7 @@ mod tests {
             ["0 ms", "999 ms", "1.0 s", "59.9 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "2 d 0 h"];
         assert_eq!(texts, expected);
         assert_eq!([bytes(512), bytes(1536), bytes(5 << 30)], ["512 B", "1.5 KiB", "5.0 GiB"]);
+        assert_eq!(moment(Timestamp(1_763_636_645_123_000)), "2025-11-20 11:04:05Z");
         assert_eq!(
             [count(1, "turn"), count(0, "turn"), count(12_345, "token")],
             ["1 turn", "0 turns", "12.3k tokens"]

@@ -42,8 +42,8 @@ fn read_file(path: &Path) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-/// The prompt from a pipe; `None` when there is a terminal, or nothing in it.
-pub(super) fn read_prompt(stdin: &mut Input) -> Result<Option<String>, Failure> {
+/// A text from a pipe, called `what` in errors; `None` when there is a terminal, or nothing in the pipe.
+pub(super) fn read_text(what: &str, stdin: &mut Input) -> Result<Option<String>, Failure> {
     if stdin.is_terminal {
         return Ok(None);
     }
@@ -51,15 +51,15 @@ pub(super) fn read_prompt(stdin: &mut Input) -> Result<Option<String>, Failure> 
     let limit = MAX_MESSAGE_BYTES as u64 + 1;
     let mut bytes = Vec::new();
     let read = stdin.reader.by_ref().take(limit).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::new(format!("cannot read the prompt from standard input: {error}")))?;
+    read.map_err(|error| Failure::new(format!("cannot read {what} from standard input: {error}")))?;
     if bytes.len() > MAX_MESSAGE_BYTES {
-        let what = format!("the prompt on standard input has more than {MAX_MESSAGE_BYTES} bytes");
-        return Err(Failure::usage(what).or_hint("put it into a file of the workspace and name that"));
+        let too_long = format!("{what} on standard input has more than {MAX_MESSAGE_BYTES} bytes");
+        return Err(Failure::usage(too_long).or_hint("put it into a file of the workspace and name that"));
     }
-    let text =
-        String::from_utf8(bytes).map_err(|_| Failure::usage("the prompt on standard input is not UTF-8"))?;
-    let prompt = text.trim_end();
-    Ok((!prompt.trim().is_empty()).then(|| prompt.to_owned()))
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{what} on standard input is not UTF-8")))?;
+    let text = text.trim_end();
+    Ok((!text.trim().is_empty()).then(|| text.to_owned()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, thread, time::Duration};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     Output, Reach, Surroundings,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     client::{self, CallError, Client, ConnectError, Dialer, RECONNECT_BOUND, Starter, Stopwatch},
-    protocol::{ClientInfo, ClientKind, Initialize, InitializeParams, Method, PROTOCOL_VERSIONS},
+    protocol::{ClientInfo, ClientKind, ErrorKind, Initialize, InitializeParams, Method, PROTOCOL_VERSIONS},
 };
 
 /// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
@@ -99,6 +99,14 @@ impl Link {
         })
     }
 
+    /// The same with the answer as it came: for what is printed as it is, or read leniently.
+    pub(super) fn ask_value<M: Method>(&mut self, params: &M::Params) -> Result<Value, AskError> {
+        let answer = self.ask_raw(M::NAME, params)?;
+        serde_json::from_str(answer.get()).map_err(|error| {
+            AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
+        })
+    }
+
     fn ask_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, AskError> {
         let mut client = match self.control.take() {
             Some(client) => client,
@@ -120,17 +128,56 @@ impl Link {
         params: &impl Serialize,
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Box<RawValue>, Failure> {
+        self.repeat(method, params, &mut |error| error.is_passing() && !gives_up())
+    }
+
+    /// Asks for an effect that `params` name with an `idempotencyKey`. When the answer gets lost, whether there was an
+    /// effect is unknown, so the same request goes to whichever daemon is there next: it answers what was done the
+    /// first time, or does it now. `gives_up` is asked between the attempts.
+    pub(super) fn ask_for_effect<M: Method>(
+        &mut self,
+        params: &M::Params,
+        stderr: &mut Output,
+        gives_up: &mut dyn FnMut() -> bool,
+    ) -> Result<M::Result, Failure> {
+        let mut was_lost = false;
+        let answer = self.repeat(M::NAME, params, &mut |error| {
+            // The first request may be refused by a daemon that stops; a repeated one waits for its successor.
+            let may_repeat = error.is_lost() || (was_lost && error.is_shutting_down());
+            if !may_repeat {
+                return false;
+            }
+            if !std::mem::replace(&mut was_lost, true) {
+                show_message(stderr, Ink::Yellow, "note", "the daemon's answer got lost; asking again");
+            }
+            !gives_up()
+        })?;
+        serde_json::from_str(answer.get()).map_err(|error| {
+            CallError::Unreadable { method: M::NAME.into(), error: error.to_string() }.into()
+        })
+    }
+
+    /// Asks again as long as `repeats` says so after a failure, [`RECONNECT_BOUND`] at most.
+    fn repeat(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+        repeats: &mut dyn FnMut(&AskError) -> bool,
+    ) -> Result<Box<RawValue>, Failure> {
         let stopwatch = Stopwatch::start();
         loop {
             let error = match self.ask_raw(method, params) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            if !error.is_passing() || stopwatch.elapsed() >= RECONNECT_BOUND || gives_up() {
+            if stopwatch.elapsed() >= RECONNECT_BOUND || !repeats(&error) {
                 return Err(error.into());
             }
             let nobody_listens = matches!(error, AskError::Connect(ConnectError::NobodyListens { .. }));
-            if nobody_listens && self.dialer.starter().is_some() && stopwatch.elapsed() >= START_GRACE {
+            // As when following: a daemon that was told to stop takes its socket away and is not started again behind
+            // the back of whoever stopped it.
+            let has_died = nobody_listens && self.dialer.socket().exists();
+            if has_died && self.dialer.starter().is_some() && stopwatch.elapsed() >= START_GRACE {
                 // A start that fails is tried again: its predecessor may still hold the lock.
                 self.control = self.dialer.start().ok().map(|client| client.with_patience(ANSWER_PATIENCE));
             }
@@ -155,6 +202,23 @@ impl AskError {
             AskError::Call(CallError::Closed | CallError::NoAnswer { .. }) => true,
             AskError::Call(CallError::TooLarge { .. } | CallError::Unreadable { .. }) => false,
         }
+    }
+
+    /// Whether it is unknown what became of the question, because no answer came.
+    fn is_lost(&self) -> bool {
+        match self {
+            AskError::Connect(error) => matches!(error, ConnectError::NobodyListens { .. }),
+            AskError::Call(error) => matches!(error, CallError::Closed | CallError::NoAnswer { .. }),
+        }
+    }
+
+    fn is_shutting_down(&self) -> bool {
+        self.is_refusal(ErrorKind::ShuttingDown)
+    }
+
+    /// Whether the daemon refused for this reason.
+    pub(super) fn is_refusal(&self, kind: ErrorKind) -> bool {
+        matches!(self, AskError::Call(CallError::Refused(refusal)) if refusal.is(kind))
     }
 }
 

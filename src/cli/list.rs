@@ -2,11 +2,10 @@
 
 use clap::Args;
 
-use super::{Format, Output, Surroundings, failure::Failure, link::Link, safe_text, screen::Ink};
-use crate::protocol::{AgentScope, AgentStatus, AgentSummary, AgentsList, AgentsListParams, WorkspaceParam};
-
-/// The widest a column gets; longer words are cut, so that one agent does not push the others off the screen.
-const COLUMN_CHARACTERS: usize = 40;
+use super::{
+    Format, Output, Surroundings, failure::Failure, link::Link, safe_text, screen::Ink, table::cell,
+};
+use crate::protocol::{AgentScope, AgentStatus, AgentSummary, AgentsList, AgentsListParams};
 
 /// The groups, nearest first: a project's agents hide a user's, those the built-in ones.
 const GROUPS: [(AgentScope, &str); 3] =
@@ -28,7 +27,7 @@ pub(super) fn list(
 ) -> Result<u8, Failure> {
     link.open(&mut surroundings.stderr)?;
     let params = AgentsListParams {
-        workspace: surroundings.working_folder.to_str().map(|path| WorkspaceParam::Path(path.to_owned())),
+        workspace: surroundings.workspace(),
         include_hidden: arguments.all,
         include_invalid: arguments.all,
     };
@@ -86,19 +85,22 @@ fn draw(agents: &[AgentSummary], with_reasons: bool, stdout: &Output) -> String 
 }
 
 fn cells(agent: &AgentSummary) -> [String; 4] {
-    let status = match agent.status {
+    // A name is typed again, so it is never cut; it has 64 characters at most.
+    let name = safe_text::line(agent.name.as_str(), usize::MAX);
+    [name, cell(&agent.title), cell(&agent.model), status_word(agent.status).to_owned()]
+}
+
+pub(super) fn status_word(status: AgentStatus) -> &'static str {
+    match status {
         AgentStatus::Ok => "ok",
         AgentStatus::Untrusted => "untrusted",
         AgentStatus::Invalid => "invalid",
         AgentStatus::Hidden => "hidden",
-    };
-    let cell = |text: &str| safe_text::line(text, COLUMN_CHARACTERS);
-    // A name is typed again, so it is never cut; it has 64 characters at most.
-    let name = safe_text::line(agent.name.as_str(), usize::MAX);
-    [name, cell(&agent.title), cell(&agent.model), status.to_owned()]
+    }
 }
 
-fn reasons(agent: &AgentSummary) -> Vec<String> {
+/// Why an agent cannot be used, or not as its author thinks; one line each.
+pub(super) fn reasons(agent: &AgentSummary) -> Vec<String> {
     let hidden_by = agent.hidden_by.iter().map(|path| format!("hidden by {path}"));
     let untrusted = (agent.status == AgentStatus::Untrusted)
         .then(|| "nobody has trusted this workspace yet, so it cannot be started".to_owned());

@@ -1,8 +1,11 @@
 //! How does what an agent does read, line by line?
 
-use std::collections::BTreeMap;
+mod snapshot;
+mod standing;
 
-use serde::{Deserialize, de::DeserializeOwned};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
@@ -11,8 +14,8 @@ use super::{
     screen::{Ink, Screen},
 };
 use crate::protocol::{
-    COMPLETE_TASK, CallId, CallState, Delta, Envelope, ModelCompleted, ModelRetrying, OpenItem, Reason,
-    RunResumed, RunStarted, RunStopping, StopThen, Thought, Timestamp, ToolName, ToolState,
+    COMPLETE_TASK, CallId, CallState, Delta, Envelope, ModelCompleted, ModelRetrying, Reason, RunId,
+    RunStarted, RunStopping, StopThen, Thought, Timestamp, ToolName, ToolState,
 };
 
 /// A line about a thought, a message, or a call and its error: two lines at most on most terminals.
@@ -23,6 +26,9 @@ const LABEL_CHARACTERS: usize = 80;
 
 /// What is shown of a call's error; the rest is the model's to read.
 const OUTCOME_CHARACTERS: usize = 200;
+
+/// What sets a line off from the one it belongs to.
+const INDENT: &str = "  ";
 
 /// Levels of runs shown by indentation; deeper ones look alike.
 const MAX_INDENT: usize = 8;
@@ -40,6 +46,15 @@ pub(super) struct Progress {
     /// The stream whose text stands in the cursor's line.
     writing: Option<String>,
     is_asking_model: bool,
+    /// The run that the line before was about, and the last root run there was a line about.
+    speaker: Option<RunId>,
+    root: Option<RunId>,
+    /// Runs that agents called and that are not over. Deltas do not say that they are of such a run.
+    children: BTreeSet<RunId>,
+    /// How those are told apart: `reader#2` is the second call of `reader`.
+    names: BTreeMap<RunId, String>,
+    /// Runs that hold still.
+    parked: BTreeSet<RunId>,
     last_text: Option<String>,
     stop_message: Option<String>,
 }
@@ -77,13 +92,15 @@ impl Progress {
 
     /// Shows one event; those that say nothing to people are passed over, as are unknown ones.
     pub(super) fn show(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
+        if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
+            self.children.insert(run_id.clone());
+        }
+        if self.show_standing(envelope, screen) {
+            return;
+        }
         match envelope.kind.as_str() {
             "signal.snapshot" => self.show_snapshot(&envelope.data, screen),
             "run.started" => with(envelope, |data| self.run_started(envelope, &data, screen)),
-            "run.resumed" => with(envelope, |data: RunResumed| {
-                let how = if data.unclean { "came back after a crash" } else { "was restarted" };
-                self.line(envelope, screen, Ink::Yellow, "!", &format!("the daemon {how}; the run goes on"));
-            }),
             "run.stopping" => with(envelope, |data| self.run_stopping(envelope, data, screen)),
             "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
             "model.started" => self.is_asking_model = true,
@@ -107,29 +124,17 @@ impl Progress {
         }
     }
 
-    fn show_snapshot(&mut self, data: &Value, screen: &mut Screen<'_>) {
-        let Ok(snapshot) = LenientSnapshot::deserialize(data) else { return };
-        if let Some(root) = snapshot.session.roots.first() {
-            let session = format!("session {} in {root}", snapshot.session.session_id);
-            screen.line(&screen.paint(Ink::Dim, &safe_text::line(&session, LINE_CHARACTERS)));
-        }
-        for run in &snapshot.runs {
-            show_run(run, &run.agent, "", screen);
-        }
-        for item in snapshot.open_items {
-            if !item.text.is_empty() && screen.is_live() {
-                screen.text(&safe_text::lines(&item.text));
-                self.writing = Some(item.stream.clone());
-            }
-            self.is_asking_model = true;
-            self.streams.insert(item.stream, item.text.len());
-        }
-    }
-
     fn run_started(&mut self, envelope: &Envelope, data: &RunStarted, screen: &mut Screen<'_>) {
         let run_id = envelope.run_id.as_ref().map_or("", |run_id| run_id.as_str());
-        let text = format!("{} · {} · run {run_id}", data.agent, data.model);
-        self.line(envelope, screen, Ink::Dim, "▶", &text);
+        let name = data.path.rsplit('/').next().filter(|_| envelope.head.parent_run_id.is_some());
+        // The first call of an agent needs no number.
+        let name = name.map(|name| name.strip_suffix("#1").unwrap_or(name)).filter(|name| !name.is_empty());
+        let name = name.unwrap_or(data.agent.as_str()).to_owned();
+        let text = format!("{name} · {} · run {run_id}", data.model);
+        if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
+            self.names.insert(run_id.clone(), name);
+        }
+        self.name_run(envelope, screen, Ink::Dim, &text);
     }
 
     fn run_stopping(&mut self, envelope: &Envelope, data: RunStopping, screen: &mut Screen<'_>) {
@@ -146,14 +151,26 @@ impl Progress {
     }
 
     fn run_completed(&mut self, envelope: &Envelope, data: &Ending, screen: &mut Screen<'_>) {
-        let agent = envelope.head.agent.as_ref().map_or("the run", |agent| agent.as_str());
+        let name = self.name(envelope);
         // Not through `line`: the text the run ended with still counts as shown last.
-        show_run(data, agent, &indent(envelope), screen);
-        self.is_asking_model = false;
+        show_run(data, &name, &indent(envelope), screen);
+        self.take_floor(envelope);
+        if is_child(envelope) {
+            if let Some(trouble) = data.trouble() {
+                self.line(envelope, screen, Ink::Red, "✗", &trouble);
+            }
+        } else {
+            self.is_asking_model = false;
+        }
+        if let Some(run_id) = &envelope.run_id {
+            self.children.remove(run_id);
+            self.names.remove(run_id);
+            self.parked.remove(run_id);
+        }
     }
 
     fn delta(&mut self, envelope: &Envelope, delta: &Delta, screen: &mut Screen<'_>) {
-        let is_child = envelope.head.parent_run_id.is_some();
+        let is_child = envelope.run_id.as_ref().is_some_and(|run_id| self.children.contains(run_id));
         if is_child || !screen.is_live() {
             return;
         }
@@ -165,12 +182,13 @@ impl Progress {
             return;
         };
         *shown += text.len();
-        self.write(&delta.stream, text, screen);
+        self.write(envelope, &delta.stream, text, screen);
     }
 
-    fn write(&mut self, stream: &str, text: &str, screen: &mut Screen<'_>) {
+    fn write(&mut self, envelope: &Envelope, stream: &str, text: &str, screen: &mut Screen<'_>) {
         if self.writing.as_deref() != Some(stream) {
             screen.break_line();
+            self.announce(envelope, screen);
             self.writing = Some(stream.to_owned());
         }
         screen.text(&safe_text::lines(text));
@@ -179,16 +197,16 @@ impl Progress {
     fn model_completed(&mut self, envelope: &Envelope, data: ModelCompleted, screen: &mut Screen<'_>) {
         self.is_asking_model = false;
         let shown = self.streams.remove(&data.stream).unwrap_or(0);
-        let is_child = envelope.head.parent_run_id.is_some();
-        if is_child || data.text.trim().is_empty() {
+        if is_child(envelope) || data.text.trim().is_empty() {
             return;
         }
         if screen.is_live() {
             let rest = data.text.get(shown..).unwrap_or_default();
-            self.write(&data.stream, rest, screen);
+            self.write(envelope, &data.stream, rest, screen);
             screen.break_line();
         } else if !data.calls.is_empty() {
             // Without calls the text is the run's result, which goes to stdout.
+            self.announce(envelope, screen);
             screen.line(safe_text::lines(&data.text).trim_end());
         }
         self.writing = None;
@@ -240,19 +258,65 @@ impl Progress {
 
     /// One line about something of the run: a coloured sign and harmless text.
     fn line(&mut self, envelope: &Envelope, screen: &mut Screen<'_>, ink: Ink, sign: &str, text: &str) {
+        self.announce(envelope, screen);
+        let below_name = if is_child(envelope) { INDENT } else { "" };
+        self.put(&format!("{}{below_name}", indent(envelope)), screen, ink, sign, text);
+    }
+
+    /// A line that names the run, below which the lines about it stand.
+    fn name_run(&mut self, envelope: &Envelope, screen: &mut Screen<'_>, ink: Ink, text: &str) {
+        self.put(&indent(envelope), screen, ink, "▶", text);
+        self.take_floor(envelope);
+    }
+
+    fn put(&mut self, indent: &str, screen: &mut Screen<'_>, ink: Ink, sign: &str, text: &str) {
         self.last_text = None;
         self.writing = None;
         let text = safe_text::line(text, LINE_CHARACTERS);
         let text = if matches!(ink, Ink::Dim) { screen.paint(ink, &text) } else { text };
         let sign = screen.paint(ink, sign);
-        screen.line(&format!("{}{sign} {text}", indent(envelope)));
+        screen.line(&format!("{indent}{sign} {text}"));
+    }
+
+    /// Names the run that the next line is about, when that is not plain from the line before: runs that agents call
+    /// are at work at the same time, and their lines come as they happen.
+    fn announce(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
+        let Some(run_id) = &envelope.run_id else { return };
+        let is_plain = match is_child(envelope) {
+            true => self.speaker.as_ref() == Some(run_id),
+            false => self.root.as_ref().is_none_or(|root| root == run_id),
+        };
+        if is_plain {
+            self.take_floor(envelope);
+        } else {
+            let name = self.name(envelope);
+            self.name_run(envelope, screen, Ink::Dim, &name);
+        }
+    }
+
+    fn take_floor(&mut self, envelope: &Envelope) {
+        self.speaker.clone_from(&envelope.run_id);
+        if !is_child(envelope) {
+            self.root.clone_from(&envelope.run_id);
+        }
+    }
+
+    fn name(&self, envelope: &Envelope) -> String {
+        let known = envelope.run_id.as_ref().and_then(|run_id| self.names.get(run_id)).cloned();
+        let agent = envelope.head.agent.as_ref().map_or("the run", |agent| agent.as_str());
+        known.unwrap_or_else(|| agent.to_owned())
     }
 }
 
 impl OpenCall {
     fn first_seen(data: &ToolState) -> OpenCall {
+        OpenCall::described(&data.name, &show_arguments(data.arguments.as_ref()))
+    }
+
+    /// A call that has not begun to run, or began before anybody looked.
+    fn described(name: &ToolName, description: &str) -> OpenCall {
         let mut call = OpenCall { label: String::new(), began_at: None };
-        call.describe(&data.name, &show_arguments(data.arguments.as_ref()));
+        call.describe(name, description);
         call
     }
 
@@ -261,9 +325,14 @@ impl OpenCall {
     }
 }
 
-/// Two blanks for each run between the root and this one.
+/// One [`INDENT`] for each run between the root and this one.
 fn indent(envelope: &Envelope) -> String {
-    "  ".repeat(envelope.head.agent_path.len().saturating_sub(1).min(MAX_INDENT))
+    let levels = envelope.head.agent_path.len().saturating_sub(1).max(usize::from(is_child(envelope)));
+    INDENT.repeat(levels.min(MAX_INDENT))
+}
+
+fn is_child(envelope: &Envelope) -> bool {
+    envelope.head.parent_run_id.is_some()
 }
 
 fn show_run(run: &Ending, agent: &str, indent: &str, screen: &mut Screen<'_>) {
@@ -289,20 +358,4 @@ fn with<T: DeserializeOwned>(envelope: &Envelope, show: impl FnOnce(T)) {
     if let Ok(data) = T::deserialize(&envelope.data) {
         show(data);
     }
-}
-
-/// What is shown of `signal.snapshot`, with open states and reasons.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct LenientSnapshot {
-    session: LenientSession,
-    runs: Vec<Ending>,
-    open_items: Vec<OpenItem>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct LenientSession {
-    session_id: String,
-    roots: Vec<String>,
 }

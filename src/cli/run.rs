@@ -11,15 +11,19 @@ use super::{
     ending::Ending,
     failure::{EXIT_INTERRUPTED, Failure, show_message},
     inputs,
+    key::new_key,
     link::Link,
+    run_tree::{RunTree, live_runs},
     screen::Ink,
     watch::{End, View, Watcher, watch},
+    which_session::SessionArguments,
 };
 use crate::{
     client::Follow,
     protocol::{
-        AttachFrom, Envelope, FromWord, IfBusy, LimitsParams, Method, RunCancel, RunCancelParams, RunGet,
-        RunId, RunIdParams, RunStart, RunStartParams, RunStartResult, WorkspaceParam,
+        AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord, IfBusy,
+        LimitsParams, Method, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunStart,
+        RunStartParams, RunStartResult, Seq, WorkspaceParam,
     },
 };
 
@@ -54,6 +58,35 @@ pub(super) struct RunArguments {
     /// Start it, print its id, and do not wait
     #[arg(long)]
     detach: bool,
+    #[command(flatten)]
+    session: SessionArguments,
+    /// When the agent has a run in the session that is not over
+    #[arg(long, value_enum, default_value_t = IfBusyWord::Queue)]
+    if_busy: IfBusyWord,
+}
+
+/// What becomes of a run whose agent is busy.
+#[derive(Clone, Copy, ValueEnum)]
+enum IfBusyWord {
+    /// Wait until it is over
+    Queue,
+    /// Say the prompt to that run, and follow it
+    Steer,
+    /// Cancel that run, and come next
+    Interrupt,
+    /// Give up
+    Reject,
+}
+
+impl From<IfBusyWord> for IfBusy {
+    fn from(word: IfBusyWord) -> IfBusy {
+        match word {
+            IfBusyWord::Queue => IfBusy::Queue,
+            IfBusyWord::Steer => IfBusy::Steer,
+            IfBusyWord::Interrupt => IfBusy::Interrupt,
+            IfBusyWord::Reject => IfBusy::Reject,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,7 +99,7 @@ enum OutputFormat {
 /// The longest time a run can be given on the command line, in minutes: a year.
 const MAX_MINUTES: f64 = 525_600.0;
 
-fn parse_minutes(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_minutes(text: &str) -> Result<Duration, String> {
     let minutes: f64 = text.parse().map_err(|_| "expected a number of minutes".to_owned())?;
     if minutes > 0.0 && minutes <= MAX_MINUTES {
         return Ok(Duration::from_secs_f64(minutes * 60.0));
@@ -79,13 +112,21 @@ pub(super) fn run(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    let params = read_params(arguments, surroundings)?;
+    // Standard input is read for the prompt, so whether somebody sits there is seen before.
+    let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal && !arguments.detach;
+    let workspace = read_workspace(arguments, surroundings)?;
+    let mut params = read_params(arguments, surroundings)?;
     link.open(&mut surroundings.stderr)?;
-    let started = link.ask::<RunStart>(&params)?;
+    params.session_id = arguments.session.choose(&workspace, is_at_hand, link, surroundings)?;
+    params.workspace = params.session_id.is_none().then_some(workspace);
+    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let started = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
+    show_disposition(&started, surroundings);
     if arguments.detach {
         return show_detached(&started, arguments.output_format, surroundings);
     }
-    let (end, stop_message, shown) = follow(&started, arguments.output_format, link, surroundings)?;
+    let from = find_beginning(&started, params.session_id.is_none(), link, surroundings)?;
+    let (end, stop_message, shown) = follow(&started, from, arguments.output_format, link, surroundings)?;
     let run_id = &started.run_id;
     if end == End::Left {
         let text = format!("left the run to end by itself; `subagent attach {run_id}` shows it");
@@ -110,7 +151,7 @@ pub(super) fn run(
     }
 }
 
-fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Result<RunStartParams, Failure> {
+fn read_workspace(arguments: &RunArguments, surroundings: &Surroundings) -> Result<WorkspaceParam, Failure> {
     let workspace = match &arguments.workspace {
         Some(folder) => surroundings.working_folder.join(folder),
         None => surroundings.working_folder.clone(),
@@ -120,21 +161,26 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
         return Err(Failure::usage(format!("the workspace {shown} is no folder"))
             .or_hint("name one with --workspace DIR"));
     }
-    let Some(workspace) = workspace.to_str() else {
-        return Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}")));
-    };
+    match workspace.to_str() {
+        Some(path) => Ok(WorkspaceParam::Path(path.to_owned())),
+        None => Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}"))),
+    }
+}
+
+/// Everything but where the run goes on.
+fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Result<RunStartParams, Failure> {
     let inputs = inputs::collect(arguments.inputs_file.as_deref(), &arguments.inputs)?;
     let prompt = match &arguments.prompt {
         Some(prompt) => Some(prompt.clone()),
         None if inputs.contains_key("prompt") => None,
-        None => inputs::read_prompt(&mut surroundings.stdin)?,
+        None => inputs::read_text("the prompt", &mut surroundings.stdin)?,
     };
     Ok(RunStartParams {
         session_id: None,
-        workspace: Some(WorkspaceParam::Path(workspace.to_owned())),
+        workspace: None,
         agent: Some(arguments.agent.as_str().into()),
-        if_busy: IfBusy::default(),
-        idempotency_key: None,
+        if_busy: arguments.if_busy.into(),
+        idempotency_key: Some(new_key()?),
         prompt,
         inputs,
         limits: LimitsParams {
@@ -160,6 +206,44 @@ fn with_absolute_recording(model: &str) -> String {
     model.to_owned()
 }
 
+/// Says so when the run did not simply start.
+fn show_disposition(started: &RunStartResult, surroundings: &mut Surroundings) {
+    let RunStartResult { agent, run_id, .. } = started;
+    let text = match started.disposition {
+        Disposition::Started => return,
+        Disposition::Queued => {
+            format!("queued: {agent} has a run in this session that is not over; this one begins after it")
+        }
+        Disposition::Steered => format!("said to run {run_id} of {agent}, which is not over; following it"),
+    };
+    show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+}
+
+/// Where the events of the run begin. A new session has no others; in one that goes on, those of the past would have
+/// to be read through.
+fn find_beginning(
+    started: &RunStartResult,
+    is_new_session: bool,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<AttachFrom, Failure> {
+    let start = AttachFrom::Word(FromWord::Start);
+    match started.disposition {
+        // It has been under way for some time; what it does now is in the snapshot.
+        Disposition::Steered => return Ok(AttachFrom::Word(FromWord::Now)),
+        Disposition::Started | Disposition::Queued if is_new_session => return Ok(start),
+        Disposition::Started | Disposition::Queued => {}
+    }
+    let filter = EventFilter { run_id: Some(started.run_id.clone()), ..EventFilter::default() };
+    let params = EventsListParams { filter, from: Seq(0), limit: 1, wait_ms: 0 };
+    let gives_up = &mut || (surroundings.interrupts)() > 0;
+    let answer = link.ask_until_answered(EventsList::NAME, &params, gives_up)?;
+    // Only the place is needed; what the event says may be of a newer daemon.
+    let page: Value = serde_json::from_str(answer.get()).unwrap_or_default();
+    let first = page.pointer("/events/0/seq").and_then(Value::as_i64);
+    Ok(first.map_or(start, |first| AttachFrom::Seq(Seq(first - 1))))
+}
+
 fn show_detached(
     started: &RunStartResult,
     format: OutputFormat,
@@ -183,6 +267,7 @@ fn show_detached(
 /// Shows the run until it ends or is left; also answers why the daemon stopped it, and the text shown last.
 fn follow(
     started: &RunStartResult,
+    from: AttachFrom,
     format: OutputFormat,
     link: &mut Link,
     surroundings: &mut Surroundings,
@@ -195,9 +280,10 @@ fn follow(
     // From here on Ctrl-C means the run.
     interrupts();
     let dialer = link.dialer().clone();
-    let from = AttachFrom::Word(FromWord::Start);
     let mut follow = Follow::attach(&dialer, started.session_id.clone(), from, view.wants_deltas())?;
-    let mut watcher = RunWatcher { run_id: &started.run_id, link, cancel: Cancel::Unwanted };
+    let run_id = &started.run_id;
+    let tree = RunTree::below(run_id.clone());
+    let mut watcher = RunWatcher { run_id, tree, link, cancel: Cancel::Unwanted };
     let end = watch(&mut follow, &mut view, interrupts, &mut watcher)?;
     let View::Progress { progress, .. } = &view else { return Ok((end, None, None)) };
     Ok((end, progress.stop_message().map(str::to_owned), progress.last_text().map(str::to_owned)))
@@ -206,6 +292,7 @@ fn follow(
 /// Waits for one run's end; passes the person's wish to cancel on.
 struct RunWatcher<'link> {
     run_id: &'link RunId,
+    tree: RunTree,
     link: &'link mut Link,
     cancel: Cancel,
 }
@@ -219,8 +306,16 @@ enum Cancel {
 }
 
 impl Watcher for RunWatcher<'_> {
+    fn concerns(&mut self, envelope: &mut Envelope) -> bool {
+        self.tree.takes(envelope)
+    }
+
     fn is_over(&mut self, envelope: &Envelope) -> bool {
-        envelope.kind == "run.completed" && envelope.run_id.as_ref() == Some(self.run_id)
+        match envelope.kind.as_str() {
+            "run.completed" => envelope.run_id.as_ref() == Some(self.run_id),
+            "signal.snapshot" => !live_runs(&envelope.data).contains(self.run_id),
+            _ => false,
+        }
     }
 
     fn leaves_on_interrupt(&mut self, view: &mut View<'_>) -> bool {

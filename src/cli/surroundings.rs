@@ -11,6 +11,7 @@ use std::{
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
 use super::{failure::Failure, safe_text};
+use crate::protocol::WorkspaceParam;
 
 /// Looks up an environment variable.
 pub type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
@@ -60,6 +61,13 @@ impl Surroundings {
             own_program: env::current_exe().ok(),
             interrupts: interrupts_of_this_process(),
         }
+    }
+}
+
+impl Surroundings {
+    /// Where the person stands, as a workspace whose agents count too; `None` when its path cannot be told.
+    pub(super) fn workspace(&self) -> Option<WorkspaceParam> {
+        self.working_folder.to_str().map(|path| WorkspaceParam::Path(path.to_owned()))
     }
 }
 

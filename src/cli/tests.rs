@@ -1,7 +1,11 @@
 //! Does each command print what it should, where it should, and end with the right code?
 
+mod below;
 mod disturbing;
 mod following;
+mod going_on;
+mod living;
+mod looking;
 mod operating;
 mod running;
 

@@ -14,14 +14,14 @@ use crate::{
 /// What becomes of the events.
 pub(super) enum View<'output> {
     /// Lines, text and a spinner for people.
-    Progress { progress: Progress, screen: Screen<'output> },
+    Progress { progress: Box<Progress>, screen: Screen<'output> },
     /// The envelopes as they came, one a line; notes for people go to `screen`.
     Envelopes { stdout: &'output mut Output, screen: Screen<'output> },
 }
 
 impl<'output> View<'output> {
     pub(super) fn progress(stderr: &'output mut Output) -> View<'output> {
-        View::Progress { progress: Progress::default(), screen: Screen::new(stderr) }
+        View::Progress { progress: Box::default(), screen: Screen::new(stderr) }
     }
 
     pub(super) fn envelopes(stdout: &'output mut Output, stderr: &'output mut Output) -> View<'output> {
@@ -65,6 +65,8 @@ impl<'output> View<'output> {
 
 /// What a command wants from watching.
 pub(super) trait Watcher {
+    /// Whether the event is to be shown at all; what is not wanted of a snapshot may be taken out.
+    fn concerns(&mut self, envelope: &mut Envelope) -> bool;
     /// After each event was shown: whether that is all.
     fn is_over(&mut self, envelope: &Envelope) -> bool;
     /// Ctrl-C: whether to leave.
@@ -96,7 +98,10 @@ pub(super) fn watch(
             }
         }
         match follow.next(FRAME_TIME)? {
-            Step::Event(followed) => {
+            Step::Event(mut followed) => {
+                if !watcher.concerns(&mut followed.envelope) {
+                    continue;
+                }
                 view.show(&followed)?;
                 if watcher.is_over(&followed.envelope) {
                     return Ok(End::Over);

@@ -93,10 +93,11 @@ impl Peer {
         params
     }
 
-    /// Expects a call of `method` and hangs up without an answer.
-    pub(crate) fn hang_up_on(&mut self, method: &str) {
-        self.receive(method);
+    /// Expects a call of `method` and hangs up without an answer; answers its parameters.
+    pub(crate) fn hang_up_on(&mut self, method: &str) -> Value {
+        let (_, params) = self.receive(method);
         self.writer.shutdown(std::net::Shutdown::Both).unwrap();
+        params
     }
 
     /// Sends an event of the connection's subscription.

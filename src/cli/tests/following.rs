@@ -70,24 +70,11 @@ fn a_session_without_live_runs_is_shown_and_left() {
 
 #[test]
 fn without_a_target_the_newest_live_session_is_taken() {
-    let of = |seq: i64, kind: &str, run: &str, session: &str| {
-        let mut event = envelope(seq, kind, json!({}));
-        event["runId"] = json!(run);
-        event["sessionId"] = json!(session);
-        event
-    };
-    let page = vec![
-        of(1, "run.started", "ra", "sa"),
-        of(2, "run.started", "rb", "sb"),
-        of(3, "run.started", "rc", "sc"),
-        of(4, "run.completed", "rc", "sc"),
-    ];
     let control: Script = Box::new(move |peer| {
         say_hello(peer);
-        let params = peer.answer("events/list", json!({"events": page, "head": 4}));
-        assert_eq!(params["filter"]["types"], json!(["run.started", "run.completed"]));
-        let params = peer.answer("events/list", json!({"events": [], "head": 4}));
-        assert_eq!(params["from"], json!(4), "a short page is not the last");
+        let live = record(json!({"state": "running", "sessionId": "sb"}));
+        let params = peer.answer("run/list", json!({"runs": [live], "nextCursor": "1"}));
+        assert_eq!((&params["active"], &params["roots"]), (&json!(true), &json!(true)));
         peer.answer("run/get", record(json!({"reason": "GOAL"})));
         peer.wait_for_hangup();
     });
@@ -101,10 +88,27 @@ fn without_a_target_the_newest_live_session_is_taken() {
 }
 
 #[test]
+fn without_a_live_run_the_session_that_was_active_last_is_taken() {
+    let control: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("run/list", json!({"runs": []}));
+        peer.answer("session/list", json!({"sessions": [{"sessionId": "sz"}]}));
+        peer.wait_for_hangup();
+    });
+    let stream: Script = Box::new(|peer| {
+        assert_eq!(peer.answer("session/attach", json!("1"))["sessionId"], "sz");
+        peer.event(snapshot(vec![], json!([])));
+        peer.wait_for_hangup();
+    });
+    assert_eq!(Command::new(&["attach"]).against(vec![control, stream]).exit_code, 0);
+}
+
+#[test]
 fn nothing_to_attach_to_is_told() {
     let control: Script = Box::new(|peer| {
         say_hello(peer);
-        peer.answer("events/list", json!({"events": [], "head": 0}));
+        peer.answer("run/list", json!({"runs": []}));
+        peer.answer("session/list", json!({"sessions": []}));
     });
     let ran = Command::new(&["attach"]).against(vec![control]);
     assert_eq!(ran.exit_code, 1);
@@ -113,6 +117,91 @@ fn nothing_to_attach_to_is_told() {
         hint: start a run with `subagent run AGENT -p PROMPT`
     "#]]
     .assert_eq(&ran.stderr);
+}
+
+/// A run of another agent in the same session, and a child of the one that is followed, both under way.
+#[test]
+fn a_run_is_followed_with_those_below_it_and_no_other() {
+    let running = record(json!({"state": "running"}));
+    let child = record(json!({"runId": "r2", "parentRunId": "r1", "agent": "reader", "state": "running"}));
+    let other = record(json!({"runId": "r9", "agent": "cook", "state": "running"}));
+    let ended = record(json!({"reason": "GOAL", "result": "done"}));
+    let call = |run: &str, call: &str, description: &str| {
+        let details = json!({
+            "title": "T", "description": description, "kind": "read", "risk": "safe", "locations": [],
+        });
+        json!({"runId": run, "callId": call, "name": "read_file", "state": "executing", "details": details})
+    };
+    let mut sent = snapshot(
+        vec![running.clone(), child, other.clone()],
+        json!([
+            {"runId": "r2", "stream": "b", "afterSeq": 6, "text": "not for people", "thought": ""},
+        ]),
+    );
+    sent["data"]["openCalls"] = json!([call("r2", "k1", "a.rs"), call("r9", "k9", "menu.txt")]);
+    sent["data"]["queue"] = json!([{
+        "runId": "r1", "sessionId": "s1", "agent": "scout", "for": "context", "query": "and then?",
+        "queuedAt": "2025-11-20T11:04:00.000Z",
+    }]);
+    let of_child = |seq: i64, kind: &str, data: Value| {
+        let mut event = envelope(seq, kind, data);
+        event["runId"] = json!("r2");
+        event["parentRunId"] = json!("r1");
+        event["agent"] = json!("reader");
+        event["agentPath"] = json!(["scout", "reader"]);
+        event
+    };
+    let of_other = |seq: i64, kind: &str, data: Value| {
+        let mut event = envelope(seq, kind, data);
+        event["runId"] = json!("r9");
+        event["agent"] = json!("cook");
+        event["agentPath"] = json!(["cook"]);
+        event
+    };
+    let sent = vec![
+        sent,
+        of_other(8, "thought", json!({"stream": "c", "subject": "Soup", "text": "…"})),
+        of_child(9, "tool.state", json!({"callId": "k1", "name": "read_file", "to": "success"})),
+        of_other(10, "run.completed", other),
+        completed(11, &ended),
+    ];
+    let control: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("run/get", running);
+        peer.answer("run/get", ended);
+        peer.wait_for_hangup();
+    });
+    let ran = Command::new(&["attach", "r1"]).against(vec![control, events(sent)]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "done\n"));
+    expect![[r#"
+        session s1 in /w
+        ▶ scout · running · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+          ▶ reader · running · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ● reader · read_file a.rs
+        … scout waits for its turn: and then?
+          ▶ reader
+            ✓ read_file a.rs
+        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+    "#]]
+    .assert_eq(&ran.stderr);
+}
+
+const RUN: &str = "019aa1b2-c3d4-7001-8000-000000000001";
+
+#[test]
+fn the_beginning_of_an_id_is_enough() {
+    let ended = record(json!({"runId": RUN, "reason": "GOAL", "result": "done"}));
+    let control: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("run/list", json!({"runs": [ended.clone()]}));
+        let params = peer.answer("run/get", ended.clone());
+        assert_eq!(params["runId"], RUN);
+        peer.answer("run/get", ended.clone());
+        peer.wait_for_hangup();
+    });
+    let stream = events(vec![snapshot(vec![record(json!({"runId": RUN, "reason": "GOAL"}))], json!([]))]);
+    let ran = Command::new(&["attach", "019aa1b2"]).against(vec![control, stream]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "done\n"));
 }
 
 #[test]

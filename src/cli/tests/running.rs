@@ -110,7 +110,7 @@ fn in_a_pipe_stdout_has_the_result_alone() {
 
 #[test]
 fn on_a_terminal_text_streams_without_repeats_and_calls_are_one_line() {
-    let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q"]) };
+    let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
     check(
         command,
         goal(),
@@ -253,7 +253,7 @@ fn every_reason_has_its_exit_code_and_tells_what_to_do() {
 fn a_message_that_is_the_result_is_not_printed_twice_on_a_terminal() {
     let record = record(json!({"reason": "GOAL", "result": "Hello there."}));
     let sent = vec![model_completed(1, "a", "Hello there.", &[]), completed(2, &record)];
-    let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q"]) };
+    let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
     let ran = command.against(vec![control(record), events(sent)]);
     assert_eq!((ran.stdout.as_str(), ran.stderr.matches("Hello there.").count()), ("", 1));
 }
@@ -274,7 +274,7 @@ fn nothing_that_agents_say_steers_the_terminal() {
         completed(6, &record),
     ];
     for format in ["text", "json", "stream-json"] {
-        let arguments = ["run", "scout", "-p", "q", "--output-format", format];
+        let arguments = ["run", "scout", "-p", "q", "--new", "--output-format", format];
         let command = Command { is_terminal: true, ..Command::new(&arguments) };
         let ran = command.against(vec![control(record.clone()), events(sent.clone())]);
         for text in [ran.stdout, ran.stderr] {
@@ -314,10 +314,13 @@ fn what_was_typed_is_what_is_asked_for() {
     let ran = command.against(vec![script]);
     let mut params = receiver.recv().unwrap();
     assert!(params["workspace"].take().is_string());
+    let key = params["idempotencyKey"].take();
+    assert!(key.as_str().is_some_and(|key| (8..=128).contains(&key.len())), "{key}");
     let expected = json!({
         "workspace": null, "agent": "scout", "prompt": "look around",
         "inputs": {"depth": 3, "why": "just because"},
-        "limits": {"maxTurns": 5, "maxTimeMs": 30000}, "model": "offline",
+        "limits": {"maxTurns": 5, "maxTimeMs": 30000}, "model": "offline", "ifBusy": "queue",
+        "idempotencyKey": null,
     });
     assert_eq!(params, expected);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "r1\n"));

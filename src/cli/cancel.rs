@@ -1,0 +1,46 @@
+//! `subagent cancel`: stops a run.
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{Surroundings, ending::Ending, failure::Failure, ids, link::Link, safe_text, table};
+use crate::protocol::{RunCancel, RunCancelParams, Seq};
+
+#[derive(Args)]
+pub(super) struct CancelArguments {
+    /// A run's id, or the beginning of it
+    run: String,
+    /// For people; kept in the log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// The answer to `run/cancel`, with open states and reasons.
+#[derive(Deserialize)]
+struct Cancelled {
+    run: Ending,
+    seq: Option<Seq>,
+}
+
+pub(super) fn cancel(
+    arguments: &CancelArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let run_id = ids::find_run(&arguments.run, link)?;
+    let params = RunCancelParams { run_id: run_id.clone(), reason: arguments.reason.clone() };
+    let answer = link.ask_value::<RunCancel>(&params)?;
+    let Cancelled { run, seq } = Cancelled::deserialize(answer)
+        .map_err(|error| Failure::new(format!("the daemon's answer cannot be read: {error}")))?;
+    let agent = safe_text::line(&run.agent, table::COLUMN_CHARACTERS);
+    let standing = safe_text::line(run.standing(), table::COLUMN_CHARACTERS);
+    let told = match (run.has_ended(), seq) {
+        (true, None) => format!("run {run_id} of {agent} had ended before: {standing}"),
+        (true, Some(_)) => format!("cancelled run {run_id} of {agent}: {standing}"),
+        (false, Some(_)) => format!("cancelling run {run_id} of {agent}"),
+        (false, None) => format!("run {run_id} of {agent} is being cancelled already"),
+    };
+    surroundings.stdout.write_text(&told)?;
+    Ok(0)
+}

@@ -1,0 +1,19 @@
+//! What is a request called, so that the daemon knows it again when it comes twice? (Spec 01, "Methods".)
+
+use std::{fs::File, io::Read};
+
+use super::failure::Failure;
+use crate::protocol::IdempotencyKey;
+
+/// Bytes of chance in a key: as many as in a random UUID, so that no two requests ever share one.
+const CHANCE_BYTES: usize = 16;
+
+/// A key that nobody has used before.
+pub(super) fn new_key() -> Result<IdempotencyKey, Failure> {
+    let mut chance = [0; CHANCE_BYTES];
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut chance))
+        .map_err(|error| Failure::new(format!("cannot read /dev/urandom: {error}")))?;
+    let digits: String = chance.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(IdempotencyKey(format!("subagent-{digits}")))
+}

@@ -1,0 +1,76 @@
+//! `subagent logs`: what does the daemon say about itself?
+
+use clap::Args;
+
+use super::{
+    Format, Surroundings,
+    failure::{EXIT_INTERRUPTED, Failure, show_message},
+    human,
+    link::Link,
+    screen::Ink,
+    status::not_running,
+};
+use crate::{
+    client::Client,
+    protocol::{DaemonLogs, LogsParams, LogsResult},
+};
+
+/// The most lines of one answer.
+const LINES_MAX: u32 = 1_000;
+
+/// How long one question waits for a line while following. Ctrl-C is heard between two questions.
+const WAIT_MS: u64 = 500;
+
+#[derive(Args)]
+pub(super) struct LogsArguments {
+    /// Go on with what comes, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// How many of the newest lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(LINES_MAX)))]
+    lines: u32,
+    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "follow")]
+    format: Format,
+}
+
+pub(super) fn logs(
+    arguments: &LogsArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    // A daemon that is started to be asked has nothing to tell.
+    let mut client = link.dialer().connect().map_err(not_running)?;
+    let newest = LogsParams { after: None, limit: Some(arguments.lines), wait_ms: 0 };
+    let page = client.call::<DaemonLogs>(&newest)?;
+    if arguments.format == Format::Json {
+        let json = serde_json::to_string_pretty(&page).unwrap_or_default();
+        surroundings.stdout.write_json(&json)?;
+        return Ok(0);
+    }
+    print(&page, surroundings)?;
+    if arguments.follow { follow(page.last, &mut client, surroundings) } else { Ok(0) }
+}
+
+/// Prints the lines that come, until Ctrl-C or the daemon's end.
+fn follow(mut last: u64, client: &mut Client, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    loop {
+        if (surroundings.interrupts)() > 0 {
+            return Ok(EXIT_INTERRUPTED);
+        }
+        let params = LogsParams { after: Some(last), limit: Some(LINES_MAX), wait_ms: WAIT_MS };
+        let page = client.call::<DaemonLogs>(&params)?;
+        if page.missed > 0 {
+            let text = format!("not kept any more: {} between", human::count(page.missed, "line"));
+            show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+        }
+        print(&page, surroundings)?;
+        last = page.last;
+    }
+}
+
+fn print(page: &LogsResult, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    if page.lines.is_empty() {
+        return Ok(());
+    }
+    surroundings.stdout.write_text(&page.lines.join("\n"))
+}

@@ -1,0 +1,42 @@
+//! How much of a long list is shown, and how does one get at the rest?
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    Surroundings,
+    failure::{Failure, show_message},
+    screen::Ink,
+};
+
+#[derive(Args)]
+pub(super) struct Paging {
+    /// How many at most
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) limit: u32,
+    /// Go on where an earlier list ended: its `nextCursor`
+    #[arg(long, value_name = "CURSOR")]
+    pub(super) cursor: Option<String>,
+}
+
+/// The answer as the daemon sent it.
+pub(super) fn print_json(answer: &Value, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    surroundings.stdout.write_json(&format!("{answer:#}"))
+}
+
+/// Says so when the answer is not the whole list.
+pub(super) fn note_more(answer: &Value, surroundings: &mut Surroundings) {
+    if let Some(cursor) = answer.get("nextCursor").and_then(Value::as_str) {
+        let text = format!("there are more: raise --limit, or go on with --cursor {cursor}");
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+    }
+}
+
+/// The entries of a list, read leniently; what cannot be read at all is an error, not an absence.
+pub(super) fn entries<T: serde::de::DeserializeOwned>(answer: &Value, list: &str) -> Result<Vec<T>, Failure> {
+    let listed = answer.get(list).cloned().unwrap_or_default();
+    serde_json::from_value(listed).map_err(|error| {
+        Failure::new(format!("the daemon's list of {list} cannot be read: {error}"))
+            .or_hint("--format json prints it as it is")
+    })
+}

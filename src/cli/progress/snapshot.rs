@@ -1,0 +1,97 @@
+//! How does a session that is under way read, before anything more happens in it?
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{INDENT, LINE_CHARACTERS, OpenCall, Progress, show_run};
+use crate::{
+    cli::{
+        ending::Ending,
+        safe_text,
+        screen::{Ink, Screen},
+    },
+    protocol::{CallId, OpenItem, RunId, ToolName},
+};
+
+impl Progress {
+    pub(super) fn show_snapshot(&mut self, data: &Value, screen: &mut Screen<'_>) {
+        let Ok(snapshot) = LenientSnapshot::deserialize(data) else { return };
+        let dim = |screen: &mut Screen<'_>, text: &str| {
+            screen.line(&screen.paint(Ink::Dim, &safe_text::line(text, LINE_CHARACTERS)));
+        };
+        if let Some(root) = snapshot.session.roots.first() {
+            dim(screen, &format!("session {} in {root}", snapshot.session.session_id));
+        }
+        for run in &snapshot.runs {
+            show_run(run, &run.agent, if run.is_child() { INDENT } else { "" }, screen);
+            if run.is_child() && !run.has_ended() {
+                self.children.insert(run.run_id.as_str().into());
+            }
+        }
+        for call in snapshot.open_calls {
+            let agent = snapshot.runs.iter().find(|run| run.run_id == call.run_id.as_str());
+            let agent = agent.map_or("", |run| run.agent.as_str());
+            let open = OpenCall::described(&call.name, &call.details.description);
+            // On a terminal the spinner says it.
+            if !screen.is_live() {
+                dim(screen, format!("● {agent} · {}", open.label).as_str());
+            }
+            self.calls.insert(call.call_id, open);
+        }
+        for waiting in &snapshot.queue {
+            dim(screen, &format!("… {} waits for its turn: {}", waiting.agent, waiting.query));
+        }
+        for item in snapshot.open_items {
+            self.is_asking_model = true;
+            if self.children.contains(&item.run_id) {
+                continue;
+            }
+            if !item.text.is_empty() && screen.is_live() {
+                screen.text(&safe_text::lines(&item.text));
+                self.writing = Some(item.stream.clone());
+            }
+            self.streams.insert(item.stream, item.text.len());
+        }
+    }
+}
+
+/// What is shown of `signal.snapshot`, with open states and reasons.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LenientSnapshot {
+    session: LenientSession,
+    runs: Vec<Ending>,
+    open_items: Vec<OpenItem>,
+    open_calls: Vec<LenientCall>,
+    queue: Vec<LenientWaiting>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LenientSession {
+    session_id: String,
+    roots: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LenientCall {
+    run_id: RunId,
+    call_id: CallId,
+    name: ToolName,
+    #[serde(default)]
+    details: LenientDetails,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LenientDetails {
+    description: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LenientWaiting {
+    agent: String,
+    query: String,
+}

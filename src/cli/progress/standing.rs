@@ -1,0 +1,99 @@
+//! What do the events say that are about a run as a whole: that it waits, was spoken to, holds still, has a plan?
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Progress, with};
+use crate::{
+    cli::screen::{Ink, Screen},
+    protocol::{Envelope, RunResumed},
+};
+
+impl Progress {
+    /// Shows one event of this kind; answers whether it was one.
+    pub(super) fn show_standing(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) -> bool {
+        match envelope.kind.as_str() {
+            "run.queued" => with(envelope, |data| self.run_queued(envelope, &data, screen)),
+            "run.steered" => with(envelope, |data: Steered| {
+                let text = match data.turn {
+                    Some(turn) => format!("read in turn {turn}: {}", data.text),
+                    None => format!("said: {}", data.text),
+                };
+                self.line(envelope, screen, Ink::Dim, "»", &text);
+            }),
+            "run.parked" => with(envelope, |data| self.run_parked(envelope, &data, screen)),
+            "run.resumed" => with(envelope, |data| self.run_resumed(envelope, &data, screen)),
+            "todos.updated" => with(envelope, |data: Todos| {
+                self.line(envelope, screen, Ink::Dim, "☰", &data.summary());
+            }),
+            _ => return false,
+        }
+        true
+    }
+
+    fn run_queued(&mut self, envelope: &Envelope, data: &Queued, screen: &mut Screen<'_>) {
+        let agent = envelope.head.agent.as_ref().map_or("its agent", |agent| agent.as_str());
+        let text = match data.waits_for.as_str() {
+            "context" => format!("{agent} waits for its turn: another run of it is not over"),
+            "place" => format!("{agent} waits for a place among the runs at work"),
+            _ => format!("{agent} waits"),
+        };
+        self.line(envelope, screen, Ink::Dim, "…", &text);
+    }
+
+    fn run_parked(&mut self, envelope: &Envelope, data: &Parked, screen: &mut Screen<'_>) {
+        let why = match data.reason.as_str() {
+            "storageFull" => "the disk is full; the run holds still until there is room",
+            other => &format!("the run holds still: {other}"),
+        };
+        self.line(envelope, screen, Ink::Yellow, "!", why);
+        self.parked.extend(envelope.run_id.clone());
+    }
+
+    fn run_resumed(&mut self, envelope: &Envelope, data: &RunResumed, screen: &mut Screen<'_>) {
+        let was_parked = envelope.run_id.as_ref().is_some_and(|run_id| self.parked.remove(run_id));
+        let text = match (data.unclean, was_parked) {
+            (true, _) => "the daemon came back after a crash; the run goes on",
+            (false, true) => "the run goes on",
+            (false, false) => "the daemon was restarted; the run goes on",
+        };
+        self.line(envelope, screen, Ink::Yellow, "!", text);
+    }
+}
+
+/// Read leniently, as all below: what else a run may wait for is open.
+#[derive(Deserialize)]
+struct Queued {
+    #[serde(rename = "for")]
+    waits_for: String,
+}
+
+#[derive(Deserialize)]
+struct Steered {
+    text: String,
+    #[serde(default)]
+    turn: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Parked {
+    reason: String,
+}
+
+/// A run's plan; entries and their states are open.
+#[derive(Deserialize)]
+struct Todos {
+    todos: Vec<Value>,
+}
+
+impl Todos {
+    /// `2 of 5 done · now: write the tests`
+    fn summary(&self) -> String {
+        let is = |todo: &Value, status: &str| todo.get("status").and_then(Value::as_str) == Some(status);
+        let done = self.todos.iter().filter(|todo| is(todo, "completed")).count();
+        let current = self.todos.iter().find(|todo| is(todo, "in_progress"));
+        let now = current.and_then(|todo| todo.get("text")).and_then(Value::as_str);
+        let now = now.map(|text| format!(" · now: {text}")).unwrap_or_default();
+        format!("{done} of {} done{now}", self.todos.len())
+    }
+}

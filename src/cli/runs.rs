@@ -1,0 +1,87 @@
+//! `subagent runs`: which runs are there, and how do they stand?
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{
+    Format, Output, Surroundings, ending::Ending, failure::Failure, human, ids, link::Link, paging,
+    paging::Paging, safe_text, table,
+};
+use crate::protocol::{RunList, RunListParams, Timestamp};
+
+#[derive(Args)]
+pub(super) struct RunsArguments {
+    /// Only runs that have not ended
+    #[arg(long)]
+    active: bool,
+    /// Only runs of this session; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+pub(super) fn runs(
+    arguments: &RunsArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
+    let params = RunListParams {
+        session_id,
+        agent: arguments.agent.as_deref().map(Into::into),
+        active: arguments.active,
+        cursor: arguments.paging.cursor.clone(),
+        limit: arguments.paging.limit,
+        ..RunListParams::default()
+    };
+    let answer = link.ask_value::<RunList>(&params)?;
+    if arguments.format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let listed: Vec<ListedRun> = paging::entries(&answer, "runs")?;
+    let text = match listed.is_empty() {
+        true => "no runs\n".to_owned(),
+        false => draw(&listed, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    paging::note_more(&answer, surroundings);
+    Ok(0)
+}
+
+/// A record, with open states and reasons.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedRun {
+    #[serde(flatten)]
+    ending: Ending,
+    started_at: Timestamp,
+}
+
+fn draw(runs: &[ListedRun], stdout: &Output) -> String {
+    let length = ids::short_length(runs.iter().map(|run| run.ending.run_id.as_str()));
+    let rows: Vec<[String; 6]> = runs.iter().map(|run| cells(run, length)).collect();
+    table::draw(["RUN", "AGENT", "STATE", "STARTED", "ACTIVE", "RESULT"], &rows, stdout)
+}
+
+fn cells(run: &ListedRun, id_length: usize) -> [String; 6] {
+    let ending = &run.ending;
+    // A run that an agent called stands below another, which is not always in the list.
+    let sign = if ending.is_child() { "↳ " } else { "" };
+    let outcome = ending.trouble().unwrap_or_else(|| ending.text().unwrap_or_default().to_owned());
+    [
+        ids::short(&ending.run_id, id_length),
+        format!("{sign}{}", table::cell(&ending.agent)),
+        safe_text::line(ending.standing(), table::COLUMN_CHARACTERS),
+        human::moment(run.started_at),
+        human::duration(ending.active_time()),
+        table::first_line(&outcome),
+    ]
+}

@@ -1,0 +1,115 @@
+//! `subagent sessions history`: what has an agent been told in a session, and what did it say?
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::OneSession;
+use crate::{
+    cli::{Format, Output, Surroundings, failure::Failure, link::Link, paging, safe_text, screen::Ink},
+    protocol::{SessionHistory, SessionHistoryParams},
+};
+
+/// What is shown of a call's arguments and of its result; `--format json` has the whole.
+const CALL_CHARACTERS: usize = 200;
+
+#[derive(Args)]
+pub(super) struct HistoryArguments {
+    #[command(flatten)]
+    session: OneSession,
+    /// Whose context [default: the session's agent, or the only one there is]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Messages of one page; text shows every page, JSON one
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Go on where an earlier page ended: its `nextCursor`
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+pub(super) fn history(
+    arguments: &HistoryArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<(), Failure> {
+    let mut params = SessionHistoryParams {
+        session_id: arguments.session.find(link)?.session_id,
+        agent: arguments.agent.as_deref().map(Into::into),
+        cursor: arguments.cursor.clone(),
+        limit: arguments.limit,
+    };
+    let mut last_run = None;
+    loop {
+        let answer = link.ask_value::<SessionHistory>(&params)?;
+        if arguments.format == Format::Json {
+            return paging::print_json(&answer, surroundings);
+        }
+        let messages: Vec<ShownMessage> = paging::entries(&answer, "messages")?;
+        for message in &messages {
+            let is_other_run = last_run.as_ref() != Some(&message.run_id);
+            let text = message.draw(is_other_run, &surroundings.stdout);
+            last_run = Some(message.run_id.clone());
+            surroundings.stdout.write(&text)?;
+        }
+        if messages.is_empty() && params.cursor.is_none() {
+            surroundings.stdout.write("no messages\n")?;
+        }
+        let next = answer.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        // A cursor that leads nowhere would be asked for for ever.
+        if next.is_none() || next == params.cursor {
+            return Ok(());
+        }
+        params.cursor = next;
+    }
+}
+
+/// A message, with open roles and kinds of parts.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownMessage {
+    run_id: String,
+    role: String,
+    parts: Vec<Value>,
+}
+
+impl ShownMessage {
+    fn draw(&self, names_run: bool, stdout: &Output) -> String {
+        let paint = |ink: Ink, text: String| if stdout.has_color { ink.paint(&text) } else { text };
+        let mut text = String::new();
+        if names_run {
+            let run = format!("── run {}", safe_text::line(&self.run_id, CALL_CHARACTERS));
+            text.push_str(&format!("{}\n", paint(Ink::Dim, run)));
+        }
+        let role = safe_text::line(&self.role, CALL_CHARACTERS);
+        text.push_str(&format!("{}\n", paint(Ink::Bold, format!("{role}:"))));
+        for line in self.parts.iter().flat_map(draw_part) {
+            text.push_str(&format!("  {line}\n"));
+        }
+        text
+    }
+}
+
+/// One part as harmless lines.
+fn draw_part(part: &Value) -> Vec<String> {
+    let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
+    let line = |text: String| vec![safe_text::line(&text, CALL_CHARACTERS)];
+    match text("type") {
+        "text" => safe_text::lines(text("text")).trim_end().lines().map(str::to_owned).collect(),
+        "thought" => line(format!("· {}", text("text"))),
+        "toolCall" => {
+            let arguments = part.get("arguments").map(Value::to_string).unwrap_or_default();
+            line(format!("● {} {arguments}", text("name")))
+        }
+        "toolResult" => {
+            let is_error = part.get("isError").and_then(Value::as_bool).unwrap_or(false);
+            let parts = part.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let said: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            line(format!("{} {} {}", if is_error { "✗" } else { "✓" }, text("name"), said.join(" ")))
+        }
+        "inlineData" | "file" => line(format!("[{}] {}", text("mimeType"), text("uri"))),
+        other => line(format!("[{other}]")),
+    }
+}

@@ -1,0 +1,101 @@
+//! `subagent wait`: waits until a run has ended, and ends like it.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Surroundings,
+    ending::Ending,
+    failure::{EXIT_TIMED_OUT, Failure},
+    human, ids,
+    link::Link,
+    paging,
+    run::parse_minutes,
+};
+use crate::{
+    client::Stopwatch,
+    protocol::{Method, RunWait, RunWaitParams},
+};
+
+/// How long one question waits; below the time after which an unanswered one counts as lost.
+const WAIT_AT_A_TIME: Duration = Duration::from_secs(10);
+
+#[derive(Args)]
+pub(super) struct WaitArguments {
+    /// A run's id, or the beginning of it
+    run: String,
+    /// Minutes to wait at most, fractions allowed; the run goes on, and the exit code is 124
+    #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
+    timeout: Option<Duration>,
+    /// What stdout gets: the result, or the run's record
+    #[arg(long, value_enum, default_value_t = WaitFormat::Text)]
+    format: WaitFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum WaitFormat {
+    Text,
+    Json,
+}
+
+/// The answer to `run/wait`, with open states and reasons.
+#[derive(Deserialize)]
+struct Waited {
+    run: Value,
+    done: bool,
+}
+
+pub(super) fn wait(
+    arguments: &WaitArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let run_id = ids::find_run(&arguments.run, link)?;
+    let stopwatch = Stopwatch::start();
+    loop {
+        let left = match arguments.timeout {
+            Some(timeout) => stopwatch.left_of(timeout).unwrap_or_default(),
+            None => WAIT_AT_A_TIME,
+        };
+        let timeout_ms = u64::try_from(left.min(WAIT_AT_A_TIME).as_millis()).unwrap_or(u64::MAX);
+        let params = RunWaitParams { run_id: run_id.clone(), timeout_ms };
+        // Ctrl-C ends the process, as everywhere: there is nothing here that would have to be said then.
+        let answer = link.ask_until_answered(RunWait::NAME, &params, &mut || false)?;
+        let waited: Waited = serde_json::from_str(answer.get()).map_err(unreadable)?;
+        let is_late = arguments.timeout.is_some_and(|timeout| stopwatch.left_of(timeout).is_none());
+        if waited.done || is_late {
+            return show(&waited, arguments, stopwatch.elapsed(), surroundings);
+        }
+    }
+}
+
+fn show(
+    waited: &Waited,
+    arguments: &WaitArguments,
+    elapsed: Duration,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let ending = Ending::deserialize(&waited.run).map_err(unreadable)?;
+    if arguments.format == WaitFormat::Json {
+        paging::print_json(&waited.run, surroundings)?;
+    }
+    if !waited.done {
+        let waited = human::duration(elapsed);
+        let what = format!("after {waited} the run is not over: {}", ending.summary());
+        let hint = format!("`subagent attach {}` shows what it does", ending.run_id);
+        return Err(Failure::with_code(EXIT_TIMED_OUT, what).or_hint(hint));
+    }
+    if arguments.format == WaitFormat::Text {
+        return ending.report(None, None, surroundings);
+    }
+    ending.explain(None, &mut surroundings.stderr);
+    Ok(ending.exit_code())
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(format!("the daemon's run record cannot be read: {error}"))
+}

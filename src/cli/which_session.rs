@@ -1,0 +1,100 @@
+//! In which session does a run go on? (Spec 12, "Which session".)
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{
+    Surroundings,
+    failure::{Failure, show_message},
+    ids,
+    link::Link,
+    safe_text,
+    screen::Ink,
+};
+use crate::protocol::{SessionId, SessionList, SessionListParams, SessionState, WorkspaceParam};
+
+/// A session's title is cut here; the line tells more.
+const TITLE_CHARACTERS: usize = 60;
+
+#[derive(Args)]
+#[group(multiple = false)]
+pub(super) struct SessionArguments {
+    /// Go on in the workspace's current session, which is the default on a terminal
+    #[arg(long = "continue")]
+    goes_on: bool,
+    /// Open a new session, which is the default in a pipe and with --detach
+    #[arg(long = "new")]
+    is_new: bool,
+    /// Go on in this session; the beginning of its id is enough
+    #[arg(long, value_name = "ID", conflicts_with = "workspace")]
+    session: Option<String>,
+}
+
+impl SessionArguments {
+    /// The session to go on in; `None` = a new one. `is_at_hand`: a person sits there and waits.
+    pub(super) fn choose(
+        &self,
+        workspace: &WorkspaceParam,
+        is_at_hand: bool,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<Option<SessionId>, Failure> {
+        if let Some(text) = &self.session {
+            return ids::find_session(text, link).map(Some);
+        }
+        let goes_on = self.goes_on || (is_at_hand && !self.is_new);
+        if !goes_on {
+            return Ok(None);
+        }
+        match find_current(workspace, link)? {
+            Some(session) => {
+                let text = format!("continuing session {}; --new opens a new one", session.describe());
+                show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+                Ok(Some(session.session_id))
+            }
+            None if self.goes_on => {
+                let roots = workspace.roots().join(", ");
+                Err(Failure::new(format!("there is no open session in {roots} to continue"))
+                    .or_hint("leave --continue out to open one; `subagent sessions` lists those there are"))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// What is read of a session to name it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Current {
+    session_id: SessionId,
+    #[serde(default)]
+    title: Option<String>,
+}
+
+impl Current {
+    fn describe(&self) -> String {
+        let id = ids::shortest(self.session_id.as_str());
+        match &self.title {
+            Some(title) => format!("{id} ({})", safe_text::line(title, TITLE_CHARACTERS)),
+            None => id,
+        }
+    }
+}
+
+/// The open session of exactly this workspace that was active last.
+fn find_current(workspace: &WorkspaceParam, link: &mut Link) -> Result<Option<Current>, Failure> {
+    #[derive(Deserialize)]
+    struct Found {
+        sessions: Vec<Current>,
+    }
+    let params = SessionListParams {
+        workspace: Some(workspace.clone()),
+        state: Some(SessionState::Open),
+        limit: 1,
+        ..SessionListParams::default()
+    };
+    let answer = link.ask_value::<SessionList>(&params)?;
+    let found = Found::deserialize(answer)
+        .map_err(|error| Failure::new(format!("the daemon's list of sessions cannot be read: {error}")))?;
+    Ok(found.sessions.into_iter().next())
+}

@@ -95,19 +95,19 @@ impl GeminiReply {
     /// try (spec 04, "Retry").
     pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
         let Some(finish) = self.finish else {
-            return Err(passing("the response ended without a finish reason".to_owned()));
+            return Err(unusable("the response ended without a finish reason".to_owned()));
         };
         let says_something = self.parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
         let reason = match finish.reason.as_str() {
             "STOP" if says_something => FinishReason::Stop,
-            "STOP" => return Err(passing("the response is empty".to_owned())),
+            "STOP" => return Err(unusable("the response is empty".to_owned())),
             "MAX_TOKENS" => FinishReason::Length,
             "MALFORMED_FUNCTION_CALL"
             | "UNEXPECTED_TOOL_CALL"
             | "MALFORMED_RESPONSE"
             | "OTHER"
             | "FINISH_REASON_UNSPECIFIED" => {
-                return Err(passing(format!("the response is malformed: {}", finish.words())));
+                return Err(unusable(format!("the response is malformed: {}", finish.words())));
             }
             // Everything else withholds the answer: SAFETY, RECITATION, PROHIBITED_CONTENT, BLOCKLIST, SPII,
             // LANGUAGE, and whatever the provider will add.
@@ -126,8 +126,8 @@ impl Finish {
     }
 }
 
-fn passing(message: String) -> ModelError {
-    ModelError::Passing { message, retry_after_ms: None }
+fn unusable(message: String) -> ModelError {
+    ModelError::Unusable { message }
 }
 
 /// The model's content with every part byte for byte: signatures are bound to the parts they came on.

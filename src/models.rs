@@ -9,10 +9,16 @@ use crate::protocol::{
     FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
 };
 
+mod gemini;
 mod gemini_reply;
+mod http;
+mod key;
 mod offline;
+mod providers;
 mod registry;
 mod replay;
+mod sse;
+mod tool_names;
 
 pub use registry::{Models, OFFLINE, ResolveError, ResolvedModel};
 

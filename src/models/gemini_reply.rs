@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{ModelError, ModelEvent, ModelReply, ReplyPart};
+use super::{
+    ModelError, ModelEvent, ModelReply, ReplyPart,
+    gemini::{PROVIDER, failure::ProviderError},
+};
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
-
-/// The provider's kind, as it stands in [`ProviderMessage`].
-const PROVIDER: &str = "gemini";
 
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(super) struct GeminiReply {
     raw_parts: Vec<Box<RawValue>>,
     usage: Usage,
     finish: Option<Finish>,
+    /// The stream may say in its middle that it failed.
+    error: Option<ProviderError>,
 }
 
 /// Why the provider ended the response, in its own words.
@@ -40,6 +42,9 @@ impl GeminiReply {
             chunk.prompt_feedback
         {
             self.finish = Some(Finish { reason, message: block_reason_message });
+        }
+        if let Some(error) = chunk.error {
+            self.error = Some(error);
         }
         let mut deltas = Vec::new();
         // Only the first candidate: no more than one is ever asked for.
@@ -89,6 +94,16 @@ impl GeminiReply {
             }
             _ => self.parts.push(ReplyPart::Thought { text: text.to_owned(), signature }),
         }
+    }
+
+    /// Whether the provider has said why it ended: all that it meant to say is here.
+    pub(super) fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// What went wrong, when the last chunk said that something did.
+    pub(super) fn take_error(&mut self) -> Option<ProviderError> {
+        self.error.take()
     }
 
     /// The whole reply, once the stream has ended. A reply that is empty, cut or malformed is worth another
@@ -146,6 +161,7 @@ struct Chunk {
     candidates: Vec<Candidate>,
     usage_metadata: Option<UsageMetadata>,
     prompt_feedback: Option<PromptFeedback>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]

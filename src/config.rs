@@ -5,7 +5,7 @@
 //! and column. This module also knows the places on disk, how a file that a person wrote is read, and which
 //! known word an unknown one is near to.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::protocol::{AgentName, FileProblem, ModelRef, ToolName};
 
@@ -13,10 +13,12 @@ mod keys;
 mod layer;
 mod nearest;
 mod places;
+mod providers;
 mod source;
 
 pub use nearest::nearest;
 pub use places::{NoHome, Places};
+pub use providers::{KeySource, ProviderKind, ProviderSettings};
 pub use source::{Mark, decode, one_based, problem, read_bounded, reason};
 
 /// Where a value was set; later ones win.
@@ -54,6 +56,9 @@ pub struct ConfigPlaces {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub models: ModelSettings,
+    /// By the entry's name. `None` = its settings have mistakes: nothing may be sent to it, since nobody knows what was
+    /// meant, and nothing else may take its name.
+    pub providers: BTreeMap<String, Setting<Option<ProviderSettings>>>,
     pub agents: AgentSettings,
     pub run: RunSettings,
     pub max_concurrent_runs: ConcurrencySettings,
@@ -127,6 +132,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             models: ModelSettings { default: Setting::default_of(None) },
+            providers: BTreeMap::new(),
             agents: AgentSettings { default: Setting::default_of(AgentName::from("generalist")) },
             run: RunSettings {
                 max_turns: Setting::default_of(30),

@@ -9,10 +9,16 @@ use crate::protocol::{
     FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
 };
 
+mod gemini;
 mod gemini_reply;
+mod http;
+mod key;
 mod offline;
+mod providers;
 mod registry;
 mod replay;
+mod sse;
+mod tool_names;
 
 pub use registry::{Models, OFFLINE, ResolveError, ResolvedModel};
 
@@ -85,9 +91,13 @@ pub enum ReplyPart {
 /// Why a model gave no reply; variants by what the run does next.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Passing: network, overload, a cut stream. Asked again with back-off.
+    /// Passing: network, overload, silence. Asked again with back-off.
     #[error("{message}")]
     Passing { message: String, retry_after_ms: Option<u64> },
+    /// There was a reply, and it is cut, empty or malformed. Asked again, but not as often: a model that answers so
+    /// tends to do it again.
+    #[error("{message}")]
+    Unusable { message: String },
     /// Asking again cannot help; the run ends `ERROR` with this code.
     #[error("{message}")]
     Final { code: RunErrorCode, message: String },

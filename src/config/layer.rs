@@ -9,7 +9,7 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-use super::{Config, Mark, Origin, decode, keys, nearest, one_based, problem, read_bounded};
+use super::{Config, Mark, Origin, decode, keys, nearest, one_based, problem, providers, read_bounded};
 use crate::protocol::{FileProblem, FileProblemCode, Severity};
 
 /// Settings larger than this are no settings; it bounds what a slip can cost.
@@ -104,6 +104,15 @@ impl Layer<'_> {
             let found = found(&property.value);
             return self.report(place, code, format!("`{path}`: expected {}, found {found}", key.expected));
         }
+        if path == providers::SECTION {
+            let providers = &mut self.config.providers;
+            for mistake in providers::read(providers, &property.value, self.origin) {
+                let mark = Mark::at(self.text, mistake.offset);
+                let found = problem(self.path, Some(mark), mistake.code, mistake.message);
+                self.problems.push(FileProblem { severity: mistake.severity, fix: mistake.fix, ..found });
+            }
+            return;
+        }
         let section = format!("{path}.");
         let is_section = keys::KEYS.iter().any(|key| key.path.starts_with(&section));
         match (is_section, &property.value) {
@@ -136,7 +145,7 @@ fn nearest_key(path: &str) -> Option<&'static str> {
     let last_word = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
     let sections = keys::KEYS.iter().filter_map(|key| key.path.split('.').next());
     let paths = keys::KEYS.iter().map(|key| key.path);
-    if let Some(key) = nearest(path, sections.chain(paths)) {
+    if let Some(key) = nearest(path, sections.chain(paths).chain([providers::SECTION])) {
         return Some(key);
     }
     let wanted = path.rsplit('.').next()?;
@@ -144,7 +153,7 @@ fn nearest_key(path: &str) -> Option<&'static str> {
     keys::KEYS.iter().find(|key| last_word(key.path) == word).map(|key| key.path)
 }
 
-fn kind_of(value: &Value<'_>) -> &'static str {
+pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a text",
         Value::NumberLit(_) => "a number",

@@ -93,7 +93,8 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         config,
         problems,
     };
-    let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
+    let models = Models::configured(&settings.config.providers, |name| env::var_os(name));
+    let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in() };
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
         Err(error) => {

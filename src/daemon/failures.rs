@@ -76,7 +76,10 @@ impl From<PlanError> for RpcError {
             PlanError::NoModel => RpcError::new(ErrorKind::NoModel, message).with_hint(Models::NO_MODEL_HINT),
             PlanError::Model(error) => {
                 let kind = match &error {
-                    ResolveError::NoModel { .. } => ErrorKind::NoModel,
+                    ResolveError::NoModel { .. }
+                    | ResolveError::NoKey { .. }
+                    | ResolveError::BadProvider { .. } => ErrorKind::NoModel,
+                    ResolveError::UnusableKey { .. } => ErrorKind::ProviderAuth,
                     ResolveError::BadRecording { .. } => ErrorKind::InvalidParams,
                 };
                 RpcError::new(kind, message).with_hint(error.hint())

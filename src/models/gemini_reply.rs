@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{ModelError, ModelEvent, ModelReply, ReplyPart};
+use super::{
+    ModelError, ModelEvent, ModelReply, ReplyPart,
+    gemini::{PROVIDER, failure::ProviderError},
+};
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
-
-/// The provider's kind, as it stands in [`ProviderMessage`].
-const PROVIDER: &str = "gemini";
 
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(super) struct GeminiReply {
     raw_parts: Vec<Box<RawValue>>,
     usage: Usage,
     finish: Option<Finish>,
+    /// The stream may say in its middle that it failed.
+    error: Option<ProviderError>,
 }
 
 /// Why the provider ended the response, in its own words.
@@ -40,6 +42,9 @@ impl GeminiReply {
             chunk.prompt_feedback
         {
             self.finish = Some(Finish { reason, message: block_reason_message });
+        }
+        if let Some(error) = chunk.error {
+            self.error = Some(error);
         }
         let mut deltas = Vec::new();
         // Only the first candidate: no more than one is ever asked for.
@@ -91,23 +96,33 @@ impl GeminiReply {
         }
     }
 
+    /// Whether the provider has said why it ended: all that it meant to say is here.
+    pub(super) fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// What went wrong, when the last chunk said that something did.
+    pub(super) fn take_error(&mut self) -> Option<ProviderError> {
+        self.error.take()
+    }
+
     /// The whole reply, once the stream has ended. A reply that is empty, cut or malformed is worth another
     /// try (spec 04, "Retry").
     pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
         let Some(finish) = self.finish else {
-            return Err(passing("the response ended without a finish reason".to_owned()));
+            return Err(unusable("the response ended without a finish reason".to_owned()));
         };
         let says_something = self.parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
         let reason = match finish.reason.as_str() {
             "STOP" if says_something => FinishReason::Stop,
-            "STOP" => return Err(passing("the response is empty".to_owned())),
+            "STOP" => return Err(unusable("the response is empty".to_owned())),
             "MAX_TOKENS" => FinishReason::Length,
             "MALFORMED_FUNCTION_CALL"
             | "UNEXPECTED_TOOL_CALL"
             | "MALFORMED_RESPONSE"
             | "OTHER"
             | "FINISH_REASON_UNSPECIFIED" => {
-                return Err(passing(format!("the response is malformed: {}", finish.words())));
+                return Err(unusable(format!("the response is malformed: {}", finish.words())));
             }
             // Everything else withholds the answer: SAFETY, RECITATION, PROHIBITED_CONTENT, BLOCKLIST, SPII,
             // LANGUAGE, and whatever the provider will add.
@@ -126,8 +141,8 @@ impl Finish {
     }
 }
 
-fn passing(message: String) -> ModelError {
-    ModelError::Passing { message, retry_after_ms: None }
+fn unusable(message: String) -> ModelError {
+    ModelError::Unusable { message }
 }
 
 /// The model's content with every part byte for byte: signatures are bound to the parts they came on.
@@ -146,6 +161,7 @@ struct Chunk {
     candidates: Vec<Candidate>,
     usage_metadata: Option<UsageMetadata>,
     prompt_feedback: Option<PromptFeedback>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,9 +10,13 @@ use std::{
 use super::{
     Model,
     offline::Offline,
+    providers::Providers,
     replay::{Order, Replay},
 };
-use crate::protocol::ModelRef;
+use crate::{
+    config::{ProviderSettings, Setting},
+    protocol::ModelRef,
+};
 
 /// The name of the model that needs no provider (spec 04, "`offline`").
 pub const OFFLINE: &str = "offline";
@@ -20,6 +25,7 @@ pub const OFFLINE: &str = "offline";
 #[derive(Clone, Default)]
 pub struct Models {
     given: BTreeMap<String, Arc<dyn Model>>,
+    providers: Providers,
 }
 
 /// A model and the name by which runs, logs and clients know it.
@@ -35,6 +41,15 @@ pub enum ResolveError {
     /// Answered as `NO_MODEL`.
     #[error("no model is named `{model}` here")]
     NoModel { model: String },
+    /// The model's provider is known, but there is no key for it.
+    #[error("there is no key for `{model}`: {problem}")]
+    NoKey { model: String, variable: &'static str, entry: String, problem: String },
+    /// There is something in place of a key, and it cannot be taken.
+    #[error("there is no usable key for `{model}`: {problem}")]
+    UnusableKey { model: String, problem: String },
+    /// The provider's entry in the settings is at fault.
+    #[error("the provider `{entry}` cannot be used: {problem}")]
+    BadProvider { entry: String, problem: String },
     /// The recording itself is at fault.
     #[error("the recording {} {problem}", path.display())]
     BadRecording { path: PathBuf, problem: String },
@@ -42,11 +57,20 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// One line: the ways out.
-    pub fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> String {
         match self {
-            ResolveError::NoModel { .. } => Models::NO_MODEL_HINT,
+            ResolveError::NoModel { .. } => Models::NO_MODEL_HINT.to_owned(),
+            ResolveError::NoKey { variable, entry, .. } => format!(
+                "set {variable} and start the daemon anew (`subagent stop`), or say in the settings where the key is \
+                 (`providers.{entry}.key`); `--model offline` needs none"
+            ),
+            ResolveError::UnusableKey { .. } => "mend what the message names; the next start reads it anew".to_owned(),
+            ResolveError::BadProvider { entry, .. } => {
+                format!("mend `providers.{entry}` in the settings; `subagent status` tells every mistake in them")
+            }
             ResolveError::BadRecording { .. } => {
                 "a recording has one JSON object a line: {\"method\": \"generateContentStream\", \"response\": [chunks]}"
+                    .to_owned()
             }
         }
     }
@@ -54,11 +78,21 @@ impl ResolveError {
 
 impl Models {
     /// What to do when no model is configured, or an unknown one is asked for.
-    pub const NO_MODEL_HINT: &str = "use `--model offline` (rules, no key needed), `--model replay:FILE` (a recording), or set \
-         `models.default` in the settings to one of these; providers with keys are not supported by this version";
+    pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `--model offline` (rules, \
+         no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these";
 
+    /// Without settings and without an environment: for tests, which add what they need.
     pub fn new() -> Models {
         Models::default()
+    }
+
+    /// With the providers of the settings. `variable` looks into the daemon's environment; it is asked each time that
+    /// a model is resolved.
+    pub fn configured(
+        providers: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
+        variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
+    ) -> Models {
+        Models { given: BTreeMap::new(), providers: Providers::new(providers, Arc::new(variable)) }
     }
 
     /// Adds a model that lives in this process, or replaces the one of that name.
@@ -68,7 +102,8 @@ impl Models {
         self
     }
 
-    /// Finds the model of a name. Reads the file of a recording, so it may block for as long as that takes.
+    /// Finds the model of a name. Reads the file of a recording or the place of a key, so it may block for as long as
+    /// that takes.
     pub fn resolve(&self, model_ref: &ModelRef) -> Result<ResolvedModel, ResolveError> {
         let name = model_ref.as_str();
         let model: Arc<dyn Model> = if let Some(model) = self.given.get(name) {
@@ -80,7 +115,7 @@ impl Models {
         } else if let Some(path) = name.strip_prefix("replay+strict:") {
             open_recording(path, Order::Strict)?
         } else {
-            return Err(ResolveError::NoModel { model: name.to_owned() });
+            return self.providers.resolve(name);
         };
         Ok(ResolvedModel { name: name.to_owned(), model })
     }

@@ -124,7 +124,11 @@ pub struct ModelFailure {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureKind {
-    Passing { retry_after_ms: Option<u64> },
+    Passing {
+        retry_after_ms: Option<u64>,
+    },
+    /// A reply that is cut, empty or malformed.
+    Unusable,
     Final(RunErrorCode),
 }
 

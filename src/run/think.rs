@@ -45,7 +45,7 @@ impl Thinking {
                 Some(Err(error)) => return self.failed(error),
                 None => {
                     let message = "the model's stream ended without a finish reason".to_owned();
-                    return self.failed(ModelError::Passing { message, retry_after_ms: None });
+                    return self.failed(ModelError::Unusable { message });
                 }
             };
             if pushed.is_err() {
@@ -87,6 +87,7 @@ impl Thinking {
         let message = error.to_string();
         let kind = match error {
             ModelError::Passing { retry_after_ms, .. } => FailureKind::Passing { retry_after_ms },
+            ModelError::Unusable { .. } => FailureKind::Unusable,
             ModelError::Final { code, .. } => FailureKind::Final(code),
         };
         let failure = ModelFailure {

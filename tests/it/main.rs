@@ -5,6 +5,8 @@
 mod attach;
 mod bad_input;
 mod companion;
+mod gemini;
+mod gemini_server;
 mod golden;
 mod kills;
 mod laws;

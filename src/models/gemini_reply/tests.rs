@@ -96,7 +96,7 @@ fn withheld_answers_carry_the_providers_words() {
 }
 
 #[test]
-fn empty_cut_and_malformed_replies_are_passing() {
+fn empty_cut_and_malformed_replies_are_unusable() {
     let cases: &[&[&str]] = &[
         &[],
         &["{}"],
@@ -111,9 +111,6 @@ fn empty_cut_and_malformed_replies_are_passing() {
         for chunk in *chunks {
             reply.push(chunk).unwrap();
         }
-        assert!(
-            matches!(reply.finish(), Err(ModelError::Passing { retry_after_ms: None, .. })),
-            "{chunks:?}"
-        );
+        assert!(matches!(reply.finish(), Err(ModelError::Unusable { .. })), "{chunks:?}");
     }
 }

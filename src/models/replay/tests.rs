@@ -112,7 +112,7 @@ fn replies_that_were_asked_for_again_are_passed_over() {
     let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
     assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
     assert_eq!(play(&replay, Purpose::Turn, 1).as_deref(), Ok("t1"));
-    assert!(matches!(play(&replay, Purpose::Turn, 2), Err(ModelError::Passing { .. })));
+    assert!(matches!(play(&replay, Purpose::Turn, 2), Err(ModelError::Unusable { .. })));
     assert!(matches!(play(&replay, Purpose::Turn, 3), Err(ModelError::Final { .. })));
 }
 

@@ -158,8 +158,10 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             Input::ModelResponded { ask, reply: Reply { model: "m".to_owned(), message, usage, finish } }
         }
         "fails" => {
-            Input::ModelFailed { ask, failure: failure(FailureKind::Passing { retry_after_ms: None }) }
+            let retry_after_ms = words.get(1).map(|ms| ms.parse().unwrap());
+            Input::ModelFailed { ask, failure: failure(FailureKind::Passing { retry_after_ms }) }
         }
+        "unusable" => Input::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
         "fails-for-good" => {
             Input::ModelFailed { ask, failure: failure(FailureKind::Final(RunErrorCode::ProviderAuth)) }
         }
@@ -733,7 +735,8 @@ fn refusal_is_an_error_and_none_of_its_calls_is_acted_on() {
 
 #[test]
 fn passing_failures_back_off_and_five_are_final() {
-    TOOL.check(
+    let patient = Script { max_time_ms: Some(60_000), ..TOOL };
+    patient.check(
         "
         fails
         backoff-over
@@ -750,36 +753,36 @@ fn passing_failures_back_off_and_five_are_final() {
         expect![[r#"
             > fails
               model.retrying r#1.1 attempt=2 after=500000us
-              wants backoff#1.2 timer@1000ms
+              wants backoff#1.2 timer@60000ms
             > backoff-over
               model.started r#1.2
-              wants model#1.2 timer@1000ms
+              wants model#1.2 timer@60000ms
             > backoff-over
               (stale)
-              wants model#1.2 timer@1000ms
+              wants model#1.2 timer@60000ms
             > fails | shown
               model.retrying r#1.2 attempt=3 after=1000000us
-              wants backoff#1.3 timer@1000ms
+              wants backoff#1.3 timer@60000ms
             > backoff-over
               model.started r#1.3
-              wants model#1.3 timer@1000ms
+              wants model#1.3 timer@60000ms
             > restart
               run.resumed
               model.retrying r#1.3 attempt=4 after=0us
               model.started r#1.4
-              wants model#1.4 timer@1000ms
+              wants model#1.4 timer@60000ms
             > fails
               model.retrying r#1.4 attempt=5 after=2000000us
-              wants backoff#1.5 timer@1000ms
+              wants backoff#1.5 timer@60000ms
             > backoff-over
               model.started r#1.5
-              wants model#1.5 timer@1000ms
+              wants model#1.5 timer@60000ms
             > fails
               model.retrying r#1.5 attempt=6 after=4000000us
-              wants backoff#1.6 timer@1000ms
+              wants backoff#1.6 timer@60000ms
             > backoff-over
               model.started r#1.6
-              wants model#1.6 timer@1000ms
+              wants model#1.6 timer@60000ms
             > fails | last words
               model.completed "last words" calls=[] cut
               run.stopping ERROR then=End
@@ -796,6 +799,87 @@ fn passing_failures_back_off_and_five_are_final() {
           run.stopping ERROR then=End
           turn.completed 1
           run.completed ERROR turns=1 calls=0 ProviderAuth
+          wants 
+    "#]],
+    );
+}
+
+#[test]
+fn a_reply_that_is_no_use_is_asked_for_twice_more() {
+    let patient = Script { max_time_ms: Some(60_000), ..TOOL };
+    patient.check(
+        "
+        unusable
+        backoff-over
+        unusable | half
+        backoff-over
+        unusable
+        ",
+        expect![[r#"
+            > unusable
+              model.retrying r#1.1 attempt=2 after=500000us
+              wants backoff#1.2 timer@60000ms
+            > backoff-over
+              model.started r#1.2
+              wants model#1.2 timer@60000ms
+            > unusable | half
+              model.retrying r#1.2 attempt=3 after=1000000us
+              wants backoff#1.3 timer@60000ms
+            > backoff-over
+              model.started r#1.3
+              wants model#1.3 timer@60000ms
+            > unusable
+              model.completed "" calls=[] cut
+              run.stopping ERROR then=End
+              turn.completed 1
+              run.completed ERROR turns=1 calls=0 ModelFailed
+              wants 
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_that_time_does_not_allow_is_not_begun() {
+    // The run's own limit is reached; in grace the reason that granted it stays.
+    TOOL.check(
+        "
+        fails 400
+        backoff-over
+        wait 300
+        fails 800 | half
+        fails
+        ",
+        expect![[r#"
+            > fails 400
+              model.retrying r#1.1 attempt=2 after=500000us
+              wants backoff#1.2 timer@1000ms
+            > backoff-over
+              model.started r#1.2
+              wants model#1.2 timer@1000ms
+            > wait 300
+            > fails 800 | half
+              model.completed "half" calls=[] cut
+              run.stopping TIMEOUT then=Grace
+              turn.completed 1
+              turn.started 2 grace=TIMEOUT
+              model.started r#2.1
+              wants model#2.1! timer@400ms
+            > fails
+              model.completed "" calls=[] cut
+              turn.completed 2
+              run.completed TIMEOUT turns=2 calls=0 partial="half"
+              wants 
+        "#]],
+    );
+    // A wait of hours says that there is no quota, whatever time the run has.
+    TOOL.check(
+        "fails 3600000",
+        expect![[r#"
+        > fails 3600000
+          model.completed "" calls=[] cut
+          run.stopping ERROR then=End
+          turn.completed 1
+          run.completed ERROR turns=1 calls=0 ModelFailed
           wants 
     "#]],
     );

@@ -8,11 +8,17 @@ use super::{
 };
 use crate::protocol::{
     Activity, Completion, CompletionResult, ContextNudged, FinishReason, Message, ModelCompleted,
-    ModelRetrying, ModelStarted, Part, Private, Reason, Role, RunErrorCode, Thought, Usage,
+    ModelRetrying, ModelStarted, Part, Private, Reason, Role, RunErrorCode, StopThen, Thought, Usage,
 };
 
 /// Tries of one model call, the first included (spec 04, "Retry").
 const MAX_TRIES: u32 = 5;
+/// Tries when the replies are cut, empty or malformed: 2 more than the first (spec 04). Failures of other kinds before
+/// count as tries, too.
+const MAX_UNUSABLE_TRIES: u32 = 3;
+/// A provider that asks for a longer wait than this has no quota left, rather than too much to do: whoever started the
+/// run can decide better than to wait.
+const MAX_HINT: Duration = Duration::from_secs(5 * 60);
 /// The longest back-off before a hint of the provider's is considered (spec 04).
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const CONTINUE: &str = "Your answer was cut off by the output limit. Go on exactly where you stopped.";
@@ -123,27 +129,53 @@ impl Deciding<'_> {
     pub(super) fn model_failed(&mut self, ask: ModelAsk, failure: ModelFailure) {
         let Phase::Thinking { failures, .. } = self.machine.phase else { return };
         let ModelFailure { message, kind, partial, now, jitter } = failure;
-        match kind {
-            FailureKind::Final(code) => self.model_gave_up(code, message, partial),
-            FailureKind::Passing { .. } if MAX_TRIES <= failures + 1 => {
-                let message = format!("{message} (after {MAX_TRIES} tries)");
-                self.model_gave_up(RunErrorCode::ModelFailed, message, partial);
-            }
+        let (max_tries, hint) = match kind {
+            FailureKind::Final(code) => return self.model_gave_up(code, message, partial),
+            FailureKind::Unusable => (MAX_UNUSABLE_TRIES, Duration::ZERO),
             FailureKind::Passing { retry_after_ms } => {
-                let ceiling = Duration::from_secs(1 << failures.min(5)).min(MAX_BACKOFF);
-                let backoff = ceiling.mul_f64(jitter.clamp(0.0, 1.0));
-                let backoff = backoff.max(Duration::from_millis(retry_after_ms.unwrap_or(0)));
-                let body = ModelRetrying {
-                    stream: ask.stream(&self.machine.terms.run),
-                    attempt: ask.attempt + 1,
-                    not_before: now.plus(backoff),
-                    restarted: false,
-                    discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
-                    message,
-                };
-                self.emit_with(body, Private::default(), Some(Activity::Error), None);
+                (MAX_TRIES, Duration::from_millis(retry_after_ms.unwrap_or(0)))
             }
+        };
+        if max_tries <= failures + 1 {
+            let message = format!("{message} (after {} tries)", failures + 1);
+            return self.model_gave_up(RunErrorCode::ModelFailed, message, partial);
         }
+        if MAX_HINT < hint {
+            let message = format!("{message} (the provider asks to wait {} s)", hint.as_secs());
+            return self.model_gave_up(RunErrorCode::ModelFailed, message, partial);
+        }
+        let ceiling = Duration::from_secs(1 << failures.min(5)).min(MAX_BACKOFF);
+        let backoff = ceiling.mul_f64(jitter.clamp(0.0, 1.0)).max(hint);
+        if self.time_left().is_some_and(|left| left < backoff) {
+            return self.out_of_time_to_wait(backoff, &message, partial);
+        }
+        let body = ModelRetrying {
+            stream: ask.stream(&self.machine.terms.run),
+            attempt: ask.attempt + 1,
+            not_before: now.plus(backoff),
+            restarted: false,
+            discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
+            message,
+        };
+        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+    }
+
+    /// Of the run, or of its grace turn.
+    fn time_left(&self) -> Option<Duration> {
+        let due_us = self.machine.due_us()?;
+        Some(Duration::from_micros(due_us.saturating_sub(self.machine.active_us)))
+    }
+
+    /// Waiting would only spend what is left: the time limit counts as reached, so that the grace turn has its chance.
+    fn out_of_time_to_wait(&mut self, backoff: Duration, message: &str, partial: Partial) {
+        self.cut(Some(partial));
+        if self.machine.grace.is_some() {
+            return self.last_chance_passed();
+        }
+        let seconds = backoff.as_secs_f64();
+        let message =
+            format!("{message} (asking again in {seconds:.1} s would be after the run's time limit)");
+        self.stop(Reason::Timeout, StopThen::Grace, None, message, None);
     }
 
     /// The stream that failed for good still ends in the log, with whatever it had said.

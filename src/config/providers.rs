@@ -1,0 +1,296 @@
+//! Which providers of models are there, where do they listen, and where does each one's key lie? (spec 04,
+//! "Providers"; spec 12, `providers`)
+//!
+//! A settings file tells where a key is, never the key. What is wrong with an entry costs the whole entry: half of one
+//! could send a key, or a workspace's files, to the wrong place.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use jsonc_parser::{
+    ast::{ObjectProp, Value},
+    common::Ranged,
+};
+
+use super::{Origin, Setting, layer::kind_of, nearest};
+use crate::protocol::{FileProblemCode, Severity};
+
+/// The key of this section.
+pub(super) const SECTION: &str = "providers";
+
+const FIELDS: &[&str] = &["kind", "baseUrl", "key", "models"];
+/// Names that mean something else in front of a model's name.
+const RESERVED: &[&str] = &["offline", "replay"];
+/// An entry's name at most: it stands in messages and in the names of models.
+const MAX_NAME_CHARS: usize = 64;
+const KEY_SHAPES: &str =
+    r#"{"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}"#;
+
+/// One entry of `providers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderSettings {
+    pub kind: ProviderKind,
+    /// `None` = the provider's own.
+    pub base_url: Option<String>,
+    /// `None` = where keys of this kind usually lie.
+    pub key: Option<KeySource>,
+    /// Bare names of models that mean this entry; `*` stands for any letters.
+    pub models: Vec<String>,
+}
+
+/// The protocol that a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderKind {
+    Gemini,
+}
+
+impl ProviderKind {
+    pub const ALL: &[ProviderKind] = &[ProviderKind::Gemini];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProviderKind::Gemini => "gemini",
+        }
+    }
+}
+
+/// Where a key lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// A variable of the daemon's environment.
+    Env(String),
+    /// Absolute; nobody but its owner may be able to read it.
+    File(PathBuf),
+    /// Run without a shell; what it prints is the key. Not empty.
+    Command(Vec<String>),
+}
+
+/// What is wrong, and where in the text.
+pub(super) struct Mistake {
+    pub offset: usize,
+    pub severity: Severity,
+    pub code: FileProblemCode,
+    pub message: String,
+    pub fix: Option<String>,
+}
+
+/// Takes the entries of one file; an entry replaces the one of its name from an earlier file.
+pub(super) fn read(
+    providers: &mut BTreeMap<String, Setting<Option<ProviderSettings>>>,
+    value: &Value<'_>,
+    origin: Origin,
+) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    let Value::Object(entries) = value else {
+        let message = format!("`{SECTION}`: expected an object with entries, found {}", kind_of(value));
+        return vec![Mistake::error(value, FileProblemCode::WrongType, message)];
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    for property in &entries.properties {
+        let name = property.name.as_str();
+        let path = format!("{SECTION}.{name}");
+        if seen.contains(&name) {
+            let message = format!("`{path}` is set twice; the first one counts");
+            mistakes.push(Mistake::error(&property.value, FileProblemCode::BadValue, message));
+            continue;
+        }
+        seen.push(name);
+        if let Some(problem) = name_problem(name) {
+            let message = format!("`{path}`: {problem}");
+            mistakes.push(Mistake::error(&property.value, FileProblemCode::BadValue, message));
+            continue;
+        }
+        let mut reading = Reading { path: &path, mistakes: Vec::new() };
+        let entry = reading.entry(&property.value);
+        let is_whole = reading.mistakes.iter().all(|mistake| mistake.severity != Severity::Error);
+        mistakes.append(&mut reading.mistakes);
+        providers.insert(name.to_owned(), Setting { value: entry.filter(|_| is_whole), origin });
+    }
+    mistakes
+}
+
+fn name_problem(name: &str) -> Option<String> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    if name.is_empty() || MAX_NAME_CHARS < name.len() || !name.chars().all(is_letter) {
+        return Some(format!(
+            "an entry's name is 1 to {MAX_NAME_CHARS} letters, digits, `-` or `_`, since models are named `entry/model`"
+        ));
+    }
+    RESERVED.contains(&name).then(|| format!("`{name}` is no name for an entry: it means a model already"))
+}
+
+impl Mistake {
+    fn error(place: &impl Ranged, code: FileProblemCode, message: String) -> Mistake {
+        Mistake { offset: place.range().start, severity: Severity::Error, code, message, fix: None }
+    }
+}
+
+/// Reads one entry.
+struct Reading<'a> {
+    path: &'a str,
+    mistakes: Vec<Mistake>,
+}
+
+impl Reading<'_> {
+    fn entry(&mut self, value: &Value<'_>) -> Option<ProviderSettings> {
+        let Value::Object(object) = value else {
+            self.wrong_type("", "an object with `kind`", value);
+            return None;
+        };
+        let (mut kind, mut base_url, mut key, mut models) = (None, None, None, Vec::new());
+        for (position, property) in object.properties.iter().enumerate() {
+            let (field, value) = (property.name.as_str(), &property.value);
+            if object.properties[..position].iter().any(|earlier| earlier.name.as_str() == field) {
+                self.bad_value(field, value, "is set twice");
+                continue;
+            }
+            match field {
+                "kind" => kind = self.kind(value),
+                "baseUrl" => base_url = self.base_url(value),
+                "key" => key = self.key(value),
+                "models" => models = self.models(value),
+                _ => self.unknown(property),
+            }
+        }
+        if kind.is_none() && !object.properties.iter().any(|property| property.name.as_str() == "kind") {
+            let message = format!("`{}`: `kind` is missing; there are {}", self.path, kinds());
+            self.mistakes.push(Mistake::error(object, FileProblemCode::BadValue, message));
+        }
+        Some(ProviderSettings { kind: kind?, base_url, key, models })
+    }
+
+    fn kind(&mut self, value: &Value<'_>) -> Option<ProviderKind> {
+        let Some(word) = text(value) else {
+            self.wrong_type("kind", "a kind of provider", value);
+            return None;
+        };
+        let kind = ProviderKind::ALL.iter().find(|kind| kind.as_str() == word).copied();
+        if kind.is_none() {
+            self.bad_value(
+                "kind",
+                value,
+                &format!("there is no provider of kind {word:?}; there are {}", kinds()),
+            );
+        }
+        kind
+    }
+
+    fn base_url(&mut self, value: &Value<'_>) -> Option<String> {
+        let Some(url) = text(value) else {
+            self.wrong_type("baseUrl", "a URL", value);
+            return None;
+        };
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+        match (rest, host) {
+            (_, None | Some("")) => {
+                self.bad_value("baseUrl", value, "expected a URL that begins with https:// or http://");
+            }
+            // What stands there could be a password: it is not repeated.
+            (_, Some(host)) if host.contains('@') => {
+                self.bad_value("baseUrl", value, "a URL with a user or password in it is refused; use `key`");
+            }
+            (Some(rest), _) if rest.contains(['?', '#']) => {
+                self.bad_value("baseUrl", value, "a base URL has no `?` or `#`; a key belongs into `key`");
+            }
+            _ => return Some(url.to_owned()),
+        }
+        None
+    }
+
+    fn key(&mut self, value: &Value<'_>) -> Option<KeySource> {
+        let object = match value {
+            Value::Object(object) => object,
+            // Never repeated: it may be the key.
+            Value::StringLit(_) => {
+                let message = "a key itself does not belong into a settings file";
+                self.bad_value("key", value, &format!("{message}: say where it lies, with {KEY_SHAPES}"));
+                return None;
+            }
+            other => {
+                self.wrong_type("key", KEY_SHAPES, other);
+                return None;
+            }
+        };
+        let source = match object.properties.as_slice() {
+            [one] => source(one.name.as_str(), &one.value),
+            _ => None,
+        };
+        if source.is_none() {
+            self.bad_value("key", value, &format!("expected one of {KEY_SHAPES}"));
+        }
+        source
+    }
+
+    fn models(&mut self, value: &Value<'_>) -> Vec<String> {
+        let patterns =
+            value.as_array().map(|list| list.elements.iter().map(text).collect::<Option<Vec<&str>>>());
+        match patterns {
+            Some(Some(patterns)) => patterns.into_iter().map(str::to_owned).collect(),
+            _ => {
+                self.wrong_type("models", "a list of names of models, e.g. [\"gemini-*\"]", value);
+                Vec::new()
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, field: &str, expected: &str, value: &Value<'_>) {
+        let message = format!("`{}`: expected {expected}, found {}", self.field_path(field), kind_of(value));
+        self.mistakes.push(Mistake::error(value, FileProblemCode::WrongType, message));
+    }
+
+    fn bad_value(&mut self, field: &str, value: &Value<'_>, problem: &str) {
+        let message = format!("`{}`: {problem}", self.field_path(field));
+        self.mistakes.push(Mistake::error(value, FileProblemCode::BadValue, message));
+    }
+
+    fn unknown(&mut self, property: &ObjectProp<'_>) {
+        let path = self.field_path(property.name.as_str());
+        self.mistakes.push(Mistake {
+            offset: property.range.start,
+            severity: Severity::Warning,
+            code: FileProblemCode::UnknownField,
+            message: format!("there is no setting `{path}` in this version; it has no effect"),
+            fix: nearest(property.name.as_str(), FIELDS.iter().copied())
+                .map(|field| format!("did you mean `{}`?", self.field_path(field))),
+        });
+    }
+
+    fn field_path(&self, field: &str) -> String {
+        if field.is_empty() { self.path.to_owned() } else { format!("{}.{field}", self.path) }
+    }
+}
+
+fn source(field: &str, value: &Value<'_>) -> Option<KeySource> {
+    match field {
+        "env" => text(value).filter(|name| !name.contains('=')).map(|name| KeySource::Env(name.to_owned())),
+        "file" => text(value)
+            .filter(|path| Path::new(path).is_absolute())
+            .map(|path| KeySource::File(PathBuf::from(path))),
+        "command" => {
+            let words: Option<Vec<&str>> = value.as_array()?.elements.iter().map(string).collect();
+            let words = words.filter(|words| words.first().is_some_and(|program| !program.is_empty()))?;
+            Some(KeySource::Command(words.into_iter().map(str::to_owned).collect()))
+        }
+        _ => None,
+    }
+}
+
+fn kinds() -> String {
+    let kinds: Vec<String> = ProviderKind::ALL.iter().map(|kind| format!("{:?}", kind.as_str())).collect();
+    kinds.join(", ")
+}
+
+/// Text that says something.
+fn text<'a>(value: &'a Value<'_>) -> Option<&'a str> {
+    string(value).map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn string<'a>(value: &'a Value<'_>) -> Option<&'a str> {
+    Some(value.as_string_lit()?.value.as_ref())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+//! Requests as they go out, and what is kept between them.
+
+use expect_test::{Expect, expect};
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind};
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        purpose: Purpose::Turn,
+        system: "".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: [].into(),
+        sampling: Sampling::default(),
+        schema: None,
+        ordinal: 0,
+    }
+}
+
+fn body(encoder: &mut Encoder, request: &ModelRequest) -> String {
+    let (body, _) = encoder.encode(request);
+    let body = String::from_utf8(body).unwrap();
+    serde_json::from_str::<Value>(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+    body
+}
+
+/// The contents of a request with these messages, one a line.
+fn check(messages: Vec<Message>, expected: Expect) {
+    let body = body(&mut Encoder::new("m"), &request(messages));
+    let lines = body.replace("{\"role\"", "\n{\"role\"");
+    expected.assert_eq(&format!("{lines}\n"));
+}
+
+fn model(parts: Vec<Part>, raw: Option<(&str, &str)>) -> Message {
+    let raw = raw.map(|(provider, raw)| ProviderMessage {
+        provider: provider.into(),
+        raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
+    });
+    Message { role: Role::Model, parts, raw }
+}
+
+fn call(
+    id: &str,
+    provider_call_id: Option<&str>,
+    name: &str,
+    arguments: Value,
+    signature: Option<&str>,
+) -> Part {
+    Part::ToolCall(ToolCall {
+        call_id: CallId::from(id),
+        provider_call_id: provider_call_id.map(str::to_owned),
+        name: name.into(),
+        arguments,
+        signature: signature.map(str::to_owned),
+    })
+}
+
+fn result(id: &str, provider_call_id: Option<&str>, name: &str, parts: Vec<Part>, is_error: bool) -> Part {
+    let provider_call_id = provider_call_id.map(str::to_owned);
+    Part::ToolResult { call_id: CallId::from(id), provider_call_id, name: name.into(), parts, is_error }
+}
+
+fn tool(parts: Vec<Part>) -> Message {
+    Message { role: Role::Tool, parts, raw: None }
+}
+
+fn picture() -> Part {
+    Part::InlineData { mime_type: "image/png".to_owned(), data: "iVBO".to_owned() }
+}
+
+#[test]
+fn what_the_model_said_goes_back_byte_for_byte_and_results_repeat_its_names() {
+    let raw = r#"{"role":"model","parts":[{"text":"hm","thought":true},{ "functionCall":{"args":{"n":1.50},"name":"ReadFile","id":"7"},"thoughtSignature":"c2ln"},{"functionCall":{"id":"7","name":"glob"}}]}"#;
+    let calls = vec![
+        Part::Thought { text: "hm".to_owned(), signature: None },
+        call("a", Some("7"), "read_file", json!({ "n": 1.5 }), Some("c2ln")),
+        call("b", Some("7"), "glob", json!({}), None),
+    ];
+    check(
+        vec![
+            Message::user("go"),
+            model(calls, Some(("gemini", raw))),
+            tool(vec![
+                result(
+                    "a",
+                    Some("7"),
+                    "read_file",
+                    vec![Part::text("one"), picture(), Part::text("two")],
+                    false,
+                ),
+                result("b", Some("7"), "glob", vec![Part::text("NO: \"x\"")], true),
+            ]),
+            Message::user("and on"),
+        ],
+        expect![[r#"
+            {"contents":[
+            {"role":"user","parts":[{"text":"go"}]},
+            {"role":"model","parts":[{"text":"hm","thought":true},{ "functionCall":{"args":{"n":1.50},"name":"ReadFile","id":"7"},"thoughtSignature":"c2ln"},{"functionCall":{"id":"7","name":"glob"}}]},
+            {"role":"user","parts":[{"functionResponse":{"id":"7","name":"ReadFile","response":{"output":"one\ntwo"}}},{"functionResponse":{"id":"7","name":"glob","response":{"error":"NO: \"x\""}}},{"inlineData":{"mimeType":"image/png","data":"iVBO"}},{"text":"and on"}]}]}
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_providers_own_form_messages_are_built_from_their_parts() {
+    let calls = || {
+        vec![
+            Part::Thought { text: "unsigned".to_owned(), signature: None },
+            Part::Thought { text: "signed".to_owned(), signature: Some("c2ln".to_owned()) },
+            Part::text("I look."),
+            call("a", None, "mcp.git.log", json!({ "n": 1 }), Some("eA==")),
+            call("b", None, "glob", json!([1]), None),
+            call("c", None, "glob", Value::Null, None),
+        ]
+    };
+    let results = || {
+        let results = ["a", "b", "c"].map(|id| result(id, None, "whatever", Vec::new(), false));
+        tool(results.into())
+    };
+    let pictures = Message {
+        role: Role::User,
+        parts: vec![
+            Part::text(""),
+            picture(),
+            Part::File { mime_type: "application/pdf".to_owned(), uri: "gs://x".to_owned() },
+        ],
+        raw: None,
+    };
+    check(
+        vec![pictures, model(calls(), None), results()],
+        expect![[r#"
+        {"contents":[
+        {"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"iVBO"}},{"fileData":{"mimeType":"application/pdf","fileUri":"gs://x"}}]},
+        {"role":"model","parts":[{"text":"signed","thought":true,"thoughtSignature":"c2ln"},{"text":"I look."},{"functionCall":{"name":"mcp__git__log","args":{"n":1}},"thoughtSignature":"eA=="},{"functionCall":{"name":"glob","args":{"arguments":[1]}}},{"functionCall":{"name":"glob","args":{}}}]},
+        {"role":"user","parts":[{"functionResponse":{"name":"mcp__git__log","response":{"output":""}}},{"functionResponse":{"name":"glob","response":{"output":""}}},{"functionResponse":{"name":"glob","response":{"output":""}}}]}]}
+    "#]],
+    );
+    // Another provider's signatures are not Gemini's.
+    let foreign = model(calls(), Some(("anthropic", "{}")));
+    check(
+        vec![Message::user("go"), foreign, results()],
+        expect![[r#"
+        {"contents":[
+        {"role":"user","parts":[{"text":"go"}]},
+        {"role":"model","parts":[{"text":"I look."},{"functionCall":{"name":"mcp__git__log","args":{"n":1}}},{"functionCall":{"name":"glob","args":{"arguments":[1]}}},{"functionCall":{"name":"glob","args":{}}}]},
+        {"role":"user","parts":[{"functionResponse":{"name":"mcp__git__log","response":{"output":""}}},{"functionResponse":{"name":"glob","response":{"output":""}}},{"functionResponse":{"name":"glob","response":{"output":""}}}]}]}
+    "#]],
+    );
+    // Calls that were withheld, say, make the verbatim form one that does not match.
+    let raw = r#"{"role":"model","parts":[{"functionCall":{"name":"x"}}]}"#;
+    check(
+        vec![Message::user("go"), model(vec![Part::text("no")], Some(("gemini", raw)))],
+        expect![[r#"
+        {"contents":[
+        {"role":"user","parts":[{"text":"go"}]},
+        {"role":"model","parts":[{"text":"no"}]}]}
+    "#]],
+    );
+}
+
+#[test]
+fn roles_alternate_and_the_user_begins_whatever_the_history_is() {
+    check(
+        vec![
+            model(vec![Part::text("Hello.")], None),
+            Message::user("a"),
+            model(vec![Part::Thought { text: "cut".to_owned(), signature: None }], None),
+            Message::user("b"),
+            model(vec![Part::text("c")], None),
+            model(
+                vec![Part::text("d")],
+                Some(("gemini", r#"{"role":"model","parts":[{"text":"d"}, {"text":"e"}]}"#)),
+            ),
+            Message { role: Role::User, parts: vec![Part::text("")], raw: None },
+        ],
+        expect![[r#"
+            {"contents":[
+            {"role":"user","parts":[{"text":"Begin."}]},
+            {"role":"model","parts":[{"text":"Hello."}]},
+            {"role":"user","parts":[{"text":"a"},{"text":"b"}]},
+            {"role":"model","parts":[{"text":"c"},{"text":"d"}, {"text":"e"}]}]}
+        "#]],
+    );
+    check(
+        Vec::new(),
+        expect![[r#"
+        {"contents":[]}
+    "#]],
+    );
+}
+
+#[test]
+fn the_rest_of_a_request_says_what_was_asked_for() {
+    let declaration = ToolDeclaration {
+        name: "mcp.git.log".into(),
+        title: "Log".to_owned(),
+        description: "Reads the log.".to_owned(),
+        kind: ToolKind::Read,
+        risk: Risk::Safe,
+        parameters: json!({ "type": "object", "properties": { "n": { "type": "integer" } } }),
+    };
+    let mut request = request(vec![Message::user("go")]);
+    request.system = "Be \"brief\".".into();
+    request.tools = [declaration].into();
+    request.sampling = Sampling {
+        temperature: Some(0.5),
+        top_p: Some(0.9),
+        max_output_tokens: Some(100),
+        thinking_budget: Some(-1),
+    };
+    request.schema = Some(Arc::new(json!({ "type": "object" })));
+    request.purpose = Purpose::Utility;
+    let told = body(&mut Encoder::new("m"), &request);
+    expect![[r#"
+        {"systemInstruction":{"parts":[{"text":"Be \"brief\"."}]},
+        "tools":[{"functionDeclarations":[{"name":"mcp__git__log",
+        "description":"Reads the log.",
+        "parametersJsonSchema":{"type":"object",
+        "properties":{"n":{"type":"integer"}}}}]}],
+        "generationConfig":{"temperature":0.5,
+        "topP":0.9,
+        "maxOutputTokens":100,
+        "thinkingConfig":{"includeThoughts":true,
+        "thinkingBudget":-1},
+        "responseMimeType":"application/json",
+        "responseJsonSchema":{"type":"object"}},
+        "contents":[{"role":"user",
+        "parts":[{"text":"go"}]}]}"#]]
+    .assert_eq(&told.replace(",\"", ",\n\""));
+}
+
+#[test]
+fn only_models_that_think_are_asked_for_thoughts() {
+    let cases = [
+        ("gemini-2.5-flash", true),
+        ("gemini-3-pro-preview", true),
+        ("gemini-10.1", true),
+        ("gemini-2.0-flash", false),
+        ("gemini-1.5-pro", false),
+        ("gemini-2.5-flash-image", false),
+        ("gemma-3", false),
+        ("gemini-flash-latest", false),
+    ];
+    for (model, expected) in cases {
+        assert_eq!(can_think(model), expected, "{model}");
+    }
+    let mut request = request(vec![Message::user("go")]);
+    let asked = |request: &ModelRequest, model: &str| body(&mut Encoder::new(model), request);
+    assert!(asked(&request, "gemini-2.5-pro").contains(r#""thinkingConfig":{"includeThoughts":true}"#));
+    assert!(!asked(&request, "gemini-2.0-flash").contains("generationConfig"));
+    request.sampling.thinking_budget = Some(0);
+    let off = r#""thinkingConfig":{"includeThoughts":false,"thinkingBudget":0}"#;
+    assert!(asked(&request, "gemini-2.5-pro").contains(off));
+}
+
+/// A turn of a long run: what the model said, the results, and each encoded once.
+#[test]
+fn a_late_turn_encodes_only_what_is_new() {
+    let mut encoder = Encoder::new("gemini-2.5-pro");
+    let mut request = request(vec![Message::user("go")]);
+    let encoded = |encoder: &Encoder| -> Vec<*const EncodedMessage> {
+        encoder.messages.iter().map(|kept| Arc::as_ptr(&kept.encoded)).collect()
+    };
+    let mut before = Vec::new();
+    for turn in 0..200 {
+        let whole = body(&mut encoder, &request);
+        let now = encoded(&encoder);
+        assert_eq!(now.len(), request.messages.len());
+        assert_eq!(now[..before.len()], before[..], "turn {turn} encoded an old message again");
+        before = now;
+        if turn % 50 == 0 {
+            assert_eq!(whole, body(&mut Encoder::new("gemini-2.5-pro"), &request));
+        }
+        let raw = format!(
+            r#"{{"role":"model","parts":[{{"functionCall":{{"name":"t","args":{{"n":{turn}}}}}}}]}}"#
+        );
+        let id = turn.to_string();
+        let calls = vec![call(&id, None, "t", json!({ "n": turn }), None)];
+        request.messages.push(Arc::new(model(calls, Some(("gemini", &raw)))));
+        request.messages.push(Arc::new(tool(vec![result(
+            &id,
+            None,
+            "t",
+            vec![Part::text("x".repeat(200))],
+            false,
+        )])));
+    }
+}
+
+#[test]
+fn a_message_that_was_changed_is_encoded_anew_and_a_utility_call_disturbs_nothing() {
+    let mut encoder = Encoder::new("m");
+    let mut turn = request(vec![Message::user("a"), model(vec![Part::text("b")], None), Message::user("c")]);
+    body(&mut encoder, &turn);
+    let utility = ModelRequest { purpose: Purpose::Utility, ..request(vec![Message::user("classify")]) };
+    assert!(body(&mut encoder, &utility).contains("classify"));
+    assert_eq!(encoder.messages.len(), 3);
+    // As the transcript does when it joins: in place, or as a copy when somebody holds the old one.
+    for text in ["d", "e"] {
+        let _held = (text == "e").then(|| Arc::clone(&turn.messages[2]));
+        Arc::make_mut(&mut turn.messages[2]).parts.push(Part::text(text));
+        let expected = body(&mut Encoder::new("m"), &turn);
+        assert_eq!(body(&mut encoder, &turn), expected);
+    }
+}

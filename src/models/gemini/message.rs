@@ -1,0 +1,266 @@
+//! What is one message in Gemini's form? Each is encoded once; what the model itself said goes back byte for byte, since
+//! signatures are bound to it.
+
+use std::{ops::Range, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{super::tool_names::WireNames, PROVIDER};
+use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
+
+/// The parts of a message as they stand between the brackets of `parts`.
+#[derive(Debug)]
+pub(super) struct EncodedMessage {
+    pub role: WireRole,
+    parts: Parts,
+    /// The calls of a model's message, with the names that it wrote: results must repeat them.
+    calls: Vec<(CallId, Box<str>)>,
+}
+
+/// There are two roles: results of tools come from the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WireRole {
+    User,
+    Model,
+}
+
+#[derive(Debug)]
+enum Parts {
+    Own(Box<str>),
+    /// A piece of what the provider said; not copied.
+    Verbatim(Arc<RawValue>, Range<usize>),
+}
+
+impl EncodedMessage {
+    /// `before` is the message in front of this one.
+    pub(super) fn new(
+        message: &Message,
+        before: Option<&EncodedMessage>,
+        names: &WireNames,
+    ) -> EncodedMessage {
+        let role = match message.role {
+            Role::User | Role::Tool => WireRole::User,
+            Role::Model => WireRole::Model,
+        };
+        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw)) {
+            let Verbatim { raw, parts, calls } = verbatim;
+            return EncodedMessage { role, parts: Parts::Verbatim(raw, parts), calls };
+        }
+        let mut parts = PartList::default();
+        let mut calls = Vec::new();
+        // Signatures of other providers mean nothing here, and Gemini refuses what it did not sign.
+        let is_foreign = message.raw.as_ref().is_some_and(|raw| &*raw.provider != PROVIDER);
+        let signed = |signature: &Option<String>| signature.clone().filter(|_| !is_foreign);
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    let name = names.to_wire(&call.name);
+                    parts.push(&call_part(call, &name, signed(&call.signature)));
+                    calls.push((call.call_id.clone(), name.into()));
+                }
+                Part::ToolResult { call_id, provider_call_id, name, parts: results, is_error } => {
+                    let call_name = before.and_then(|before| before.call_name(call_id));
+                    let declared = names.to_wire(name);
+                    let name = call_name.unwrap_or(&declared);
+                    parts.push(&result_part(name, provider_call_id.as_deref(), results, *is_error));
+                }
+                // Only signed thoughts are the provider's to read again.
+                Part::Thought { text, signature } => {
+                    if let Some(signature) = signed(signature) {
+                        parts.push(&WirePart {
+                            text: Some(text),
+                            thought: Some(true),
+                            thought_signature: Some(signature),
+                            ..WirePart::default()
+                        });
+                    }
+                }
+                other => parts.push_plain(other),
+            }
+        }
+        // After all results, which must stand first.
+        for part in &message.parts {
+            if let Part::ToolResult { parts: results, .. } = part {
+                results.iter().filter(|it| it.as_text().is_none()).for_each(|it| parts.push_plain(it));
+            }
+        }
+        EncodedMessage { role, parts: Parts::Own(parts.0.into()), calls }
+    }
+
+    /// Joined by commas; empty when nothing is left to say.
+    pub(super) fn parts(&self) -> &str {
+        match &self.parts {
+            Parts::Own(parts) => parts,
+            Parts::Verbatim(raw, parts) => &raw.get()[parts.clone()],
+        }
+    }
+
+    fn call_name(&self, call: &CallId) -> Option<&str> {
+        self.calls.iter().find(|(id, _)| id == call).map(|(_, name)| &**name)
+    }
+}
+
+/// What the provider said itself.
+struct Verbatim {
+    raw: Arc<RawValue>,
+    parts: Range<usize>,
+    calls: Vec<(CallId, Box<str>)>,
+}
+
+impl Verbatim {
+    /// `None` when it is another provider's, or its calls are not those that were run.
+    fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
+        #[derive(Deserialize)]
+        struct RawContent<'a> {
+            #[serde(borrow)]
+            parts: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct RawPart {
+            function_call: Option<RawCall>,
+        }
+        #[derive(Deserialize)]
+        struct RawCall {
+            name: Box<str>,
+        }
+        if &*raw.provider != PROVIDER {
+            return None;
+        }
+        let text = raw.raw.get();
+        let list = serde_json::from_str::<RawContent<'_>>(text).ok()?.parts.get();
+        let parts: Vec<RawPart> = serde_json::from_str(list).ok()?;
+        let named = parts.into_iter().filter_map(|part| Some(part.function_call?.name));
+        let asked = message.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call.call_id.clone()),
+            _ => None,
+        });
+        let (named, asked): (Vec<Box<str>>, Vec<CallId>) = (named.collect(), asked.collect());
+        if named.len() != asked.len() {
+            return None;
+        }
+        // Where the list stands in the text it was borrowed from, without its brackets.
+        let begin = list.as_ptr().addr().checked_sub(text.as_ptr().addr())? + 1;
+        let end = begin + list.len().checked_sub(2)?;
+        Some(Verbatim {
+            raw: Arc::clone(&raw.raw),
+            parts: begin..end,
+            calls: asked.into_iter().zip(named).collect(),
+        })
+    }
+}
+
+/// Parts that were encoded, with commas between.
+#[derive(Default)]
+struct PartList(String);
+
+impl PartList {
+    fn push(&mut self, part: &WirePart<'_>) {
+        // Text, numbers and JSON values: nothing in a part can fail to be written.
+        let Ok(part) = serde_json::to_string(part) else { return };
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
+        self.0.push_str(&part);
+    }
+
+    /// Text, pictures, files. Empty text is left out: alone in a message it would be refused.
+    fn push_plain(&mut self, part: &Part) {
+        match part {
+            Part::Text { text } if !text.is_empty() => {
+                self.push(&WirePart { text: Some(text), ..WirePart::default() });
+            }
+            Part::InlineData { mime_type, data } => {
+                self.push(&WirePart { inline_data: Some(Blob { mime_type, data }), ..WirePart::default() });
+            }
+            Part::File { mime_type, uri } => {
+                let file = FileData { mime_type, file_uri: uri };
+                self.push(&WirePart { file_data: Some(file), ..WirePart::default() });
+            }
+            _ => (),
+        }
+    }
+}
+
+fn call_part<'a>(call: &'a ToolCall, name: &'a str, signature: Option<String>) -> WirePart<'a> {
+    let args = match &call.arguments {
+        Value::Object(_) => call.arguments.clone(),
+        Value::Null => Value::Object(Map::new()),
+        // Arguments are an object here. What else a model gave was refused, and is still to be seen.
+        other => Value::Object(Map::from_iter([("arguments".to_owned(), other.clone())])),
+    };
+    let id = call.provider_call_id.as_deref();
+    WirePart {
+        function_call: Some(FunctionCall { id, name, args }),
+        thought_signature: signature,
+        ..WirePart::default()
+    }
+}
+
+fn result_part<'a>(name: &'a str, id: Option<&'a str>, results: &[Part], is_error: bool) -> WirePart<'a> {
+    let texts: Vec<&str> = results.iter().filter_map(Part::as_text).collect();
+    let text = texts.join("\n");
+    let response = match is_error {
+        true => Response { output: None, error: Some(text) },
+        false => Response { output: Some(text), error: None },
+    };
+    WirePart { function_response: Some(FunctionResponse { id, name, response }), ..WirePart::default() }
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePart<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<FunctionCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_response: Option<FunctionResponse<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_data: Option<Blob<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_data: Option<FileData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    args: Value,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    response: Response,
+}
+
+#[derive(Serialize)]
+struct Response {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob<'a> {
+    mime_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileData<'a> {
+    mime_type: &'a str,
+    file_uri: &'a str,
+}

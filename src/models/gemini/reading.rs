@@ -1,0 +1,131 @@
+//! What does a response say, event by event, and how does it end?
+
+use std::{collections::VecDeque, sync::Arc};
+
+use reqwest::Response;
+
+use super::{
+    super::{
+        ModelError, ModelEvent, ModelReply, ReplyPart,
+        gemini_reply::GeminiReply,
+        sse::{SseDecoder, SseError},
+        tool_names::WireNames,
+    },
+    Endpoint, failure,
+};
+use crate::protocol::RunErrorCode;
+
+/// Bytes of one response at most: twice what a run takes of text, since every few words come in an envelope.
+const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
+
+/// A response that has begun well.
+pub(super) struct Reading {
+    endpoint: Arc<Endpoint>,
+    response: Response,
+    names: Arc<WireNames>,
+    decoder: SseDecoder,
+    reply: GeminiReply,
+    /// Deltas that were read and not yet told.
+    ready: VecDeque<ModelEvent>,
+    bytes: usize,
+    /// There was an event in the stream.
+    has_events: bool,
+}
+
+impl Reading {
+    pub(super) fn new(endpoint: Arc<Endpoint>, response: Response, names: Arc<WireNames>) -> Reading {
+        Reading {
+            endpoint,
+            response,
+            names,
+            decoder: SseDecoder::default(),
+            reply: GeminiReply::default(),
+            ready: VecDeque::new(),
+            bytes: 0,
+            has_events: false,
+        }
+    }
+
+    /// The next delta, or the end; nothing may be asked after an end. Not cancel safe: dropping it loses bytes, and
+    /// the response with them.
+    pub(super) async fn next(&mut self) -> Result<ModelEvent, ModelError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(event);
+            }
+            match self.response.chunk().await {
+                Ok(Some(bytes)) => self.take(&bytes)?,
+                Ok(None) => return self.end(),
+                // Whole already: only the connection's end was not as it should be.
+                Err(_) if self.reply.is_whole() => return self.end(),
+                Err(error) => return Err(failure::broken(&self.endpoint, error)),
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+        self.bytes += bytes.len();
+        if MAX_RESPONSE_BYTES < self.bytes {
+            return Err(too_long(&format!("is longer than {MAX_RESPONSE_BYTES} bytes")));
+        }
+        let events = self.decoder.push(bytes).map_err(|error| self.no_events(error))?;
+        events.iter().try_for_each(|event| self.take_event(event))
+    }
+
+    fn take_event(&mut self, event: &str) -> Result<(), ModelError> {
+        self.has_events = true;
+        match self.reply.push(event) {
+            Ok(deltas) => self.ready.extend(deltas),
+            Err(error) => {
+                let message = format!("the response has an event that is not Gemini's: {error}");
+                return Err(ModelError::Unusable { message });
+            }
+        }
+        match self.reply.take_error() {
+            Some(error) => Err(failure::in_stream(&self.endpoint, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// The stream has ended. What the last event says comes first.
+    fn end(&mut self) -> Result<ModelEvent, ModelError> {
+        let last = std::mem::take(&mut self.decoder).finish().map_err(|error| self.no_events(error))?;
+        if let Some(event) = last {
+            self.take_event(&event)?;
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(event);
+            }
+        }
+        if !self.has_events {
+            let content_type = self.response.headers().get(reqwest::header::CONTENT_TYPE);
+            let content_type = content_type.and_then(|it| it.to_str().ok()).unwrap_or("of no type");
+            let message = format!("the response has no events; it is {}", failure::short(content_type));
+            return Err(ModelError::Unusable { message });
+        }
+        let mut reply = std::mem::take(&mut self.reply).finish()?;
+        self.name_tools(&mut reply);
+        Ok(ModelEvent::Finished(reply))
+    }
+
+    fn name_tools(&self, reply: &mut ModelReply) {
+        for part in &mut reply.parts {
+            if let ReplyPart::ToolCall { name, .. } = part {
+                *name = self.names.meant_by(name.clone());
+            }
+        }
+    }
+
+    fn no_events(&self, error: SseError) -> ModelError {
+        match error {
+            SseError::TooLong => too_long(&error.to_string()),
+            SseError::NotUtf8 => {
+                ModelError::Unusable { message: format!("the response is cut or broken: {error}") }
+            }
+        }
+    }
+}
+
+/// Asking again would bring the same.
+fn too_long(what: &str) -> ModelError {
+    ModelError::Final { code: RunErrorCode::ModelFailed, message: format!("the model's response {what}") }
+}

@@ -1,0 +1,307 @@
+//! Gemini's API on this machine's loopback: answers from a script, as broken as a test wants, and judges every request
+//! as the real one would, or more strictly.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+    time::timeout,
+};
+
+use self::judge::Judge;
+use crate::support::STUCK;
+
+mod judge;
+mod tests;
+
+/// What the server wants in `x-goog-api-key`.
+pub const KEY: &str = "AIza-test-key-that-must-not-show";
+
+/// A server that answers one request after the other from its script. It ends when it is dropped.
+pub struct GeminiServer {
+    port: u16,
+    shared: Arc<Shared>,
+    /// Owns the task that accepts, which owns those of the connections.
+    _tasks: JoinSet<()>,
+}
+
+struct Shared {
+    script: Mutex<VecDeque<Answer>>,
+    judge: Mutex<Judge>,
+    requests: Mutex<Vec<Asked>>,
+    /// How many requests were read whole.
+    asked: watch::Sender<usize>,
+    /// How many stalled answers the client gave up.
+    hung_up: watch::Sender<usize>,
+}
+
+/// One request, as it was read.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Method, path and query.
+    pub line: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// One scripted answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    /// The chunks of a reply, for the judge: what it said must come back.
+    chunks: Vec<String>,
+    /// Bytes in each piece that is written by itself.
+    piece: usize,
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Whole,
+    /// Nothing more comes, and the connection stays.
+    Stall,
+    /// The connection is closed without the end that HTTP wants.
+    Cut,
+}
+
+impl Answer {
+    /// A stream of these chunks, each as JSON text.
+    pub fn chunks<S: Into<String>>(chunks: impl IntoIterator<Item = S>) -> Answer {
+        let chunks: Vec<String> = chunks.into_iter().map(Into::into).collect();
+        let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect();
+        Answer { chunks, ..Answer::stream(body) }
+    }
+
+    /// A stream of these bytes, whatever they are.
+    pub fn stream(body: impl Into<Vec<u8>>) -> Answer {
+        Answer {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
+            body: body.into(),
+            chunks: Vec::new(),
+            piece: usize::MAX,
+            end: End::Whole,
+        }
+    }
+
+    /// One chunk with these parts that ends with `STOP`.
+    pub fn parts(parts: Value) -> Answer {
+        Answer::finished(parts, "STOP")
+    }
+
+    pub fn finished(parts: Value, reason: &str) -> Answer {
+        Answer::chunks([json!({
+            "candidates": [{ "content": { "role": "model", "parts": parts }, "finishReason": reason, "index": 0 }],
+            "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15 },
+        })
+        .to_string()])
+    }
+
+    pub fn call(name: &str, args: Value) -> Answer {
+        Answer::parts(
+            json!([{ "functionCall": { "name": name, "args": args }, "thoughtSignature": "c2lnbmVk" }]),
+        )
+    }
+
+    pub fn done(result: &str) -> Answer {
+        Answer::call("complete_task", json!({ "result": result }))
+    }
+
+    /// A refusal.
+    pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Answer {
+        Answer { status, headers: Vec::new(), ..Answer::stream(body) }
+    }
+
+    /// A refusal in Google's form.
+    pub fn error(status: u16, name: &str, message: &str, details: Value) -> Answer {
+        let error =
+            json!({ "error": { "code": status, "message": message, "status": name, "details": details } });
+        Answer::status(status, error.to_string()).header("content-type", "application/json")
+    }
+
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Answer {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Written this many bytes at a time.
+    #[must_use]
+    pub fn pieces_of(mut self, bytes: usize) -> Answer {
+        self.piece = bytes;
+        self
+    }
+
+    /// Only so many bytes of the body.
+    #[must_use]
+    pub fn first_bytes(mut self, bytes: usize) -> Answer {
+        self.body.truncate(bytes);
+        self.chunks.clear();
+        self
+    }
+
+    #[must_use]
+    pub fn then_stall(mut self) -> Answer {
+        self.end = End::Stall;
+        self
+    }
+
+    #[must_use]
+    pub fn then_cut(mut self) -> Answer {
+        self.end = End::Cut;
+        self
+    }
+}
+
+impl GeminiServer {
+    pub async fn start(script: impl IntoIterator<Item = Answer>) -> GeminiServer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::new(Shared {
+            script: Mutex::new(script.into_iter().collect()),
+            judge: Mutex::default(),
+            requests: Mutex::default(),
+            asked: watch::Sender::new(0),
+            hung_up: watch::Sender::new(0),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, Arc::clone(&shared)));
+        GeminiServer { port, shared, _tasks: tasks }
+    }
+
+    /// For `baseUrl`.
+    pub fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Everything that was asked so far.
+    pub fn requests(&self) -> Vec<Asked> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until this many requests have come.
+    pub async fn asked(&self, n: usize) {
+        let mut asked = self.shared.asked.subscribe();
+        timeout(STUCK, asked.wait_for(|asked| n <= *asked)).await.expect("no request came").unwrap();
+    }
+
+    /// Waits until the client has given up this many stalled answers.
+    pub async fn hung_up(&self, n: usize) {
+        let mut hung_up = self.shared.hung_up.subscribe();
+        timeout(STUCK, hung_up.wait_for(|hung_up| n <= *hung_up)).await.expect("nobody hung up").unwrap();
+    }
+
+    /// What was wrong with the requests so far.
+    pub fn violations(&self) -> Vec<String> {
+        self.shared.judge.lock().unwrap().violations.clone()
+    }
+
+    /// Fails unless all requests were well-formed and the whole script was asked for.
+    pub fn assert_content(&self) {
+        let violations = self.violations();
+        assert!(violations.is_empty(), "\n{}\n{:#?}", violations.join("\n"), self.requests());
+        assert_eq!(self.shared.script.lock().unwrap().len(), 0, "not all of the script was asked for");
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((stream, _)) = listener.accept() => { connections.spawn(serve(stream, Arc::clone(&shared))); }
+            Some(served) = connections.join_next() => served.unwrap(),
+        }
+    }
+}
+
+/// Serves one connection. An error ends it: the client is gone.
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    let mut stream = BufReader::new(stream);
+    while let Ok(Some(asked)) = read_request(&mut stream).await {
+        shared.judge.lock().unwrap().request(&asked);
+        shared.requests.lock().unwrap().push(asked);
+        let answer = shared.script.lock().unwrap().pop_front();
+        let answer = answer.unwrap_or_else(|| {
+            shared.judge.lock().unwrap().violations.push("more was asked than scripted".to_owned());
+            Answer::status(400, "the script has ended")
+        });
+        shared.judge.lock().unwrap().remember(&answer.chunks);
+        shared.asked.send_modify(|asked| *asked += 1);
+        if write_answer(stream.get_mut(), &answer).await.is_err() {
+            return;
+        }
+        match answer.end {
+            End::Whole => (),
+            End::Cut => return,
+            End::Stall => {
+                let mut rest = Vec::new();
+                // An end or an error: either way the client has gone.
+                let _gone = stream.read_to_end(&mut rest).await;
+                shared.hung_up.send_modify(|hung_up| *hung_up += 1);
+                return;
+            }
+        }
+    }
+}
+
+/// `None` at the end of the connection.
+async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Asked>> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await? == 0 {
+            return Ok(None);
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        lines.push(line.to_owned());
+    }
+    let headers: Vec<(String, String)> = lines[1..]
+        .iter()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
+        .collect();
+    let mut asked = Asked { line: lines[0].clone(), headers, body: String::new() };
+    let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    asked.body = String::from_utf8(body).unwrap();
+    Ok(Some(asked))
+}
+
+async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    for piece in answer.body.chunks(answer.piece) {
+        stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
+        stream.write_all(piece).await?;
+        stream.write_all(b"\r\n").await?;
+    }
+    if answer.end == End::Whole {
+        stream.write_all(b"0\r\n\r\n").await?;
+    }
+    stream.flush().await
+}

@@ -24,8 +24,8 @@ mod command;
 mod failures;
 mod handlers;
 mod idle;
-mod once;
 mod log_lines;
+mod once;
 pub mod rpc;
 mod state;
 
@@ -111,7 +111,6 @@ impl Daemon {
             clock,
             instance: ids::fresh(),
             load: rpc::Load::new(),
-            once: once::Once::new(store_for_once, runs.clone()),
             default_agent: settings.config.agents.default.value.clone(),
             closing: closing.clone(),
             stop: stop.clone(),

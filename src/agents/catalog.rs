@@ -69,11 +69,13 @@ impl Catalog {
         let is_first = |at: usize| at == 0 || names[at - 1] != names[at];
         let firsts: Vec<AgentName> =
             (0..names.len()).filter(|at| is_first(*at)).map(|at| names[at].clone()).collect();
-        firsts.into_iter().filter_map(|name| match self.find(&name) {
-            Found::Ready { definition, digest, .. } => Some((definition, digest)),
-            _ => None,
-        })
-        .filter(|(definition, _)| !definition.hidden && definition.description.is_some())
+        firsts
+            .into_iter()
+            .filter_map(|name| match self.find(&name) {
+                Found::Ready { definition, digest, .. } => Some((definition, digest)),
+                _ => None,
+            })
+            .filter(|(definition, _)| !definition.hidden && definition.description.is_some())
     }
 
     /// Reads the built-in, the user's and the workspace's agents. Blocks on the file system.

@@ -10,8 +10,8 @@ use super::plan::PlanError;
 use crate::{
     agents::{self, Catalog},
     protocol::{
-        Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId, ToolDeclaration,
-        ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, Usage, Violation,
+        Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, Usage, Violation,
     },
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
 };

@@ -29,8 +29,8 @@ use super::{
 use crate::{
     models::ResolvedModel,
     protocol::{
-        AgentName, CallId, ContextId, EventBody, EventHead, ParkReason, Private, RunId, RunSeed, Sampling, Seq,
-        SessionId, Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
+        AgentName, CallId, ContextId, EventBody, EventHead, ParkReason, Private, RunId, RunSeed, Sampling,
+        Seq, SessionId, Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
     },
     store::{LiveWriter, NewEvent, Store, StoreError},
     sys::clock::Clock,
@@ -455,7 +455,9 @@ impl Driver {
                 self.absorb_all(first, &drafts);
             }
             // Nothing acts without a commit, so the run holds still all the same.
-            Err(error) => tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log"),
+            Err(error) => {
+                tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log")
+            }
         }
     }
 

@@ -251,7 +251,11 @@ impl Executor {
     }
 
     /// Sends a request to a living run; `None` when nobody drives it.
-    async fn ask(&self, run: &RunId, message: impl FnOnce(Reply) -> Message) -> Option<Result<Answer, StoreError>> {
+    async fn ask(
+        &self,
+        run: &RunId,
+        message: impl FnOnce(Reply) -> Message,
+    ) -> Option<Result<Answer, StoreError>> {
         let handle = self.runs().get(run).cloned()?;
         let (reply, answer) = oneshot::channel();
         // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.

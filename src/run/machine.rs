@@ -264,9 +264,17 @@ enum Phase {
     Queued {
         waits_for: QueuedFor,
     },
-    Thinking { attempt: u32, failures: u32, stage: Stage },
+    Thinking {
+        attempt: u32,
+        failures: u32,
+        stage: Stage,
+    },
     Acting,
-    Stopping { reason: Reason, then: StopThen, error: Option<RunError> },
+    Stopping {
+        reason: Reason,
+        then: StopThen,
+        error: Option<RunError>,
+    },
     Finished,
 }
 

@@ -119,8 +119,8 @@ impl RunPlan {
         supplies: &Arc<Supplies>,
     ) -> Result<RunPlan, PlanError> {
         let RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model } = request;
-        let values =
-            agents::resolve(&definition.inputs, prompt.as_deref(), inputs).map_err(PlanError::InvalidInput)?;
+        let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
+            .map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let equipment = equip(&definition, model.as_ref(), &roots, &catalog, supplies)?;
@@ -243,11 +243,7 @@ fn equipment(
 }
 
 /// The tools of a definition, the agents it may call among them, without those that the settings keep from every run.
-pub(super) fn toolset(
-    definition: &AgentDefinition,
-    callables: &Callables,
-    supplies: &Supplies,
-) -> Toolset {
+pub(super) fn toolset(definition: &AgentDefinition, callables: &Callables, supplies: &Supplies) -> Toolset {
     let mut selection = definition.tools.clone();
     selection.deny.extend(supplies.defaults.excluded.iter().cloned());
     supplies.registry.with_agents(callables.tools()).select(&selection)

@@ -65,6 +65,7 @@ fn started() -> RunStarted {
         depth: 0,
         parent_call_id: None,
         path: String::new(),
+        root_run_id: None,
     }
 }
 
@@ -78,6 +79,7 @@ fn completed() -> RunCompleted {
         recovered: false,
         recovered_from: None,
         usage: Usage::default(),
+        child_usage: Usage::default(),
         turns: 1,
         tool_calls: 0,
         files_changed: Vec::new(),

@@ -61,7 +61,9 @@ impl Registry {
         for agent in agents {
             let name = agent.declaration().name.clone();
             if self.get(&name).is_some() || name.as_str() == COMPLETE_TASK {
-                registry.warnings.push(format!("the agent `{name}` has the name of a tool; it cannot be called"));
+                registry
+                    .warnings
+                    .push(format!("the agent `{name}` has the name of a tool; it cannot be called"));
             } else {
                 registry.tools.push(agent);
             }

@@ -78,7 +78,8 @@ fn every_type_and_every_field_has_its_line() {
 #[test]
 fn every_private_field_has_its_line() {
     let fields = ["activeUs", "seed", "message", "call", "completion"];
-    let Private { active_us: _, seed: _, message: _, call: _, completion: _ } = Private::default();
+    let Private { active_us: _, seed: _, message: _, call: _, completion: _, child_usage: _ } =
+        Private::default();
     let lines = lines();
     for field in fields {
         assert!(lines.iter().any(|line| !line.private[field].is_null()), "no line has a private `{field}`");

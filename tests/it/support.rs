@@ -50,7 +50,7 @@ impl House {
             clock: SystemClock::new(),
             models: Models::new(),
             tools: Vec::new(),
-            config: Config::default(),
+            config: quick_to_stop(),
         }
     }
 
@@ -105,6 +105,13 @@ impl House {
         let daemon = Daemon::boot(settings, edges).await.unwrap();
         Running { daemon, work: self.work(), _dir: Arc::clone(&self.dir) }
     }
+}
+
+/// Turns are cut off at once when the daemon stops, unless a test is about that.
+fn quick_to_stop() -> Config {
+    let mut config = Config::default();
+    config.shutdown.grace.value = Duration::ZERO;
+    config
 }
 
 /// A daemon that runs.

@@ -60,9 +60,8 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
     let AgentsGetParams { name, scope, workspace } = params;
     let catalog = catalog(&state, workspace.as_ref()).await?;
     let all = catalog.list(true, true);
-    let is_meant = |agent: &&AgentSummary| {
-        agent.name == name && scope.is_none_or(|scope| agent.scope == scope)
-    };
+    let is_meant =
+        |agent: &&AgentSummary| agent.name == name && scope.is_none_or(|scope| agent.scope == scope);
     let summary = match all.iter().find(|agent| is_meant(agent) && agent.hidden_by.is_none()) {
         Some(agent) => agent.clone(),
         None => match all.iter().find(is_meant) {
@@ -91,11 +90,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
 }
 
 /// Names of the tools that a run would get.
-fn tools(
-    state: &State,
-    definition: &AgentDefinition,
-    catalog: &Catalog,
-) -> Result<Vec<String>, RpcError> {
+fn tools(state: &State, definition: &AgentDefinition, catalog: &Catalog) -> Result<Vec<String>, RpcError> {
     let toolset = state.executor.toolset(definition, catalog);
     let completion = state.executor.completion_declaration(definition)?;
     let declarations = toolset.declarations().map(|it| it.name.to_string());
@@ -125,8 +120,7 @@ async fn validate(
     let checking = move || match text {
         Some(text) => vec![of_text(&text, &state, &catalog)],
         None => {
-            let is_meant =
-                |agent: &AgentSummary| name.as_ref().is_none_or(|name| agent.name == *name);
+            let is_meant = |agent: &AgentSummary| name.as_ref().is_none_or(|name| agent.name == *name);
             let agents = catalog.list(true, true).into_iter().filter(is_meant);
             agents.map(|agent| of_agent(agent, &state, &catalog)).collect()
         }
@@ -134,9 +128,8 @@ async fn validate(
     let agents: Vec<ValidatedAgent> = tokio::task::spawn_blocking(checking)
         .await
         .map_err(|error| internal("the agents could not be checked", &error))?;
-    let is_failed = |agent: &ValidatedAgent| {
-        agent.checks.iter().any(|check| check.outcome == CheckOutcome::Fail)
-    };
+    let is_failed =
+        |agent: &ValidatedAgent| agent.checks.iter().any(|check| check.outcome == CheckOutcome::Fail);
     let valid = !agents.iter().any(is_failed);
     Ok(AgentsValidateResult { agents, valid })
 }

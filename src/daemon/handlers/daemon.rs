@@ -8,8 +8,8 @@ use super::super::{
 };
 use crate::{
     protocol::{
-        DaemonDrain, DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, DrainMode, DrainParams,
-        DrainResult, NoParams, RpcError, ShutdownResult,
+        DaemonDrain, DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, DrainMode,
+        DrainParams, DrainResult, NoParams, RpcError, ShutdownResult,
     },
     sys::process,
 };
@@ -78,5 +78,9 @@ async fn drain(state: Arc<State>, caller: Caller, params: DrainParams) -> Result
     let live_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
     let counts = state.store.run_counts().await?;
     let unfinished = counts.queued + counts.running + counts.waiting + counts.parked;
-    Ok(DrainResult { drained: live_runs == 0, live_runs, suspended_runs: unfinished.saturating_sub(live_runs) })
+    Ok(DrainResult {
+        drained: live_runs == 0,
+        live_runs,
+        suspended_runs: unfinished.saturating_sub(live_runs),
+    })
 }

@@ -144,14 +144,22 @@ fn a_bad_line_is_named_when_the_recording_is_opened() {
 #[test]
 fn each_run_of_a_tree_gets_the_lines_of_its_path() {
     let line = |path: &str, text: &str| turn(text).replace("agent#0", path);
-    let lines = [line("lead#1", "asks"), line("lead#1/reader#2", "b"), line("lead#1/reader#1", "a"), line("lead#1", "ends")];
+    let lines = [
+        line("lead#1", "asks"),
+        line("lead#1/reader#2", "b"),
+        line("lead#1/reader#1", "a"),
+        line("lead#1", "ends"),
+    ];
     let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     for order in [Order::ByMethod, Order::Strict] {
         let replay = Replay::open(file.path(), order).unwrap();
         // In which order they ask is no matter.
-        for (path, ordinal, text) in
-            [("lead#1", 0, "asks"), ("lead#1/reader#1", 0, "a"), ("lead#1/reader#2", 0, "b"), ("lead#1", 1, "ends")]
-        {
+        for (path, ordinal, text) in [
+            ("lead#1", 0, "asks"),
+            ("lead#1/reader#1", 0, "a"),
+            ("lead#1/reader#2", 0, "b"),
+            ("lead#1", 1, "ends"),
+        ] {
             let said = play_in_tree(&replay, Purpose::Turn, path, ordinal, 99);
             assert_eq!(said.as_deref(), Ok(text), "{path}");
         }

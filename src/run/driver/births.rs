@@ -81,13 +81,15 @@ impl Driver {
     pub(super) fn births(&self, drafts: &[Draft], at: Timestamp) -> Vec<Birth> {
         let mut births: Vec<Birth> = Vec::new();
         for draft in drafts {
-            let EventBody::ToolState(ToolState { call_id, name, to, child_run_id: Some(run), .. }) = &draft.body
+            let EventBody::ToolState(ToolState { call_id, name, to, child_run_id: Some(run), .. }) =
+                &draft.body
             else {
                 continue;
             };
             // A call that is judged and not refused is planned, and is executing in the same step; what was planned
             // by another process was ended when this one took the run over.
-            let Some(Work::Child(plan)) = self.prepared.get(call_id).filter(|_| *to == CallState::Executing) else {
+            let Some(Work::Child(plan)) = self.prepared.get(call_id).filter(|_| *to == CallState::Executing)
+            else {
                 unreachable!("a run that nobody planned cannot be said to begin");
             };
             let of_agent = births.iter().filter(|birth| birth.identity.agent.as_str() == name.as_str());

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{super::{child, machine::Input}, Driver, Landing};
+use super::{
+    super::{child, machine::Input},
+    Driver, Landing,
+};
 use crate::{
     protocol::{CallId, EventBody, RunId, Seq},
     store::{Filter, Follower, StoreError},

@@ -187,7 +187,8 @@ impl Driver {
                 };
                 // A name that meant a tool when the call was judged may mean an agent after a restart.
                 let Work::Tool(invocation) = work else {
-                    let message = format!("`{}` is an agent now; call it again if you still need it", request.name);
+                    let message =
+                        format!("`{}` is an agent now; call it again if you still need it", request.name);
                     return ToolResult::failure(ToolErrorType::Interrupted, message);
                 };
                 tools::run(invocation, gate.permit(&request.call_id, &judged), cx).await

@@ -11,7 +11,8 @@ use super::{Executor, Place, lock};
 use crate::{
     agents::Catalog,
     protocol::{
-        AgentName, EventBody, ModelRef, RunCompleted, RunErrorCode, RunId, RunQueued, RunSeed, RunStarted, Seq,
+        AgentName, EventBody, ModelRef, RunCompleted, RunErrorCode, RunId, RunQueued, RunSeed, RunStarted,
+        Seq,
     },
     run::{
         child,
@@ -149,7 +150,13 @@ impl Executor {
     }
 
     /// Ends a run that has no driver: first the runs below it, then itself.
-    async fn wind_down(&self, place: &Place, identity: Identity, mut machine: RunMachine, inputs: Vec<Input>) {
+    async fn wind_down(
+        &self,
+        place: &Place,
+        identity: Identity,
+        mut machine: RunMachine,
+        inputs: Vec<Input>,
+    ) {
         let mut inputs = inputs;
         for (call, run) in machine.open_children() {
             let settled = tokio::select! {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Call, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
-    CallState, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted, RunSteered, StopThen,
-    Timestamp, ToolState, Usage,
+    CallState, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted, RunSteered,
+    StopThen, Timestamp, ToolState, Usage,
 };
 
 /// A run's log does not begin as one must.
@@ -138,7 +138,9 @@ impl RunMachine {
 
     fn apply_steered(&mut self, data: &RunSteered) {
         match data.turn {
-            None => self.steers.push(Steer { id: data.steer_id.as_str().into(), text: data.text.as_str().into() }),
+            None => {
+                self.steers.push(Steer { id: data.steer_id.as_str().into(), text: data.text.as_str().into() })
+            }
             Some(_) => self.steers.retain(|steer| *steer.id != *data.steer_id),
         }
     }

@@ -4,8 +4,8 @@
 use super::{Draft, Input, Phase, RunMachine, Stage, Steer};
 use crate::protocol::{
     Activity, CallId, CallState, EventBody, Message, ModelRetrying, Private, QueuedFor, Reason, Replay,
-    RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType, ToolResult,
-    TurnCompleted, TurnStarted, Warning,
+    RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType,
+    ToolResult, TurnCompleted, TurnStarted, Warning,
 };
 
 mod calls;
@@ -208,7 +208,8 @@ impl Deciding<'_> {
         let scheduled = self.machine.calls.iter().filter(|it| it.state == CallState::Scheduled);
         let unborn = scheduled.filter(|it| it.child().is_some()).map(|it| it.request.call_id.clone());
         for call in unborn.collect::<Vec<_>>() {
-            let message = "the daemon stopped before the agent was started; call it again if you still need it";
+            let message =
+                "the daemon stopped before the agent was started; call it again if you still need it";
             self.end_call(&call, ToolResult::failure(ToolErrorType::Interrupted, message));
         }
     }

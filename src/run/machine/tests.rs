@@ -210,9 +210,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let usage = Usage { prompt_tokens: 100, ..Usage::default() };
             Input::ChildSettled { call: call(1), result, usage }
         }
-        "steer" => {
-            Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None }
-        }
+        "steer" => Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None },
         "context-free" => Input::ContextFree,
         "slot-taken" => Input::SlotTaken,
         "promoted" => Input::Promoted { by: None },

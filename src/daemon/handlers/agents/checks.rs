@@ -6,8 +6,8 @@ use crate::{
     protocol::{
         AgentCheck, AgentDefinition, CheckOutcome, FileProblem,
         FileProblemCode::{
-            self, BadJson, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge, UnknownField,
-            UnknownTool, Unreadable, WrongType,
+            self, BadJson, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
+            UnknownField, UnknownTool, Unreadable, WrongType,
         },
         Severity,
     },

@@ -15,6 +15,8 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         sampling: Sampling::default(),
         schema: None,
         ordinal: 0,
+        path: "".into(),
+        tree_ordinal: 0,
     }
 }
 

@@ -31,8 +31,9 @@ impl Deciding<'_> {
                 self.end_call(&call, failed(error));
             }
             Judgement::Complete { .. } if !self.machine.steers.is_empty() && self.machine.grace.is_none() => {
-                let message = "a message came in while you worked; take it into account, then call complete_task again"
-                    .to_owned();
+                let message =
+                    "a message came in while you worked; take it into account, then call complete_task again"
+                        .to_owned();
                 self.end_call(&call, failed(ToolError { kind: ToolErrorType::ExecutionFailed, message }));
             }
             Judgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),

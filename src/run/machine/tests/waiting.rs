@@ -12,7 +12,21 @@ fn a_queued_run_begins_when_its_context_is_free() {
         promoted
         restart
         ",
-        expect![[""]],
+        expect![[r#"
+              run.queued for=Context with all it needs
+            > steer s1 | also this
+              run.steered s1 "also this"
+              wants context
+            > context-free
+              run.queued for=Place
+              wants slot
+            > promoted
+              (stale)
+              wants slot
+            > restart
+              (stale)
+              wants slot
+        "#]],
     );
     TOOL.check(
         "
@@ -23,14 +37,42 @@ fn a_queued_run_begins_when_its_context_is_free() {
         model c:complete_task
         done c yes
         ",
-        expect![[""]],
+        expect![[r#"
+              run.queued for=Context with all it needs
+            > promoted
+              run.queued for=Context front
+              wants context
+            > gets a slot
+            > context-free
+              run.started
+              turn.started 1
+              model.started r#1.1
+              wants model#1.1 timer@1000ms
+            > model c:complete_task
+              model.completed "" calls=["c"]
+              tool.state c Validating
+              wants judge(c…) timer@1000ms
+            > done c yes
+              tool.state c Scheduled
+              tool.state c Executing
+              tool.state c Success
+              turn.completed 1
+              run.completed GOAL turns=1 calls=1 result="yes"
+              wants 
+        "#]],
     );
     TOOL.check(
         "
         open queued
         cancel
         ",
-        expect![[""]],
+        expect![[r#"
+              run.queued for=Context with all it needs
+            > cancel
+              run.stopping ABORTED then=End
+              run.completed ABORTED turns=0 calls=0
+              wants 
+        "#]],
     );
 }
 
@@ -44,7 +86,19 @@ fn without_a_slot_a_run_waits_before_it_begins_and_its_clock_stands_still() {
         gets a slot
         slot-taken
         ",
-        expect![[""]],
+        expect![[r#"
+              run.queued for=Place with all it needs
+            > wait 2000
+            > time
+              (stale)
+              wants slot
+            > gets a slot
+            > slot-taken
+              run.started
+              turn.started 1
+              model.started r#1.1
+              wants model#1.1 timer@1000ms
+        "#]],
     );
 }
 
@@ -66,7 +120,53 @@ fn a_run_that_waits_for_runs_below_takes_a_slot_again_before_it_asks_the_model()
         model c:complete_task
         done c yes
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a b
+              model.completed "" calls=["a", "b"]
+              tool.state a Validating
+              tool.state b Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants judge(b…) child(a: run-a) timer@1000ms
+            > child b run-b
+              tool.state b Scheduled
+              tool.state b Executing by=run-b
+              wants child(a: run-a) child(b: run-b) timer@1000ms
+            > gives its slot back
+            > settled a
+              tool.state a Success
+              wants child(b: run-b) timer@1000ms
+            > settled b
+              tool.state b Success
+              turn.completed 1
+              turn.started 2
+              run.queued for=Place
+              wants slot
+            > wait 5000
+            > time
+              (stale)
+              wants slot
+            > restart
+              run.resumed
+              wants slot
+            > gets a slot
+            > slot-taken
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+            > model c:complete_task
+              model.completed "" calls=["c"]
+              tool.state c Validating
+              wants judge(c…) timer@1000ms
+            > done c yes
+              tool.state c Scheduled
+              tool.state c Executing
+              tool.state c Success
+              turn.completed 2
+              run.completed GOAL turns=2 calls=3 result="yes"
+              wants 
+        "#]],
     );
 }
 
@@ -81,7 +181,32 @@ fn a_stop_ends_the_runs_below_first() {
         tool b cancelled
         settled a cancelled
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a b:probe
+              model.completed "" calls=["a", "b"]
+              tool.state a Validating
+              tool.state b Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants judge(b…) child(a: run-a) timer@1000ms
+            > run b
+              tool.state b Scheduled
+              tool.state b Executing
+              wants tool(b) child(a: run-a) timer@1000ms
+            > cancel
+              run.stopping ABORTED then=End
+              wants end-child(a: run-a) end(b)
+            > tool b cancelled
+              tool.state b Cancelled CANCELLED
+              wants end-child(a: run-a)
+            > settled a cancelled
+              tool.state a Cancelled CANCELLED
+              turn.completed 1
+              run.completed ABORTED turns=1 calls=2
+              wants 
+        "#]],
     );
 }
 
@@ -99,7 +224,43 @@ fn a_call_that_a_run_answers_is_attached_again_after_a_crash() {
         restart
         settled a
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a b
+              model.completed "" calls=["a", "b"]
+              tool.state a Validating
+              tool.state b Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants judge(b…) child(a: run-a) timer@1000ms
+            > run b edit
+              tool.state b Scheduled
+              tool.state b Executing
+              wants tool(b) child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              tool.state b Error INTERRUPTED
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > settled a
+              tool.state a Success
+              turn.completed 1
+              turn.started 2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+        "#]],
     );
     TOOL.check(
         "
@@ -109,7 +270,27 @@ fn a_call_that_a_run_answers_is_attached_again_after_a_crash() {
         restart
         settled a cancelled
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants child(a: run-a) timer@1000ms
+            > cancel
+              run.stopping ABORTED then=End
+              wants end-child(a: run-a)
+            > restart
+              run.resumed
+              wants end-child(a: run-a)
+            > settled a cancelled
+              tool.state a Cancelled CANCELLED
+              turn.completed 1
+              run.completed ABORTED turns=1 calls=1
+              wants 
+        "#]],
     );
 }
 
@@ -121,7 +302,23 @@ fn tokens_of_runs_below_count() {
         child a run-a
         settled a
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants child(a: run-a) timer@1000ms
+            > settled a
+              tool.state a Success
+              turn.completed 1
+              run.stopping BUDGET then=Grace
+              turn.started 2 grace=BUDGET
+              model.started r#2.1
+              wants model#2.1! timer@100ms
+        "#]],
     );
 }
 
@@ -135,7 +332,30 @@ fn what_is_said_reaches_the_model_at_the_next_turn_and_in_order() {
         run a
         tool a
         ",
-        expect![[""]],
+        expect![[r#"
+            > steer s1 | first
+              run.steered s1 "first"
+              wants model#1.1 timer@1000ms
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > steer s2 | second
+              run.steered s2 "second"
+              wants judge(a…) timer@1000ms
+            > run a
+              tool.state a Scheduled
+              tool.state a Executing
+              wants tool(a) timer@1000ms
+            > tool a
+              tool.state a Success
+              turn.completed 1
+              turn.started 2
+              run.steered s1 "first" turn=2
+              run.steered s2 "second" turn=2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+        "#]],
     );
 }
 
@@ -150,7 +370,36 @@ fn a_result_that_has_not_seen_a_message_does_not_count_yet() {
         done d late
         steer s2 | too late
         ",
-        expect![[""]],
+        expect![[r#"
+            > steer s1 | wait
+              run.steered s1 "wait"
+              wants model#1.1 timer@1000ms
+            > model c:complete_task
+              model.completed "" calls=["c"]
+              tool.state c Validating
+              wants judge(c…) timer@1000ms
+            > done c early
+              tool.state c Error EXECUTION_FAILED
+              turn.completed 1
+              turn.started 2
+              run.steered s1 "wait" turn=2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+            > model d:complete_task
+              model.completed "" calls=["d"]
+              tool.state d Validating
+              wants judge(d…) timer@1000ms
+            > done d late
+              tool.state d Scheduled
+              tool.state d Executing
+              tool.state d Success
+              turn.completed 2
+              run.completed GOAL turns=2 calls=2 result="late"
+              wants 
+            > steer s2 | too late
+              (stale)
+              wants 
+        "#]],
     );
     Script { completion: Completion::Message, ..TOOL }.check(
         "
@@ -158,7 +407,23 @@ fn a_result_that_has_not_seen_a_message_does_not_count_yet() {
         model | done
         model | done with that
         ",
-        expect![[""]],
+        expect![[r#"
+            > steer s1 | and that?
+              run.steered s1 "and that?"
+              wants model#1.1 timer@1000ms
+            > model | done
+              model.completed "done" calls=[]
+              turn.completed 1
+              turn.started 2
+              run.steered s1 "and that?" turn=2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+            > model | done with that
+              model.completed "done with that" calls=[]
+              turn.completed 2
+              run.completed GOAL turns=2 calls=0 result="done with that"
+              wants 
+        "#]],
     );
 }
 
@@ -172,7 +437,30 @@ fn a_run_that_is_ending_takes_no_message() {
         steer s1 | too late
         tool a
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a c:complete_task
+              model.completed "" calls=["a", "c"]
+              tool.state a Validating
+              tool.state c Validating
+              wants judge(a…) timer@1000ms
+            > run a
+              tool.state a Scheduled
+              tool.state a Executing
+              wants judge(c…) tool(a) timer@1000ms
+            > done c yes
+              tool.state c Scheduled
+              wants tool(a) timer@1000ms
+            > steer s1 | too late
+              (stale)
+              wants tool(a) timer@1000ms
+            > tool a
+              tool.state a Success
+              tool.state c Executing
+              tool.state c Success
+              turn.completed 1
+              run.completed GOAL turns=1 calls=2 result="yes"
+              wants 
+        "#]],
     );
     TOOL.check(
         "
@@ -181,7 +469,22 @@ fn a_run_that_is_ending_takes_no_message() {
         cancel
         steer s1 | too late
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > run a
+              tool.state a Scheduled
+              tool.state a Executing
+              wants tool(a) timer@1000ms
+            > cancel
+              run.stopping ABORTED then=End
+              wants end(a)
+            > steer s1 | too late
+              (stale)
+              wants end(a)
+        "#]],
     );
     TOOL.check(
         "
@@ -189,7 +492,19 @@ fn a_run_that_is_ending_takes_no_message() {
         time
         steer s1 | too late
         ",
-        expect![[""]],
+        expect![[r#"
+            > wait 2000
+            > time
+              model.completed "" calls=[] cut
+              run.stopping TIMEOUT then=Grace
+              turn.completed 1
+              turn.started 2 grace=TIMEOUT
+              model.started r#2.1
+              wants model#2.1! timer@2100ms
+            > steer s1 | too late
+              (stale)
+              wants model#2.1! timer@2100ms
+        "#]],
     );
 }
 
@@ -208,6 +523,37 @@ fn a_parked_run_goes_on_where_it_was() {
         park
         restart
         ",
-        expect![[""]],
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > park
+              run.parked
+              wants judge(a…)
+            > park
+              (stale)
+              wants judge(a…)
+            > wait 5000
+            > time
+              (stale)
+              wants judge(a…)
+            > unpark
+              run.resumed
+              wants judge(a…) timer@1000ms
+            > unpark
+              (stale)
+              wants judge(a…) timer@1000ms
+            > run a
+              tool.state a Scheduled
+              tool.state a Executing
+              wants tool(a) timer@1000ms
+            > park
+              run.parked
+              wants tool(a)
+            > restart
+              run.resumed
+              wants tool(a) timer@1000ms
+        "#]],
     );
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     client::{Arrival, CallError},
-    protocol::METHODS,
+    protocol::is_subscription,
 };
 
 /// How soon Ctrl-C is noticed at the latest, should the signal reach another thread than ours.
@@ -42,9 +42,7 @@ pub(super) fn rpc(
 ) -> Result<u8, Failure> {
     let mut client = link.dial(&mut surroundings.stderr)?;
     let params = arguments.params.clone().unwrap_or_else(|| Value::Object(Map::new()));
-    let is_subscription =
-        METHODS.iter().any(|method| method.name == arguments.method && method.is_subscription);
-    if !is_subscription {
+    if !is_subscription(&arguments.method) {
         let answer = client.call_raw(&arguments.method, &params).map_err(as_object)?;
         let value: Value = serde_json::from_str(answer.get())
             .map_err(|error| Failure::new(format!("the answer is no JSON: {error}")))?;

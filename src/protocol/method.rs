@@ -68,6 +68,15 @@ macro_rules! methods {
             params: || schemars::schema_for!($params),
             result: || schemars::schema_for!($result),
         }),+];
+
+        /// Whether a method answers with a subscription. Beside the table, which holds on to the schema of every
+        /// method: a client that asks only this stays small.
+        pub fn is_subscription(method: &str) -> bool {
+            match method {
+                $($name => methods!(@subscription $style),)+
+                _ => false,
+            }
+        }
     };
 }
 

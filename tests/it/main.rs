@@ -5,6 +5,7 @@
 mod attach;
 mod bad_input;
 mod companion;
+mod companion_runs;
 mod gemini;
 mod gemini_server;
 mod golden;

@@ -4,7 +4,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::net::UnixListener;
+use tokio::{net::UnixListener, sync::Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -25,6 +25,7 @@ mod failures;
 mod handlers;
 mod idle;
 mod log_lines;
+mod log_ring;
 mod once;
 pub mod rpc;
 mod state;
@@ -100,6 +101,7 @@ impl Daemon {
         }
         let state = State {
             once: once::Once::new(store.clone(), runs.clone()),
+            session_changes: Semaphore::new(1),
             store,
             executor,
             tools,

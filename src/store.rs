@@ -10,10 +10,13 @@ use std::{
 };
 
 use sqlx::sqlite::SqlitePool;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::{protocol::Seq, sys::clock::Clock};
+use crate::{
+    protocol::{Seq, SessionId},
+    sys::clock::Clock,
+};
 
 mod event;
 mod follow;
@@ -21,6 +24,7 @@ mod keys;
 mod live;
 mod project;
 mod read;
+mod reserve;
 mod schema;
 mod tail;
 mod writer;
@@ -46,8 +50,21 @@ struct Shared {
     readers: SqlitePool,
     tail: Arc<tail::Tail>,
     live: Live,
+    is_full: watch::Receiver<bool>,
+    missing_reserve: Option<String>,
     /// Held while the store lives: a second daemon on the same database is refused.
     _lock: std::fs::File,
+}
+
+/// What became of a session that was to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is removed; so many events went, and `seq` stands in their place.
+    Gone { seq: Seq, events: u64 },
+    /// So many of its runs live.
+    Busy { live_runs: u64 },
+    /// There is no such session.
+    Missing,
 }
 
 /// Requests that may wait for the writer before senders wait too: more than one batch, so that the writer
@@ -109,8 +126,10 @@ impl Store {
         let opened = schema::open(state_dir).await?;
         let tail = Arc::new(tail::Tail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
+        let (sender, is_full) = watch::channel(false);
+        let (room, missing_reserve) = reserve::Room::new(state_dir, sender).await;
         let writer =
-            writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail), clock);
+            writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail), clock, room);
         tracker.spawn(writer.run(receiver));
         let shared = Shared {
             path: opened.path,
@@ -120,6 +139,8 @@ impl Store {
             readers: opened.readers,
             live: Live::new(Arc::clone(&tail)),
             tail,
+            is_full,
+            missing_reserve,
             _lock: opened.lock,
         };
         Ok(Store { shared: Arc::new(shared) })
@@ -131,13 +152,38 @@ impl Store {
         self.append_keyed(events, None).await
     }
 
+    /// As [`Store::append`], for what must be written also when the disk is full: it may use the room that is kept for
+    /// that time.
+    pub async fn append_urgent(&self, events: Vec<NewEvent>) -> Result<(Seq, Seq), StoreError> {
+        if events.is_empty() {
+            let head = self.head();
+            return Ok((head, head));
+        }
+        self.ask_writer(events, None, true).await
+    }
+
     async fn ask_writer(
         &self,
         events: Vec<NewEvent>,
         keyed: Option<Keyed>,
+        is_urgent: bool,
     ) -> Result<(Seq, Seq), StoreError> {
         let (reply, answer) = oneshot::channel();
-        let request = writer::Request::append(events, keyed, reply)?;
+        let request = writer::Request::append(events, keyed, is_urgent, reply)?;
+        self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Removes a session with its events, contexts, runs and kept answers in one transaction, and leaves `tombstone`, a
+    /// `session.deleted`, in its place. Nothing is removed while a run of it lives.
+    pub async fn delete_session(
+        &self,
+        session: &SessionId,
+        tombstone: NewEvent,
+    ) -> Result<Deleted, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let deletion = writer::Deletion { session: session.clone(), tombstone, reply };
+        let request = writer::Request::Delete(deletion);
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
@@ -174,7 +220,18 @@ impl Store {
 
     /// Why nothing can be written at the moment; `None` when the last commit went well.
     pub fn failing(&self) -> Option<StoreError> {
-        self.shared.tail.failing()
+        let is_full = *self.shared.is_full.borrow();
+        if is_full { Some(StoreError::Full) } else { self.shared.tail.failing() }
+    }
+
+    /// Whether the disk is full: only urgent appends are tried then, and none other until there is room again.
+    pub fn fullness(&self) -> watch::Receiver<bool> {
+        self.shared.is_full.clone()
+    }
+
+    /// What is wrong when there was no room for the reserve at the start.
+    pub fn missing_reserve(&self) -> Option<&str> {
+        self.shared.missing_reserve.as_deref()
     }
 
     /// Texts that are being written right now.

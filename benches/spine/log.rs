@@ -171,7 +171,8 @@ fn event(run: &str, body: impl Into<EventBody>) -> NewEvent {
 
 /// What every run begins with.
 fn opening(run: &str) -> Vec<NewEvent> {
-    let session = SessionCreated { roots: vec!["/work".to_owned()], title: None };
+    let session =
+        SessionCreated { roots: vec!["/work".to_owned()], title: None, agent: None, ephemeral: false };
     let started = RunStarted {
         agent: AgentName::from("reader"),
         title: "Reader".to_owned(),
@@ -180,9 +181,12 @@ fn opening(run: &str) -> Vec<NewEvent> {
         context_id: ContextId::from(format!("context-of-{run}")),
         query: "go".to_owned(),
         inputs: serde_json::json!({}),
-        limits: RunLimits { max_turns: 1, max_time_ms: None, max_tokens: None, grace_ms: 1 },
+        limits: RunLimits { max_turns: 1, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
         completion: Completion::Tool,
         depth: 0,
+        parent_call_id: None,
+        root_run_id: None,
+        path: String::new(),
     };
     vec![NewEvent { run: None, ..event(run, session) }, event(run, started)]
 }

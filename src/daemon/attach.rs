@@ -9,6 +9,7 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
+    handlers::no_session,
     rpc::{Gone, Sink},
     state::State,
 };
@@ -72,10 +73,10 @@ impl Attachment {
     /// Finds the session and the place to begin; nothing is sent yet.
     pub async fn open(state: &Arc<State>, params: SessionAttachParams) -> Result<Attachment, RpcError> {
         let SessionAttachParams { session_id, from, deltas } = params;
-        let view = state.store.session_view(&session_id, SNAPSHOT_RUNS).await?.ok_or_else(|| {
-            RpcError::new(ErrorKind::NotFound, format!("there is no session {session_id}"))
-                .with_hint("run/start answers the id of the session it opens")
-        })?;
+        let view = match state.store.session_view(&session_id, SNAPSHOT_RUNS).await? {
+            Some(view) => view,
+            None => return Err(no_session(state, &session_id).await),
+        };
         let (from, snapshot, catch_up) = match from {
             AttachFrom::Word(FromWord::Now) => (view.seq, true, None),
             AttachFrom::Word(FromWord::Start) => (Seq(0), false, Some(view.seq)),

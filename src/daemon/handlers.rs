@@ -14,9 +14,15 @@ mod agents;
 mod connection;
 mod daemon;
 mod events;
+mod lists;
+mod logs;
+mod queue;
 mod runs;
 mod session;
+mod sessions;
 mod tools;
+
+pub(super) use sessions::no_session;
 
 /// Every method with its handler.
 pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
@@ -27,7 +33,11 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     agents::register(&mut api);
     tools::register(&mut api);
     runs::register(&mut api);
+    queue::register(&mut api);
+    lists::register(&mut api);
     session::register(&mut api);
+    sessions::register(&mut api);
+    logs::register(&mut api);
     events::register(&mut api);
     // Proved by every test that boots a daemon: the handlers above are exactly the table's.
     api.build(load).expect("every method of the table has its handler")

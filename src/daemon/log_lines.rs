@@ -1,9 +1,10 @@
-//! How does a line of the log reach stderr without its secrets?
+//! How does a line of the log reach stderr, and those who ask for it, without its secrets?
 
 use std::io::{self, Write};
 
 use tracing_subscriber::fmt::MakeWriter;
 
+use super::log_ring::Tee;
 use crate::redact::Redactor;
 
 /// Where the log goes: each event is written by a writer of its own, in one piece.
@@ -18,10 +19,10 @@ impl RedactedStderr {
 }
 
 impl<'a> MakeWriter<'a> for RedactedStderr {
-    type Writer = RedactedLines<'a, io::Stderr>;
+    type Writer = RedactedLines<'a, Tee>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        RedactedLines { redactor: &self.redactor, text: Vec::new(), out: io::stderr() }
+        RedactedLines { redactor: &self.redactor, text: Vec::new(), out: Tee }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{once::Once, rpc::Load};
@@ -18,6 +19,8 @@ use crate::{
 pub(super) struct State {
     pub store: Store,
     pub once: Once,
+    /// One permit, for whoever changes a session.
+    pub session_changes: Semaphore,
     pub executor: Executor,
     pub tools: Registry,
     pub models: Models,

@@ -73,6 +73,15 @@ impl Stored {
         out
     }
 
+    /// Whether both are one event of the log.
+    pub(super) fn is_same(&self, other: &Stored) -> bool {
+        let fields = |it: &Stored| (it.seq, it.at, it.session.clone(), it.run.clone());
+        fields(self) == fields(other)
+            && self.kind == other.kind
+            && self.head == other.head
+            && self.body == other.body
+    }
+
     /// Bytes in memory, for the ring's bound.
     pub(super) fn weight(&self) -> usize {
         size_of::<Stored>() + self.kind.len() + self.head.len() + self.body.len()

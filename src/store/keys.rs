@@ -52,7 +52,7 @@ impl Store {
             let head = self.head();
             return Ok((head, head));
         }
-        self.ask_writer(events, keyed).await
+        self.ask_writer(events, keyed, false).await
     }
 
     /// What was answered under this key; `None` for one that is free.

@@ -145,6 +145,17 @@ fn event(row: &SqliteRow) -> Result<Option<Event>, StoreError> {
     Ok(Some(Event { seq, at, run, body, private }))
 }
 
+/// Every event after `after`, as followers get them.
+pub(super) async fn stored_after(
+    connection: &mut SqliteConnection,
+    after: Seq,
+) -> Result<Vec<Arc<Stored>>, StoreError> {
+    let text = format!("select {EVENT_COLUMNS} from events where ?1 < seq order by seq");
+    let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str()).bind(after.0);
+    let rows = query.fetch_all(connection).await?;
+    Ok(rows.iter().map(|row| Arc::new(stored(row))).collect())
+}
+
 async fn newest(transaction: &mut Transaction<'_, Sqlite>) -> Result<Seq, StoreError> {
     let seq: Option<i64> =
         sqlx::query_scalar("select max(seq) from events").fetch_one(&mut **transaction).await?;

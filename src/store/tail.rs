@@ -34,11 +34,23 @@ pub(super) struct Tail {
 
 struct Inner {
     /// Invariant: contiguous and ends at `head`.
-    ring: VecDeque<Arc<Stored>>,
+    ring: VecDeque<Slot>,
     bytes: usize,
     head: Seq,
     failing: Option<StoreError>,
     waiting: HashMap<Topic, Vec<Arc<Notify>>>,
+}
+
+/// A place in the ring; empty when its event was removed from the log.
+struct Slot {
+    seq: Seq,
+    event: Option<Arc<Stored>>,
+}
+
+impl Slot {
+    fn weight(&self) -> usize {
+        self.event.as_ref().map_or(0, |event| event.weight())
+    }
 }
 
 /// What the ring knows after a cursor.
@@ -81,11 +93,23 @@ impl Tail {
             if let Some(run) = &event.run {
                 inner.wake(&Topic::Run(run.clone()));
             }
-            inner.ring.push_back(event);
+            inner.ring.push_back(Slot { seq: event.seq, event: Some(event) });
         }
         while RING_EVENTS < inner.ring.len() || RING_BYTES < inner.bytes {
             let Some(oldest) = inner.ring.pop_front() else { break };
             inner.bytes -= oldest.weight();
+        }
+    }
+
+    /// Serves nothing of this session any more: it was removed from the log.
+    pub fn forget(&self, session: &SessionId) {
+        let mut inner = self.lock();
+        let Inner { ring, bytes, .. } = &mut *inner;
+        for slot in ring {
+            if slot.event.as_ref().is_some_and(|event| event.session.as_ref() == Some(session)) {
+                *bytes -= slot.weight();
+                slot.event = None;
+            }
         }
     }
 
@@ -100,7 +124,7 @@ impl Tail {
         if inner.head <= after {
             return Recent::Events { events: Vec::new(), searched_to: after };
         }
-        let Some(first) = inner.ring.front().map(|event| event.seq) else { return Recent::TooOld };
+        let Some(first) = inner.ring.front().map(|slot| slot.seq) else { return Recent::TooOld };
         if after.0 + 1 < first.0 {
             return Recent::TooOld;
         }
@@ -108,14 +132,12 @@ impl Tail {
         let start = (after.0 + 1 - first.0) as usize;
         let mut events = Vec::new();
         let mut searched_to = after;
-        for event in inner.ring.range(start..) {
+        for slot in inner.ring.range(start..) {
             if limit <= events.len() {
                 break;
             }
-            searched_to = event.seq;
-            if filter.matches(event) {
-                events.push(Arc::clone(event));
-            }
+            searched_to = slot.seq;
+            events.extend(slot.event.as_ref().filter(|event| filter.matches(event)).map(Arc::clone));
         }
         Recent::Events { events, searched_to }
     }

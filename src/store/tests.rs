@@ -14,7 +14,9 @@ use crate::protocol::{
 };
 use crate::sys::clock::SystemClock;
 
+mod deletion;
 mod failures;
+mod full_disk;
 mod keys;
 mod lists;
 mod projections;
@@ -64,6 +66,7 @@ fn started() -> RunStarted {
         completion: Completion::Tool,
         depth: 0,
         parent_call_id: None,
+        root_run_id: None,
         path: String::new(),
         root_run_id: None,
     }

@@ -1,45 +1,71 @@
 //! The one task that writes: whatever waits goes into one transaction, one fsync.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, Connection as _, SqlSafeStr as _,
+    Connection as _,
     sqlite::{SqliteConnectOptions, SqliteConnection},
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Keyed, NewEvent, StoreError,
+    Deleted, Keyed, NewEvent, StoreError,
     event::{Encoded, Row},
     keys::{self, Sweeper},
-    project::{Projections, Statement},
+    reserve::Room,
     schema,
     tail::Tail,
 };
-use crate::{protocol::Seq, sys::clock::Clock};
+use crate::{
+    protocol::{Seq, SessionId},
+    sys::clock::Clock,
+};
+
+mod commit;
+mod delete;
 
 /// Requests that go into one transaction. Bounds the memory of a batch and the wait of its first.
 const BATCH: usize = 256;
+
+/// How often a full disk is looked at again (spec 11, promise 8).
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
 type Reply = oneshot::Sender<Result<(Seq, Seq), StoreError>>;
 
 pub(super) enum Request {
     Append(Append),
+    Delete(Deletion),
     Close(oneshot::Sender<()>),
 }
 
 pub(super) struct Append {
     events: Vec<(Encoded, Row)>,
     keyed: Option<Keyed>,
+    /// May use the room that is kept for the time when there is none.
+    is_urgent: bool,
     reply: Reply,
+}
+
+/// A session that is to be removed.
+pub(super) struct Deletion {
+    pub session: SessionId,
+    /// What stands in its place; its body's number is not known yet.
+    pub tombstone: NewEvent,
+    pub reply: oneshot::Sender<Result<Deleted, StoreError>>,
 }
 
 impl Request {
     /// Encodes on the caller's task, so that the writer only writes.
-    pub fn append(events: Vec<NewEvent>, keyed: Option<Keyed>, reply: Reply) -> Result<Request, StoreError> {
+    pub fn append(
+        events: Vec<NewEvent>,
+        keyed: Option<Keyed>,
+        is_urgent: bool,
+        reply: Reply,
+    ) -> Result<Request, StoreError> {
         let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
         let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
-        Ok(Request::Append(Append { events, keyed, reply }))
+        Ok(Request::Append(Append { events, keyed, is_urgent, reply }))
     }
 }
 
@@ -54,6 +80,9 @@ pub(super) struct Writer {
     tail: Arc<Tail>,
     clock: Arc<dyn Clock>,
     sweeper: Sweeper,
+    room: Room,
+    /// Runs while the disk is full.
+    next_probe: Option<BoxFuture<'static, ()>>,
 }
 
 impl Writer {
@@ -63,20 +92,46 @@ impl Writer {
         head: Seq,
         tail: Arc<Tail>,
         clock: Arc<dyn Clock>,
+        room: Room,
     ) -> Writer {
-        Writer { connection, options, is_suspect: false, head, tail, clock, sweeper: Sweeper::new() }
+        let sweeper = Sweeper::new();
+        let is_suspect = false;
+        Writer { connection, options, is_suspect, head, tail, clock, sweeper, room, next_probe: None }
     }
 
     /// Ends when it is told to close, or when every handle is gone.
     pub async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let mut batch = Vec::with_capacity(BATCH);
         self.sweep().await;
-        while requests.recv_many(&mut batch, BATCH).await != 0 {
+        loop {
+            let probe = async {
+                match &mut self.next_probe {
+                    Some(pause) => pause.await,
+                    None => pending().await,
+                }
+            };
+            let received = tokio::select! {
+                received = requests.recv_many(&mut batch, BATCH) => Some(received),
+                () = probe => None,
+            };
+            match received {
+                Some(0) => return,
+                Some(_) => (),
+                None => {
+                    self.look_for_room().await;
+                    continue;
+                }
+            }
             let mut appends = Vec::with_capacity(batch.len());
             let mut close = None;
             for request in batch.drain(..) {
                 match request {
                     Request::Append(append) => appends.push(append),
+                    Request::Delete(deletion) => {
+                        // In the order of asking: what was appended before is removed with the rest.
+                        self.commit_all(std::mem::take(&mut appends)).await;
+                        self.delete(deletion).await;
+                    }
                     Request::Close(reply) => close = Some(reply),
                 }
             }
@@ -98,20 +153,18 @@ impl Writer {
     async fn commit_all(&mut self, appends: Vec<Append>) {
         let has_keys = appends.iter().any(|append| append.keyed.is_some());
         let appends = if has_keys { self.refuse_used_keys(appends).await } else { appends };
+        let appends = if self.room.is_full() { refuse_ordinary(appends) } else { appends };
         if appends.is_empty() {
             return;
         }
         match self.commit(&appends).await {
             Ok(seqs) => answer(appends, seqs),
+            Err(StoreError::Full) => self.commit_urgent(appends).await,
             // One bad request must not hurt its neighbours.
-            Err(error) if 1 < appends.len() && !matches!(error, StoreError::Full) => {
+            Err(error) if 1 < appends.len() => {
                 tracing::warn!(%error, "a batch failed; its requests are committed one by one");
                 for append in appends {
-                    let append = vec![append];
-                    match self.commit(&append).await {
-                        Ok(seqs) => answer(append, seqs),
-                        Err(error) => refuse(append, &error),
-                    }
+                    self.commit_one(append).await;
                 }
             }
             Err(error) => refuse(appends, &error),
@@ -119,6 +172,42 @@ impl Writer {
         if has_keys {
             self.sweep().await;
         }
+    }
+
+    async fn commit_one(&mut self, append: Append) {
+        let append = vec![append];
+        let append = if self.room.is_full() { refuse_ordinary(append) } else { append };
+        if append.is_empty() {
+            return;
+        }
+        match self.commit(&append).await {
+            Ok(seqs) => answer(append, seqs),
+            Err(StoreError::Full) => self.commit_urgent(append).await,
+            Err(error) => refuse(append, &error),
+        }
+    }
+
+    /// The disk turned out to be full: the kept room is for those that must be written all the same.
+    async fn commit_urgent(&mut self, appends: Vec<Append>) {
+        let is_news = self.room.use_reserve().await;
+        self.next_probe.get_or_insert_with(|| self.clock.sleep(PROBE_PAUSE));
+        let urgent = refuse_ordinary(appends);
+        if urgent.is_empty() {
+            return;
+        }
+        // When the reserve is used up as well, there is nothing left to try.
+        let committed = if is_news { self.commit(&urgent).await } else { Err(StoreError::Full) };
+        match committed {
+            Ok(seqs) => answer(urgent, seqs),
+            Err(error) => refuse(urgent, &error),
+        }
+    }
+
+    async fn look_for_room(&mut self) {
+        self.next_probe = match self.room.refill().await {
+            true => None,
+            false => Some(self.clock.sleep(PROBE_PAUSE)),
+        };
     }
 
     /// What is left to be committed when those whose key was used before have been told.
@@ -153,83 +242,14 @@ impl Writer {
             tracing::warn!(%error, "old idempotency keys could not be removed");
         }
     }
-
-    async fn commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
-        if self.is_suspect {
-            self.connection = self.options.connect().await?;
-        }
-        let committed = self.try_commit(appends).await;
-        let failure = committed.as_ref().err().cloned();
-        if self.is_suspect || failure.is_some() {
-            self.tail.set_failing(failure.clone());
-        }
-        self.is_suspect = failure.is_some();
-        committed
-    }
-
-    /// Writes all of `appends` in one transaction and publishes them.
-    async fn try_commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
-        let mut seq = self.head;
-        let mut rows = String::from("[");
-        let mut stored = Vec::new();
-        let mut seqs = Vec::with_capacity(appends.len());
-        let mut projections = Projections::default();
-        let (mut kept, now) = (Vec::new(), self.clock.now());
-        for append in appends {
-            let first = Seq(seq.0 + 1);
-            for (event, row) in &append.events {
-                seq = Seq(seq.0 + 1);
-                row.push_to(&mut rows, seq);
-                projections.add(seq, event);
-                stored.push(Arc::new(event.stored(seq)));
-            }
-            let session = append.events.first().and_then(|(event, _)| event.session.as_ref());
-            kept.extend(append.keyed.as_ref().map(|keyed| keys::row(keyed, seq, session, now)));
-            seqs.push((first.min(seq), seq));
-        }
-        rows.push(']');
-        let mut statements = vec![(INSERT_EVENTS, rows)];
-        if !kept.is_empty() {
-            statements.push((keys::INSERT_KEYS, serde_json::Value::from(kept).to_string()));
-        }
-        statements.extend(projections.statements());
-        self.execute(statements).await?;
-        self.head = seq;
-        self.tail.publish(stored);
-        Ok(seqs)
-    }
-
-    /// All in one transaction.
-    async fn execute(&mut self, statements: Vec<Statement>) -> Result<(), StoreError> {
-        // Perf: each request to the connection's thread costs two wake-ups, so the whole transaction is one. The few
-        // combinations of statements there are stay prepared.
-        let mut text = String::from("begin immediate;");
-        let mut rows = Vec::with_capacity(statements.len());
-        for (statement, its_rows) in statements {
-            text.push_str(statement);
-            text.push(';');
-            rows.push(its_rows);
-        }
-        text.push_str("commit");
-        // The parts are constants of this module and of `project`.
-        let query = sqlx::query(AssertSqlSafe(text).into_sql_str());
-        let query = rows.into_iter().fold(query, |query, rows| query.bind(rows));
-        match query.execute(&mut self.connection).await {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                // Fails when the transaction never began, or SQLite rolled back by itself: then nothing is open, as
-                // it should be.
-                let _none_open = sqlx::raw_sql("rollback").execute(&mut self.connection).await;
-                Err(error.into())
-            }
-        }
-    }
 }
 
-const INSERT_EVENTS: &str = "
-insert into events (seq, time_us, type, session_id, run_id, context_id, head, body, private)
-select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8
-from jsonb_each(?)";
+/// The urgent ones; the others are told that the disk is full.
+fn refuse_ordinary(appends: Vec<Append>) -> Vec<Append> {
+    let (urgent, ordinary) = appends.into_iter().partition(|append| append.is_urgent);
+    refuse(ordinary, &StoreError::Full);
+    urgent
+}
 
 fn answer(appends: Vec<Append>, seqs: Vec<(Seq, Seq)>) {
     for (append, seqs) in appends.into_iter().zip(seqs) {

@@ -33,6 +33,7 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
             path: state.store.path().to_owned(),
             bytes: state.store.bytes().await?,
             head: state.store.head(),
+            storage_full: *state.store.fullness().borrow(),
         },
         rss_bytes: process::rss_bytes(),
         degraded: degraded(&state),
@@ -43,9 +44,10 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
 fn degraded(state: &State) -> Vec<String> {
     let settings = state.problems.iter().map(|problem| format!("settings: {problem}"));
     let store = state.store.failing().map(|error| format!("nothing can be written: {error}"));
+    let reserve = state.store.missing_reserve().map(str::to_owned);
     let stranded = state.executor.stranded();
     let runs = stranded.iter().map(|(run, error)| format!("run {run} waits for the next start: {error}"));
-    settings.chain(store).chain(runs).collect()
+    settings.chain(store).chain(reserve).chain(runs).collect()
 }
 
 async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {

@@ -114,6 +114,9 @@ pub struct DatabaseStatus {
     pub path: PathBuf,
     pub bytes: u64,
     pub head: Seq,
+    /// The disk is full: runs are parked, and what would write is refused. It goes on by itself when there is room.
+    #[serde(default)]
+    pub storage_full: bool,
 }
 
 /// What becomes of the runs when a daemon is drained.

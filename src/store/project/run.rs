@@ -93,26 +93,16 @@ impl QueueChange {
 impl RunPatch {
     pub fn add(&mut self, seq: Seq, event: &Encoded) {
         self.active_us = self.active_us.max(event.active_us);
+        if self.completed.is_none() {
+            self.stand(seq, &event.body);
+        }
         match &event.body {
-            EventBody::RunQueued(RunQueued { waits_for, front, .. }) => {
-                // The lowest rank comes next, so of two that were put in front the later one.
-                let rank = if *front { -seq.0 } else { seq.0 };
-                self.state = Some(StateChange::To(RunState::Queued));
-                self.queue = QueueChange::to(Some((*waits_for, rank)));
-            }
             EventBody::RunStarted(_) => {
                 self.started.get_or_insert((seq, event.at));
-                self.runs();
-            }
-            EventBody::RunParked(_) => self.state = Some(StateChange::To(RunState::Parked)),
-            EventBody::RunResumed(_) => {
-                self.state = Some(StateChange::Resume);
-                self.queue.clear_if_begun = true;
             }
             EventBody::TurnStarted(data) => self.turn = Some((data.turn, seq)),
             EventBody::ModelStarted(data) => {
                 self.open_stream = Some(Some((data.stream.clone(), seq)));
-                self.runs();
             }
             EventBody::ModelRetrying(_) => self.open_stream = Some(None),
             EventBody::ModelCompleted(data) => {
@@ -122,8 +112,6 @@ impl RunPatch {
             }
             EventBody::ToolState(data) if data.to == CallState::Validating => self.more_tool_calls += 1,
             EventBody::RunCompleted(_) => {
-                self.state = Some(StateChange::To(RunState::Ended));
-                self.queue = QueueChange::to(None);
                 self.ended_at = Some(event.at);
                 self.open_stream = Some(None);
                 self.completed = Some(event.body_json.clone());
@@ -132,9 +120,30 @@ impl RunPatch {
         }
     }
 
-    fn runs(&mut self) {
-        self.state = Some(StateChange::To(RunState::Running));
-        self.queue = QueueChange::to(None);
+    /// Where the run stands after the event. An end is for good.
+    fn stand(&mut self, seq: Seq, body: &EventBody) {
+        match body {
+            EventBody::RunQueued(RunQueued { waits_for, front, .. }) => {
+                // The lowest rank comes next, so of two that were put in front the later one.
+                let rank = if *front { -seq.0 } else { seq.0 };
+                self.state = Some(StateChange::To(RunState::Queued));
+                self.queue = QueueChange::to(Some((*waits_for, rank)));
+            }
+            EventBody::RunStarted(_) | EventBody::ModelStarted(_) => {
+                self.state = Some(StateChange::To(RunState::Running));
+                self.queue = QueueChange::to(None);
+            }
+            EventBody::RunParked(_) => self.state = Some(StateChange::To(RunState::Parked)),
+            EventBody::RunResumed(_) => {
+                self.state = Some(StateChange::Resume);
+                self.queue.clear_if_begun = true;
+            }
+            EventBody::RunCompleted(_) => {
+                self.state = Some(StateChange::To(RunState::Ended));
+                self.queue = QueueChange::to(None);
+            }
+            _ => (),
+        }
     }
 
     pub fn columns(&self, run: &RunId) -> Value {
@@ -196,16 +205,19 @@ on conflict (run_id) do nothing";
 pub(super) const UPDATE: &str = "
 update runs set
     state = case
+        when runs.state = 'ended' then runs.state
         when patch.state is not null then patch.state
         when patch.resumes then iif(coalesce(patch.started_seq, runs.started_seq) is null, 'queued', 'running')
         else runs.state
     end,
     queued_for = case
+        when runs.state = 'ended' then runs.queued_for
         when patch.clear_if_begun and coalesce(patch.started_seq, runs.started_seq) is not null then null
         when patch.keeps_queue then runs.queued_for
         else patch.queued_for
     end,
     queue_rank = case
+        when runs.state = 'ended' then runs.queue_rank
         when patch.clear_if_begun and coalesce(patch.started_seq, runs.started_seq) is not null then null
         when patch.keeps_queue then runs.queue_rank
         else patch.queue_rank

@@ -39,3 +39,36 @@ async fn store_writes_again_after_a_failure_that_rolled_back() {
     assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(1), Seq(1)));
     close(store, tracker).await;
 }
+
+/// A commit that is reported as failed can be durable all the same. A row that is there already stands in for it: the
+/// append fails, and the log has exactly what was to be appended.
+#[tokio::test]
+async fn commit_that_was_durable_after_all_is_answered_as_such() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    store.append(vec![tick("r")]).await.unwrap();
+    let mut follower = store.follow(Filter::default(), Seq(1));
+    tamper(dir.path(), "insert into events select 2, time_us, type, session_id, run_id, context_id, head, body, private from events").await;
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(2), Seq(2)));
+    assert!(store.failing().is_none());
+    assert_eq!(store.append(vec![tick("q")]).await.unwrap(), (Seq(3), Seq(3)));
+    let seen: Vec<Seq> = follower.next().await.unwrap().iter().map(|event| event.seq).collect();
+    assert_eq!(seen, [Seq(2), Seq(3)]);
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn events_that_nobody_knew_of_are_published_and_never_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    store.append(vec![tick("r")]).await.unwrap();
+    let mut follower = store.follow(Filter::default(), Seq(1));
+    tamper(dir.path(), "insert into events select 2, 7, type, session_id, run_id, context_id, head, body, private from events").await;
+    let failed = store.append(vec![tick("r")]).await;
+    assert!(matches!(failed, Err(StoreError::Database(_))), "{failed:?}");
+    let seen = follower.next().await.unwrap();
+    assert_eq!((seen.len(), seen[0].seq, seen[0].at), (1, Seq(2), Timestamp(7)));
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(3), Seq(3)));
+    assert_eq!(follower.next().await.unwrap()[0].seq, Seq(3));
+    close(store, tracker).await;
+}

@@ -1,0 +1,36 @@
+//! `run/list`, `queue/list`.
+
+use std::sync::Arc;
+
+use super::super::{
+    rpc::{Api, Caller},
+    state::State,
+};
+use crate::{
+    protocol::{
+        QueueList, QueueListParams, QueueListResult, RpcError, RunList, RunListParams, RunListResult,
+    },
+    store::RunFilter,
+};
+
+/// The most runs of one page; the schema says the same.
+const MAX_PAGE: usize = 1_000;
+
+pub fn register(api: &mut Api<State>) {
+    api.cancellable::<RunList, _, _>(runs);
+    api.cancellable::<QueueList, _, _>(queue);
+}
+
+async fn runs(state: Arc<State>, _: Caller, params: RunListParams) -> Result<RunListResult, RpcError> {
+    let RunListParams { session_id, agent, state: wanted, active, roots, parent_run_id, cursor, limit } =
+        params;
+    let filter =
+        RunFilter { session: session_id, agent, state: wanted, active, roots, parent: parent_run_id };
+    let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let listed = state.store.run_list(&filter, cursor.as_deref(), limit).await?;
+    Ok(RunListResult { runs: listed.items, next_cursor: listed.next })
+}
+
+async fn queue(state: Arc<State>, _: Caller, params: QueueListParams) -> Result<QueueListResult, RpcError> {
+    Ok(QueueListResult { queue: state.store.queue(params.session_id.as_ref()).await? })
+}

@@ -1,0 +1,343 @@
+//! `session/create`, `session/list`, `session/get`, `session/history`, `session/update`, `session/close`,
+//! `session/delete`.
+
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::sync::SemaphorePermit;
+
+use super::{
+    super::{
+        once::KeyToken,
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by, internal, roots,
+    runs::definition,
+};
+use crate::{
+    protocol::{
+        AgentName, ContextId, ErrorKind, EventBody, EventHead, Method as _, Private, RpcError, RunId,
+        RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionCreate, SessionCreateParams,
+        SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult, SessionDeleted, SessionGet,
+        SessionGetResult, SessionHistory, SessionHistoryParams, SessionHistoryResult, SessionId,
+        SessionIdParams, SessionList, SessionListParams, SessionListResult, SessionState, SessionSummary,
+        SessionUpdate, SessionUpdateParams, SessionUpdated,
+    },
+    run::PlanError,
+    store::{Deleted, Filter, NewEvent, RunFilter, SessionFilter},
+    sys::ids,
+    tools::Workspace,
+};
+
+/// The most items of one page; the schemas say the same.
+const MAX_PAGE: usize = 1_000;
+
+/// How long closing a session waits for its runs. Each ends within seconds of its cancel (spec 03), however many
+/// there are; what takes longer is stuck, and the caller should hear of it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub fn register(api: &mut Api<State>) {
+    api.method::<SessionCreate, _, _>(create);
+    api.cancellable::<SessionList, _, _>(list);
+    api.cancellable::<SessionGet, _, _>(get);
+    api.cancellable::<SessionHistory, _, _>(history);
+    api.method::<SessionUpdate, _, _>(update);
+    api.method::<SessionClose, _, _>(close);
+    api.method::<SessionDelete, _, _>(delete);
+}
+
+/// The session of this id, or why there is none.
+pub async fn session(state: &State, session: &SessionId) -> Result<SessionSummary, RpcError> {
+    match state.store.session(session).await? {
+        Some(summary) => Ok(summary),
+        None => Err(no_session(state, session).await),
+    }
+}
+
+/// Why there is no such session.
+pub async fn no_session(state: &State, session: &SessionId) -> RpcError {
+    match state.store.was_deleted(session).await {
+        Ok(true) => RpcError::new(ErrorKind::Gone, format!("session {session} was deleted"))
+            .with_hint("start without sessionId: that opens a new session"),
+        Ok(false) => RpcError::new(ErrorKind::NotFound, format!("there is no session {session}"))
+            .with_hint("session/list shows those there are; run/start answers the id of the one it opens"),
+        Err(error) => error.into(),
+    }
+}
+
+/// The session of this id, if it takes work.
+pub async fn open_session(state: &State, id: &SessionId) -> Result<SessionSummary, RpcError> {
+    let summary = session(state, id).await?;
+    match summary.state {
+        SessionState::Open => Ok(summary),
+        SessionState::Closed => {
+            Err(RpcError::new(ErrorKind::SessionClosed, format!("session {id} is closed"))
+                .with_hint("start without sessionId: that opens a new session"))
+        }
+    }
+}
+
+async fn create(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionCreateParams,
+) -> Result<SessionCreateResult, RpcError> {
+    let (key, by) = (params.idempotency_key.clone(), by(&caller));
+    let (creator, asked) = (Arc::clone(&state), params.clone());
+    let effect = move |token| async move { create_once(&creator, by, params, token).await };
+    state.once.run(key, SessionCreate::NAME, &asked, effect).await
+}
+
+async fn create_once(
+    state: &State,
+    by: Option<String>,
+    params: SessionCreateParams,
+    token: Option<KeyToken>,
+) -> Result<SessionCreateResult, RpcError> {
+    let SessionCreateParams { workspace, agent, title, ephemeral, .. } = params;
+    if state.closing.is_cancelled() {
+        return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was created"));
+    }
+    let roots = roots(&workspace)?;
+    let opening = roots.clone();
+    tokio::task::spawn_blocking(move || Workspace::open(&opening).map(drop))
+        .await
+        .map_err(|error| internal("the workspace could not be looked at", &error))?
+        .map_err(PlanError::from)?;
+    check_agent(state, agent.as_ref(), roots.clone()).await?;
+    let session = ids::fresh::<SessionId>();
+    let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+    let created = event(state, &session, by, SessionCreated { roots, title, agent, ephemeral });
+    let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
+    let keyed = token.map(|token| token.keyed(&result, None));
+    let (_, seq) = state.store.append_keyed(vec![created], keyed).await?;
+    Ok(SessionCreateResult { seq, ..result })
+}
+
+/// A session's agent must be one that can be started.
+async fn check_agent(state: &State, agent: Option<&AgentName>, roots: Vec<PathBuf>) -> Result<(), RpcError> {
+    let Some(agent) = agent else { return Ok(()) };
+    let catalog =
+        state.catalog(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
+    definition(&catalog, agent)?;
+    Ok(())
+}
+
+async fn list(
+    state: Arc<State>,
+    _: Caller,
+    params: SessionListParams,
+) -> Result<SessionListResult, RpcError> {
+    let SessionListParams { workspace, state: wanted, query, cursor, limit } = params;
+    let roots = workspace.as_ref().map(roots).transpose()?;
+    let roots = roots.map(|roots| roots.iter().map(|it| it.to_string_lossy().into_owned()).collect());
+    let filter = SessionFilter { roots, state: wanted, text: query };
+    let listed = state.store.session_list(&filter, cursor.as_deref(), page(limit)).await?;
+    Ok(SessionListResult { sessions: listed.items, next_cursor: listed.next })
+}
+
+async fn get(state: Arc<State>, _: Caller, params: SessionIdParams) -> Result<SessionGetResult, RpcError> {
+    let summary = session(&state, &params.session_id).await?;
+    let contexts = state.store.session_contexts(&params.session_id).await?;
+    Ok(SessionGetResult { session: summary, contexts })
+}
+
+async fn history(
+    state: Arc<State>,
+    _: Caller,
+    params: SessionHistoryParams,
+) -> Result<SessionHistoryResult, RpcError> {
+    let SessionHistoryParams { session_id, agent, cursor, limit } = params;
+    let summary = session(&state, &session_id).await?;
+    let agent = match agent.or(summary.agent) {
+        Some(agent) => agent,
+        None => only_agent(&state, &session_id).await?,
+    };
+    let Some(context) = state.store.root_context(&session_id, &agent).await? else {
+        return Err(RpcError::new(
+            ErrorKind::NotFound,
+            format!("{agent} has no history in session {session_id}"),
+        )
+        .with_hint("session/get shows the contexts there are"));
+    };
+    read_history(&state, agent, &context, cursor.as_deref(), page(limit)).await
+}
+
+async fn read_history(
+    state: &State,
+    agent: AgentName,
+    context: &ContextId,
+    cursor: Option<&str>,
+    limit: usize,
+) -> Result<SessionHistoryResult, RpcError> {
+    let listed = state.store.history(context, cursor, limit).await?;
+    Ok(SessionHistoryResult { agent, messages: listed.items, next_cursor: listed.next })
+}
+
+/// The agent of the one context there is; those of called agents do not count.
+async fn only_agent(state: &State, session: &SessionId) -> Result<AgentName, RpcError> {
+    let contexts = state.store.session_contexts(session).await?;
+    let own: Vec<&AgentName> =
+        contexts.iter().filter(|it| it.parent_run_id.is_none()).map(|it| &it.agent).collect();
+    match own.as_slice() {
+        [agent] => Ok((*agent).clone()),
+        [] => Err(RpcError::new(ErrorKind::NotFound, format!("session {session} has no history yet"))
+            .with_hint("run/start with its sessionId begins one")),
+        several => {
+            let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+            let message = format!("several agents have a history in session {session}: {}", names.join(", "));
+            Err(RpcError::new(ErrorKind::InvalidParams, message)
+                .with_details(serde_json::json!({
+                    "violations": [{ "pointer": "/agent", "message": "needed: there are several" }]
+                }))
+                .with_hint("name one as `agent`"))
+        }
+    }
+}
+
+async fn update(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionUpdateParams,
+) -> Result<SessionChangeResult, RpcError> {
+    let SessionUpdateParams { session_id, title, agent } = params;
+    let _turn = turn(&state).await?;
+    let summary = session(&state, &session_id).await?;
+    let new_agent = agent.flatten_or(&summary.agent);
+    let new_title = title.flatten_or(&summary.title);
+    if new_agent == summary.agent && new_title == summary.title {
+        return Ok(SessionChangeResult { session_id, seq: None });
+    }
+    if new_agent != summary.agent {
+        let roots = summary.roots.iter().map(PathBuf::from).collect();
+        check_agent(&state, new_agent.as_ref(), roots).await?;
+    }
+    let body = SessionUpdated { title: new_title, agent: new_agent };
+    let updated = event(&state, &session_id, by(&caller), body);
+    let (_, seq) = state.store.append(vec![updated]).await?;
+    Ok(SessionChangeResult { session_id, seq: Some(seq) })
+}
+
+/// A field that may be missing, and cleared.
+trait Patch<T> {
+    fn flatten_or(self, old: &Option<T>) -> Option<T>;
+}
+
+impl<T: Clone> Patch<T> for Option<Option<T>> {
+    fn flatten_or(self, old: &Option<T>) -> Option<T> {
+        self.unwrap_or_else(|| old.clone())
+    }
+}
+
+async fn close(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionIdParams,
+) -> Result<SessionChangeResult, RpcError> {
+    let SessionIdParams { session_id } = params;
+    // Nothing starts from here on, and what was starting is in the store.
+    let _bar = state.executor.bar(&session_id).await;
+    let summary = session(&state, &session_id).await?;
+    if summary.state == SessionState::Closed {
+        return Ok(SessionChangeResult { session_id, seq: None });
+    }
+    end_runs(&state, &session_id, by(&caller)).await?;
+    let _turn = turn(&state).await?;
+    if session(&state, &session_id).await?.state == SessionState::Closed {
+        return Ok(SessionChangeResult { session_id, seq: None });
+    }
+    let closed = event(&state, &session_id, by(&caller), SessionClosed {});
+    let (_, mut seq) = state.store.append(vec![closed]).await?;
+    if summary.ephemeral {
+        seq = remove(&state, &session_id, by(&caller)).await?.seq;
+    }
+    Ok(SessionChangeResult { session_id, seq: Some(seq) })
+}
+
+/// Cancels every run of the session and waits until all have ended.
+async fn end_runs(state: &State, session: &SessionId, by: Option<String>) -> Result<(), RpcError> {
+    let ends = Filter { types: vec!["run.completed".to_owned()], ..Filter::session(session.clone()) };
+    // Followed from before the first look, so that no end is missed.
+    let mut ends = state.store.follow(ends, state.store.head());
+    let mut asked: HashSet<RunId> = HashSet::new();
+    let deadline = state.clock.sleep(CLOSE_TIMEOUT);
+    tokio::pin!(deadline);
+    loop {
+        let filter = RunFilter { session: Some(session.clone()), active: true, ..RunFilter::default() };
+        let mut live = state.store.run_list(&filter, None, MAX_PAGE).await?.items;
+        if live.is_empty() {
+            return Ok(());
+        }
+        // Those that wait first, or the end of the one before them would let them begin.
+        live.sort_by_key(|run| run.state != RunState::Queued);
+        for run in live.iter().filter(|run| !asked.contains(&run.run_id)) {
+            let reason = Some("its session was closed".to_owned());
+            state.executor.cancel(&run.run_id, by.clone(), reason).await?;
+        }
+        asked.extend(live.into_iter().map(|run| run.run_id));
+        let ended = tokio::select! {
+            ended = ends.next() => Some(ended),
+            () = &mut deadline => None,
+            () = state.stop.cancelled() => {
+                return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; the session stays open"));
+            }
+        };
+        let Some(ended) = ended else {
+            let message = format!("runs of session {session} did not end in {} s", CLOSE_TIMEOUT.as_secs());
+            return Err(RpcError::new(ErrorKind::Busy, message)
+                .with_hint("they were cancelled; close it again when run/list shows none that is active"));
+        };
+        ended?;
+    }
+}
+
+async fn delete(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionIdParams,
+) -> Result<SessionDeleteResult, RpcError> {
+    let SessionIdParams { session_id } = params;
+    let _bar = state.executor.bar(&session_id).await;
+    let _turn = turn(&state).await?;
+    session(&state, &session_id).await?;
+    remove(&state, &session_id, by(&caller)).await
+}
+
+async fn remove(
+    state: &State,
+    session: &SessionId,
+    by: Option<String>,
+) -> Result<SessionDeleteResult, RpcError> {
+    let tombstone = event(state, session, by, SessionDeleted { events: 0 });
+    match state.store.delete_session(session, tombstone).await? {
+        Deleted::Gone { seq, events } => Ok(SessionDeleteResult { session_id: session.clone(), seq, events }),
+        Deleted::Busy { live_runs } => {
+            let message = format!("session {session} has {live_runs} runs that live");
+            Err(RpcError::new(ErrorKind::Busy, message)
+                .with_hint("close it first: session/close ends its runs"))
+        }
+        Deleted::Missing => Err(no_session(state, session).await),
+    }
+}
+
+/// Sessions change one after the other, so that what was read of one still holds when the change is written.
+async fn turn(state: &State) -> Result<SemaphorePermit<'_>, RpcError> {
+    let closed = |_| RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping");
+    state.session_changes.acquire().await.map_err(closed)
+}
+
+fn event(state: &State, session: &SessionId, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
+    NewEvent {
+        at: state.clock.now(),
+        session: Some(session.clone()),
+        run: None,
+        context: None,
+        head: EventHead { by, ..EventHead::default() },
+        body: body.into(),
+        private: Private::default(),
+    }
+}
+
+fn page(limit: u32) -> usize {
+    usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE)
+}

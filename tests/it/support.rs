@@ -16,6 +16,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings},
     models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Models, ReplyPart},
     protocol::{FinishReason, Seq, Timestamp, Usage},
+    redact::Redactor,
     store::Filter,
     sys::clock::{Clock, ManualClock, SystemClock},
     tools::{Registry, Tool},
@@ -38,6 +39,7 @@ pub struct House {
     pub models: Models,
     pub tools: Vec<Arc<dyn Tool>>,
     pub config: Config,
+    pub redactor: Redactor,
 }
 
 impl House {
@@ -51,6 +53,7 @@ impl House {
             models: Models::new(),
             tools: Vec::new(),
             config: quick_to_stop(),
+            redactor: Redactor::none(),
         }
     }
 
@@ -96,6 +99,7 @@ impl House {
             agents: AgentPlaces { user: self.dir.path().join("agents") },
             config: self.config.clone(),
             problems: Vec::new(),
+            redactor: self.redactor.clone(),
         };
         let edges = Edges {
             clock: Arc::clone(&self.clock),

@@ -51,6 +51,7 @@ impl Executor {
         if let Some(error) = lock(&self.shared.stranded).get(run) {
             return Err(CancelError(error.clone()));
         }
+        let reason = reason.map(|reason| self.shared.supplies.redactor.owned(reason));
         let input = Input::Cancel { by, reason, partial: None };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
         match asked.transpose()? {
@@ -67,6 +68,7 @@ impl Executor {
         by: Option<String>,
         keyed: Option<Keyed>,
     ) -> Result<Steered, StoreError> {
+        let text = self.shared.supplies.redactor.owned(text);
         let input = Input::Steer { id: ids::fresh(), text, by };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed }).await;
         match asked.transpose()? {

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::{
-    Access, AgentName, Completion, ContextId, Part, Replay, Risk, Role, RunStarted, ToolErrorType, ToolKind,
+    Access, AgentName, CallDetails, Completion, ContextId, FinishReason, Message, ParkReason, Part, Replay,
+    Risk, Role, RunErrorCode, RunStarted, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
 struct Script {
@@ -144,6 +145,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                     name: name.into(),
                     arguments: json!({}),
                     signature: None,
+                    redacted: false,
                 })
             }));
             let finish = match words[0] {

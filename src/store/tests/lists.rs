@@ -260,6 +260,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
             name: "probe".into(),
             arguments: json!({}),
             signature: Some("secret".to_owned()),
+            redacted: false,
         })
     };
     let ends = |id: &str, text: &str| {

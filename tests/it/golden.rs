@@ -79,7 +79,7 @@ fn every_type_and_every_field_has_its_line() {
 
 #[test]
 fn every_private_field_has_its_line() {
-    let fields = ["activeUs", "seed", "message", "call", "completion"];
+    let fields = ["activeUs", "seed", "message", "call", "completion", "childUsage"];
     let Private { active_us: _, seed: _, message: _, call: _, completion: _, child_usage: _ } =
         Private::default();
     let lines = lines();

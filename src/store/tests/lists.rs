@@ -205,7 +205,7 @@ async fn history(store: &Store, limit: usize) -> Vec<String> {
         let listed = store.history(&ContextId::from("c"), cursor.as_deref(), limit).await.unwrap();
         assert!(listed.items.len() <= limit);
         for message in listed.items {
-            let parts: Vec<String> = message.parts.iter().map(|part| part_text(part)).collect();
+            let parts: Vec<String> = message.parts.iter().map(part_text).collect();
             seen.push(format!("{} {} {:?} {}", message.seq, message.run_id, message.role, parts.join("+")));
         }
         cursor = listed.next;

@@ -20,6 +20,7 @@ mod random;
 mod rebuild;
 mod recording;
 mod runs;
+mod sessions;
 mod storage;
 mod support;
 mod tidy;

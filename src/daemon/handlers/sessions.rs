@@ -313,7 +313,7 @@ async fn remove(
     match state.store.delete_session(session, tombstone).await? {
         Deleted::Gone { seq, events } => Ok(SessionDeleteResult { session_id: session.clone(), seq, events }),
         Deleted::Busy { live_runs } => {
-            let message = format!("session {session} has {live_runs} runs that live");
+            let message = format!("session {session} has live runs: {live_runs}");
             Err(RpcError::new(ErrorKind::Busy, message)
                 .with_hint("close it first: session/close ends its runs"))
         }

@@ -5,7 +5,6 @@ use super::{
     *,
 };
 use crate::{
-    agents::Catalog,
     protocol::{CallState, Message, Part, QueuedFor, Role, RunSeed, RunState, Sampling, SessionClosed},
     store::read::{
         calls::OPEN_CALLS,
@@ -206,7 +205,7 @@ async fn history(store: &Store, limit: usize) -> Vec<String> {
         let listed = store.history(&ContextId::from("c"), cursor.as_deref(), limit).await.unwrap();
         assert!(listed.items.len() <= limit);
         for message in listed.items {
-            let parts: Vec<String> = message.parts.iter().map(|part| part_text(part)).collect();
+            let parts: Vec<String> = message.parts.iter().map(part_text).collect();
             seen.push(format!("{} {} {:?} {}", message.seq, message.run_id, message.role, parts.join("+")));
         }
         cursor = listed.next;
@@ -233,11 +232,11 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     use crate::protocol::{ContextNudged, RunSteered, ToolCall, ToolResult};
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let definition = {
-        let places = crate::agents::AgentPlaces { user: dir.path().join("none") };
-        let catalog = Catalog::load(&places, &[]);
-        catalog.definition(&AgentName::from("generalist"), None).unwrap().as_ref().clone()
-    };
+    // A definition that was written once.
+    let written = include_str!("../../../tests/it/golden/events.jsonl").lines();
+    let lines = written.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut seeds = lines.map(|line| line["private"]["seed"]["definition"].clone());
+    let definition = serde_json::from_value(seeds.find(|it| !it.is_null()).unwrap()).unwrap();
     let seed = RunSeed {
         definition,
         system: "never shown".to_owned(),

@@ -36,6 +36,8 @@ struct Facts {
     /// A run whose model never answers, and its session.
     live: String,
     live_session: String,
+    /// A run that waits for the live one; only for methods about queues.
+    queued: String,
     /// Of the first client; it does not outlive its connection.
     subscription: String,
 }
@@ -135,6 +137,15 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "daemon/drain",
+            good: &[|_| json!({ "mode": "finish", "deadlineMs": 0 })],
+            bad: &[|_| json!({ "mode": "now", "deadlineMs": 600_001 }), |_| json!({})],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
+        Row {
             method: "daemon/logs",
             good: &[
                 |_| json!({ "after": 0, "limit": 1_000 }),
@@ -181,6 +192,49 @@ fn rows() -> Vec<Row> {
                 [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["reader","user","ok"]]
                 [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["local","project","untrusted"],["reader","user","ok"]]
             "#]],
+        },
+        Row {
+            method: "agents/get",
+            good: &[
+                |_| json!({ "name": "reader" }),
+                |_| json!({ "name": "codebase_investigator", "scope": "builtin" }),
+                |facts| json!({ "name": "local", "workspace": facts.work }),
+                |_| json!({ "name": "broken" }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "scope": "nowhere" }),
+                |_| json!({ "name": "raeder" }),
+                |_| json!({ "name": "reader", "scope": "project" }),
+            ],
+            brief: |result| {
+                json!([
+                    result["name"],
+                    result["scope"],
+                    result["status"],
+                    result["tools"],
+                    result["inputSpecs"][0]["name"]
+                ])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
+        Row {
+            method: "agents/validate",
+            good: &[
+                |_| json!({ "name": "reader" }),
+                |_| json!({ "text": "---\nname: x\ntools: [raed_file]\n---\n" }),
+                |_| json!({ "all": true }),
+            ],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "name": "reader", "all": true }),
+                |_| json!({ "name": "raeder" }),
+            ],
+            brief: verdicts,
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
         },
         Row {
             method: "tools/list",
@@ -341,6 +395,20 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "run/steer",
+            good: &[|facts| json!({ "runId": facts.live, "text": "go on" })],
+            bad: &[
+                |_| json!({ "runId": 1, "text": "", "idempotencyKey": "short" }),
+                |facts| json!({ "runId": facts.live, "text": " " }),
+                |facts| json!({ "runId": facts.run, "text": "too late" }),
+                |_| json!({ "runId": "no-such-run", "text": "x" }),
+            ],
+            brief: whole,
+            again: is_later,
+            restarted: is_later,
+            golden: expect![[""]],
+        },
+        Row {
             method: "queue/list",
             good: &[|_| json!({}), |facts| json!({ "sessionId": facts.session })],
             bad: &[|_| json!({ "sessionId": [] })],
@@ -353,6 +421,33 @@ fn rows() -> Vec<Row> {
                 {"queue":[]}
                 {"queue":[]}
             "#]],
+        },
+        Row {
+            method: "queue/remove",
+            good: &[|facts| json!({ "runId": facts.queued })],
+            bad: &[
+                |_| json!({ "runId": 1 }),
+                |facts| json!({ "runId": facts.live }),
+                |facts| json!({ "runId": facts.run }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: whole,
+            again: |_, again| assert_eq!(again["kind"], "CONFLICT"),
+            restarted: |_, again| assert_eq!(again["kind"], "CONFLICT"),
+            golden: expect![[""]],
+        },
+        Row {
+            method: "queue/promote",
+            good: &[|facts| json!({ "runId": facts.queued })],
+            bad: &[
+                |_| json!({ "runId": 1 }),
+                |facts| json!({ "runId": facts.live }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: whole,
+            again: is_later,
+            restarted: is_later,
+            golden: expect![[""]],
         },
         Row {
             method: "session/create",
@@ -623,7 +718,7 @@ async fn keeps_its_promises(row: Row) {
     let house = house();
     let running = house.boot().await;
     let mut client = running.client();
-    let facts = Facts::prepare(&running, &mut client).await;
+    let facts = Facts::prepare(&running, &mut client, method).await;
     let mut story = Story::new(&house);
     let mut first = Vec::new();
     for refused in bad {
@@ -631,7 +726,7 @@ async fn keeps_its_promises(row: Row) {
         story.refusal(&kind, &error);
     }
     if method == "daemon/shutdown" {
-        // Asked twice at once, since nothing is answered afterwards.
+        // Asked twice at once, since whoever runs the daemon stops it then.
         let call =
             |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": good[0](&facts) });
         client.send(&json!([call(1), call(2)]).to_string()).await;
@@ -639,7 +734,6 @@ async fn keeps_its_promises(row: Row) {
         first.push(answers[0]["result"].clone());
         again(&first[0], &answers[1]["result"]);
         story.result(brief(&first[0]));
-        assert_eq!(client.receive_or_end().await, None, "the daemon says nothing more");
         running.daemon.asked_to_stop().await;
     } else {
         for call in good {
@@ -676,21 +770,29 @@ fn house() -> House {
 }
 
 impl Facts {
-    async fn prepare(running: &Running, client: &mut Client) -> Facts {
+    async fn prepare(running: &Running, client: &mut Client, method: &str) -> Facts {
         let (run, session) = client.start(running, "reader", json!({})).await;
         client.ended(&run).await;
         let (live, live_session) = client.start(running, "reader", json!({ "model": "hangs" })).await;
+        let queued = match method.starts_with("queue/") {
+            true => {
+                let place = json!({ "sessionId": live_session, "workspace": null });
+                client.start(running, "reader", place).await.0
+            }
+            false => String::new(),
+        };
         let attached = client.call("session/attach", json!({ "sessionId": session })).await;
         client.events_until("signal.snapshot").await;
         let work = running.work().to_str().unwrap().to_owned();
-        Facts { work, run, session, live, live_session, subscription: attached.as_str().unwrap().to_owned() }
+        let subscription = attached.as_str().unwrap().to_owned();
+        Facts { work, run, session, live, live_session, queued, subscription }
     }
 }
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
     let is_subscription = METHODS.iter().any(|it| it.name == method && it.is_subscription);
-    if method == "session/delete" {
+    if ["session/delete", "queue/remove"].contains(&method) {
         // Only once is there something to remove.
         let response = client.request(method, params).await;
         return response.get("result").unwrap_or(&response["error"]["data"]).clone();
@@ -727,12 +829,28 @@ fn same_but(pointers: &[&str], first: &Value, again: &Value) {
     assert_eq!(without(first, pointers), without(again, pointers));
 }
 
-/// There are no idempotency keys yet: who asks twice gets two.
+/// Without a key, who asks twice gets two.
 fn is_another_run(first: &Value, again: &Value) {
     assert_ne!(first["runId"], again["runId"]);
     assert_ne!(first["sessionId"], again["sessionId"]);
     assert!(first["seq"].as_i64() < again["seq"].as_i64());
     same_but(&["/runId", "/sessionId", "/seq"], first, again);
+}
+
+fn is_later(first: &Value, again: &Value) {
+    assert!(first["seq"].as_i64() < again["seq"].as_i64(), "{first} {again}");
+    same_but(&["/seq"], first, again);
+}
+
+/// Each agent with the checks that it does not pass.
+fn verdicts(result: &Value) -> Value {
+    let agents = result["agents"].as_array().unwrap().iter().map(|agent| {
+        let checks = agent["checks"].as_array().unwrap().iter();
+        let failed = checks.filter(|check| check["outcome"] != "pass");
+        let failed = failed.map(|check| json!([check["check"], check["outcome"]]));
+        json!([agent["name"], failed.collect::<Vec<_>>()])
+    });
+    json!([result["valid"], agents.collect::<Vec<_>>()])
 }
 
 fn caused_nothing(first: &Value, again: &Value) {

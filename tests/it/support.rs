@@ -307,6 +307,8 @@ impl Client {
         for (key, value) in more.as_object().unwrap() {
             params[key] = value.clone();
         }
+        // Null leaves a default out.
+        params.as_object_mut().unwrap().retain(|_, value| !value.is_null());
         let started = self.call("run/start", params).await;
         (started["runId"].as_str().unwrap().to_owned(), started["sessionId"].as_str().unwrap().to_owned())
     }

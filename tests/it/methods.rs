@@ -143,7 +143,15 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /mode: "finish" was expected; or "park" was expected; or "cancel" was expected
+                  /deadlineMs: value is greater than the maximum of 600000
+                INVALID_PARAMS
+                  : "mode" is a required property
+                  : "deadlineMs" is a required property
+                {"drained":false,"liveRuns":1,"suspendedRuns":0}
+            "#]],
         },
         Row {
             method: "daemon/logs",
@@ -217,7 +225,17 @@ fn rows() -> Vec<Row> {
             },
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /scope: value is not one of "builtin", "user", "project"
+                NOT_FOUND: there is no agent raeder
+                NOT_FOUND: there is no agent reader in this place
+                ["reader","user","ok",["read_file","complete_task"],"prompt"]
+                ["codebase-investigator","builtin","ok",["list_directory","read_file","glob","grep","complete_task"],"objective"]
+                ["local","project","untrusted",["read_file","complete_task"],"prompt"]
+                ["broken","user","invalid",null,null]
+            "#]],
         },
         Row {
             method: "agents/validate",
@@ -234,7 +252,16 @@ fn rows() -> Vec<Row> {
             brief: verdicts,
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : exactly one of `name`, `text` and `all` says what to validate
+                INVALID_PARAMS
+                  : exactly one of `name`, `text` and `all` says what to validate
+                NOT_FOUND: there is no agent raeder
+                [true,[["reader",[]]]]
+                [false,[["x",[["required fields are present","fail"]]]]]
+                [false,[["broken",[["types are right","fail"]]],["codebase-investigator",[]],["generalist",[]],["reader",[]]]]
+            "#]],
         },
         Row {
             method: "tools/list",
@@ -406,7 +433,16 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: is_later,
             restarted: is_later,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                  /text: value is shorter than 1 character
+                  /idempotencyKey: value is shorter than 8 characters
+                INVALID_PARAMS: /text: there is nothing in it
+                RUN_NOT_ACTIVE: run <id 1> has ended: GOAL
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 2>","seq":"<seq>"}
+            "#]],
         },
         Row {
             method: "queue/list",
@@ -418,7 +454,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
-                {"queue":[]}
+                {"queue":[{"runId":"<id 1>","sessionId":"<id 2>","agent":"reader","for":"context","query":"do it","queuedAt":"<queuedAt>"}]}
                 {"queue":[]}
             "#]],
         },
@@ -434,7 +470,14 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: |_, again| assert_eq!(again["kind"], "CONFLICT"),
             restarted: |_, again| assert_eq!(again["kind"], "CONFLICT"),
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                CONFLICT: run <id 1> waits in no queue: it is running
+                CONFLICT: run <id 2> waits in no queue: it has ended GOAL
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 3>","seq":"<seq>"}
+            "#]],
         },
         Row {
             method: "queue/promote",
@@ -447,7 +490,13 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: is_later,
             restarted: is_later,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                CONFLICT: run <id 1> waits in no queue: it is running
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 2>","seq":"<seq>"}
+            "#]],
         },
         Row {
             method: "session/create",

@@ -171,6 +171,8 @@ pub(super) struct Driver {
     /// The text that `model.started` announced, until it is being written.
     announced: Option<(String, Seq)>,
     live: Option<LiveWriter>,
+    /// What calls put out that runs answer.
+    outputs: HashMap<CallId, LiveWriter>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, Work>,
     /// Invariant: after `reconcile`, the keys equal `machine.wants()`, unless the daemon is closing.
@@ -235,6 +237,7 @@ impl Driver {
             tree_ordinal: None,
             announced: None,
             live: None,
+            outputs: HashMap::new(),
             prepared: HashMap::new(),
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -256,6 +259,7 @@ impl Driver {
         match body {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
+            EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
                 self.live = None;
                 if !data.cut {

@@ -101,6 +101,8 @@ pub(super) struct Driver {
     /// The text that `model.started` announced, until it is being written.
     announced: Option<(String, Seq)>,
     live: Option<LiveWriter>,
+    /// What calls put out that runs answer.
+    outputs: HashMap<CallId, LiveWriter>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, Work>,
     /// Arguments as the model wrote them, where they held secrets, until the turn is over. Only in memory.
@@ -168,6 +170,7 @@ impl Driver {
             tree_ordinal: None,
             announced: None,
             live: None,
+            outputs: HashMap::new(),
             prepared: HashMap::new(),
             secret_arguments: HashMap::new(),
             flights: BTreeMap::new(),
@@ -191,6 +194,7 @@ impl Driver {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
+            EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
                 self.live = None;
                 if !data.cut {

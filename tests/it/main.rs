@@ -4,6 +4,7 @@
 
 mod attach;
 mod bad_input;
+mod child_output;
 mod companion;
 mod companion_runs;
 mod gemini;

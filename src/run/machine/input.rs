@@ -31,11 +31,13 @@ pub enum Input {
         call: CallId,
         result: ToolResult,
     },
-    /// The run that answers a call has ended; `usage` is all that it and the runs below it used.
+    /// The run that answers a call has ended; `usage` is all that it and the runs below it used, `output` what the
+    /// call was shown to put out.
     ChildSettled {
         call: CallId,
         result: ToolResult,
         usage: Usage,
+        output: Option<String>,
     },
     /// No other run holds the context any more.
     ContextFree,

@@ -13,6 +13,7 @@ use crate::{
     models::Models,
     policy::Policy,
     protocol::{FileProblem, LimitsParams},
+    redact::Redactor,
     run::{Executor, ExecutorParts, RunDefaults},
     store::{Store, StoreError},
     sys::{clock::Clock, ids},
@@ -50,6 +51,8 @@ pub struct Settings {
     pub config: Config,
     /// What was wrong in the settings files; shown as degraded.
     pub problems: Vec<FileProblem>,
+    /// Takes secrets out of whatever is going to be stored or shown.
+    pub redactor: Redactor,
 }
 
 /// A running daemon. Dropping it without [`Daemon::stop`] is a crash, and recovered from like one.
@@ -84,6 +87,7 @@ impl Daemon {
             registry: tools.clone(),
             policy: Policy::builtin(),
             defaults: defaults(&settings.config),
+            redactor: settings.redactor.clone(),
             agents: settings.agents.clone(),
             max_concurrent: (
                 settings.config.max_concurrent_runs.session.value,
@@ -108,6 +112,7 @@ impl Daemon {
             models,
             agents: settings.agents,
             problems: settings.problems,
+            redactor: settings.redactor,
             started_at: clock.now(),
             started: clock.monotonic(),
             clock,

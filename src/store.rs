@@ -182,7 +182,7 @@ impl Store {
         tombstone: NewEvent,
     ) -> Result<Deleted, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let deletion = writer::Deletion { session: session.clone(), tombstone, reply };
+        let deletion = writer::Deletion { session: session.clone(), tombstone: Box::new(tombstone), reply };
         let request = writer::Request::Delete(deletion);
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?

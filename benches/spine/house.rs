@@ -73,6 +73,7 @@ impl House {
             agents: AgentPlaces { user: folder.path().join("agents") },
             config: Config::default(),
             problems: Vec::new(),
+            redactor: subagentd::redact::Redactor::none(),
         };
         let edges = Edges {
             clock: SystemClock::new(),

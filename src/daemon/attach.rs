@@ -14,8 +14,8 @@ use super::{
     state::State,
 };
 use crate::protocol::{
-    AttachFrom, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord, OpenItem, RpcError,
-    RunId, Seq, SessionAttachParams, SessionId, Snapshot,
+    AttachFrom, CallId, CallState, CaughtUp, Delta, Envelope, ErrorKind, EventBody, EventHead, FromWord,
+    OpenItem, OutputDelta, RpcError, RunId, Seq, SessionAttachParams, SessionId, Snapshot,
 };
 use crate::store::{Filter, Follower, OpenStream, Stored, TextWatch};
 
@@ -52,6 +52,8 @@ pub(super) struct Attachment {
 /// How much of a text was sent, in bytes.
 struct Progress {
     run: RunId,
+    /// The call that puts it out; `None` for what a model writes.
+    call: Option<CallId>,
     after_seq: Seq,
     text: usize,
     thought: usize,
@@ -91,13 +93,14 @@ impl Attachment {
             let thought = live.as_ref().map(|live| live.thought_after(0)).unwrap_or_default();
             let progress = Progress {
                 run: item.run.clone(),
+                call: item.call.clone(),
                 after_seq: item.after_seq,
                 text: text.len(),
                 thought: thought.len(),
             };
             open.insert(item.stream.clone(), progress);
-            let OpenStream { run, stream, after_seq } = item;
-            open_items.push(OpenItem { run_id: run, stream, after_seq, text, thought });
+            let OpenStream { run, stream, call, after_seq } = item;
+            open_items.push(OpenItem { run_id: run, stream, call_id: call, after_seq, text, thought });
         }
         let snapshot = snapshot.then(|| Snapshot {
             seq: view.seq,
@@ -183,16 +186,12 @@ impl Attachment {
     /// Opens and closes texts as their events pass. Before the event that ends a text goes out, what the client
     /// has not yet seen of it does: concatenated deltas equal the final text for every client.
     async fn follow_text(&mut self, sink: &Sink, event: &Stored) -> Result<(), Gone> {
-        let (Some(run), "model.started" | "model.retrying" | "model.completed" | "thought") =
-            (event.run.clone(), &*event.kind)
-        else {
-            return Ok(());
-        };
+        let Some(run) = event.run.clone().filter(|_| self.may_concern_text(event)) else { return Ok(()) };
         // An event that cannot be read is still sent as it is; its text then has no deltas.
         let Ok(Some(body)) = event.parse() else { return Ok(()) };
         match body {
             EventBody::ModelStarted(data) => {
-                let progress = Progress { run, after_seq: event.seq, text: 0, thought: 0 };
+                let progress = Progress { run, call: None, after_seq: event.seq, text: 0, thought: 0 };
                 self.open.insert(data.stream, progress);
             }
             EventBody::ModelRetrying(data) => {
@@ -212,9 +211,38 @@ impl Attachment {
                     self.delta(sink, &run, delta).await?;
                 }
             }
+            EventBody::ToolState(data) if data.to == CallState::Executing && data.child_run_id.is_some() => {
+                let (stream, call) = (data.call_id.as_str().to_owned(), Some(data.call_id));
+                let progress = Progress { run, call, after_seq: event.seq, text: 0, thought: 0 };
+                self.open.insert(stream, progress);
+            }
+            EventBody::ToolState(data) if data.to.is_end() => {
+                if let Some(mut progress) = self.open.remove(data.call_id.as_str()) {
+                    let output = data.output.unwrap_or_default();
+                    let rest = output.get(progress.text..).unwrap_or_default().to_owned();
+                    let delta = progress.text_delta(data.call_id.as_str(), rest);
+                    self.delta(sink, &run, delta).await?;
+                }
+            }
             _ => (),
         }
         Ok(())
+    }
+
+    /// Whether the event may open or close a text.
+    ///
+    /// Perf: most calls have no open text, and what they returned may be long, so that each client would read much
+    /// for nothing. Their events are only searched for what those have that matter.
+    fn may_concern_text(&self, event: &Stored) -> bool {
+        let mut outputs = self.open.iter().filter(|(_, progress)| progress.call.is_some());
+        match &*event.kind {
+            "model.started" | "model.retrying" | "model.completed" | "thought" => true,
+            "tool.state" => {
+                outputs.any(|(call, _)| event.body.contains(call.as_str()))
+                    || event.body.contains(r#""childRunId":"#)
+            }
+            _ => false,
+        }
     }
 
     /// Sends what has been written since the last look, unless that was just now.
@@ -261,10 +289,10 @@ impl Attachment {
         &self,
         sink: &Sink,
         run: &RunId,
-        delta: Option<(&'static str, Delta)>,
+        delta: Option<(&'static str, Value)>,
     ) -> Result<(), Gone> {
         let Some((kind, delta)) = delta else { return Ok(()) };
-        self.notify(sink, kind, Some(run.clone()), json!(delta)).await
+        self.notify(sink, kind, Some(run.clone()), delta).await
     }
 
     async fn signal(&self, sink: &Sink, kind: &str, data: Value) -> Result<(), Gone> {
@@ -296,25 +324,33 @@ async fn send(sink: &Sink, envelope: String) -> Result<(), Gone> {
 }
 
 impl Progress {
-    fn text_delta(&mut self, stream: &str, text: String) -> Option<(&'static str, Delta)> {
-        let delta = self.delta(stream, self.text, text)?;
-        self.text += delta.text.len();
-        Some(("model.textDelta", delta))
+    /// More of a model's text, or of what a call puts out.
+    fn text_delta(&mut self, stream: &str, text: String) -> Option<(&'static str, Value)> {
+        let before = self.text;
+        self.text += text.len();
+        match &self.call {
+            None => self.delta(stream, before, text).map(|delta| ("model.textDelta", delta)),
+            Some(_) if text.is_empty() => None,
+            Some(call) => {
+                let (call_id, after_seq, offset) = (call.clone(), self.after_seq, offset(before));
+                Some(("tool.output", json!(OutputDelta { call_id, after_seq, offset, text })))
+            }
+        }
     }
 
-    fn thought_delta(&mut self, stream: &str, text: String) -> Option<(&'static str, Delta)> {
-        let delta = self.delta(stream, self.thought, text)?;
-        self.thought += delta.text.len();
-        Some(("model.thoughtDelta", delta))
+    fn thought_delta(&mut self, stream: &str, text: String) -> Option<(&'static str, Value)> {
+        let before = self.thought;
+        self.thought += text.len();
+        self.delta(stream, before, text).map(|delta| ("model.thoughtDelta", delta))
     }
 
-    fn delta(&self, stream: &str, offset: usize, text: String) -> Option<Delta> {
-        let offset = u64::try_from(offset).unwrap_or(u64::MAX);
-        (!text.is_empty()).then(|| Delta {
-            stream: stream.to_owned(),
-            after_seq: self.after_seq,
-            offset,
-            text,
-        })
+    fn delta(&self, stream: &str, before: usize, text: String) -> Option<Value> {
+        let (stream, after_seq, offset) = (stream.to_owned(), self.after_seq, offset(before));
+        (!text.is_empty()).then(|| json!(Delta { stream, after_seq, offset, text }))
     }
+}
+
+/// Bytes, as the wire counts them.
+fn offset(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

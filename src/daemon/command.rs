@@ -80,7 +80,8 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     };
     let (config, problems) = Config::load(&config_places);
     // Nothing is logged before it is known what must not be.
-    start_logs(options.json_logs, redactor(&config)?);
+    let redactor = redactor(&config)?;
+    start_logs(options.json_logs, redactor.clone());
     for problem in &problems {
         tracing::warn!("settings: {problem}");
     }
@@ -92,6 +93,7 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,
+        redactor,
     };
     let models = Models::configured(&settings.config.providers, |name| env::var_os(name));
     let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in() };

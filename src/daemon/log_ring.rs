@@ -102,7 +102,7 @@ fn cut(line: &str) -> String {
     format!("{}… [{} bytes in all]", &line[..end], line.len())
 }
 
-/// Writes to standard error, and keeps the lines. Each event of `tracing` is one write.
+/// Writes to standard error, and keeps the lines. What comes is whole: secrets were taken out of it before.
 #[derive(Clone, Copy)]
 pub(super) struct Tee;
 

@@ -10,6 +10,7 @@ use crate::{
     agents::{AgentPlaces, Catalog},
     models::Models,
     protocol::{AgentName, DaemonInfo, FileProblem, Timestamp},
+    redact::Redactor,
     run::Executor,
     store::Store,
     sys::clock::Clock,
@@ -27,6 +28,7 @@ pub(super) struct State {
     pub agents: AgentPlaces,
     /// Of the settings files.
     pub problems: Vec<FileProblem>,
+    pub redactor: Redactor,
     pub clock: Arc<dyn Clock>,
     pub started_at: Timestamp,
     /// The same moment on the monotonic clock.

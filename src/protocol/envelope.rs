@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, ContextId, EventHead, OpenCall, Part, QueuedRun, Role, RunId, RunRecord, Seq, SessionId,
-    SubscriptionId, Timestamp,
+    AgentName, CallId, ContextId, EventHead, OpenCall, Part, QueuedRun, Role, RunId, RunRecord, Seq,
+    SessionId, SubscriptionId, Timestamp,
 };
 
 /// An event as subscribers receive it and `events/list` answers it.
@@ -45,6 +45,19 @@ pub struct Delta {
     pub text: String,
 }
 
+/// Data of `tool.output`: more of what a call puts out while it runs. Not stored; the event that ends the call has the
+/// whole as `output`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputDelta {
+    pub call_id: CallId,
+    /// The event that said that the call executes.
+    pub after_seq: Seq,
+    /// UTF-8 bytes of the call's output before this delta.
+    pub offset: u64,
+    pub text: String,
+}
+
 /// Data of `signal.snapshot`: the session as of `seq`; the first event after it has `prev` = `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -62,12 +75,16 @@ pub struct Snapshot {
     pub queue: Vec<QueuedRun>,
 }
 
-/// A text that a model is writing.
+/// A text that grows: what a model is writing, or what a call puts out while it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenItem {
     pub run_id: RunId,
+    /// As in `model.started`; of a call's output, the call's id.
     pub stream: String,
+    /// The call whose output it is, which goes on as `tool.output`. Missing for what a model is writing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
     pub after_seq: Seq,
     /// Deltas go on from the end of these.
     pub text: String,

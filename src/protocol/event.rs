@@ -219,6 +219,9 @@ pub struct ToolState {
     /// On `executing` of a call that another agent answers: its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_run_id: Option<RunId>,
+    /// On the end of a call that put something out while it ran: all that was streamed as `tool.output`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -108,10 +108,14 @@ pub struct ToolCall {
     pub provider_call_id: Option<String>,
     /// As the model wrote it; the registry maps aliases.
     pub name: ToolName,
-    /// As the model wrote them.
+    /// As the model wrote them, but for secrets.
     pub arguments: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// The arguments held a secret. What stands in its place is not what the model meant, so the call cannot be
+    /// prepared from here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
 }
 
 /// Tokens of one model call, or of many added up (spec 04).

@@ -1,8 +1,10 @@
 //! What do messages, results and calls look like without their secrets?
 
+use std::path::PathBuf;
+
 use super::{Redactor, scan::Piece};
 use crate::protocol::{
-    CallDetails, Location, Message, Part, ProviderMessage, ToolCall, ToolError, ToolResult,
+    Access, CallDetails, Effect, Location, Message, Part, ProviderMessage, ToolCall, ToolError, ToolResult,
 };
 
 /// Which neighbours make up one text.
@@ -32,6 +34,12 @@ impl Redactor {
             self.value(data);
         }
         result.error = result.error.map(|error| self.tool_error(error));
+        for effect in &mut result.effects {
+            let Effect::Todos(todos) = effect;
+            for todo in todos {
+                todo.text = self.owned(std::mem::take(&mut todo.text));
+            }
+        }
         result
     }
 
@@ -48,6 +56,23 @@ impl Redactor {
             description: self.owned(details.description),
             locations: details.locations.into_iter().map(place).collect(),
             ..details
+        }
+    }
+
+    /// What a call touches, as the log keeps it.
+    pub fn access(&self, access: Access) -> Access {
+        // A path that is not UTF-8 is no text that could hold a secret's.
+        let path = |path: PathBuf| match path.into_os_string().into_string() {
+            Ok(text) => PathBuf::from(self.owned(text)),
+            Err(other) => PathBuf::from(other),
+        };
+        match access {
+            Access::Read { path: it } => Access::Read { path: path(it) },
+            Access::Write { path: it } => Access::Write { path: path(it) },
+            Access::Execute { command } => Access::Execute { command: self.owned(command) },
+            Access::Fetch { url } => Access::Fetch { url: self.owned(url) },
+            Access::Opaque { what } => Access::Opaque { what: self.owned(what) },
+            Access::Nothing => Access::Nothing,
         }
     }
 

@@ -6,6 +6,8 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Map, Value, json};
 
+mod log;
+
 use super::plan::PlanError;
 use crate::{
     agents::{self, Catalog},
@@ -15,6 +17,8 @@ use crate::{
     },
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
 };
+
+pub use log::{ChildEnd, ChildLog};
 
 /// An agent that another may call.
 #[derive(Clone)]
@@ -182,7 +186,7 @@ pub fn refusal(error: &PlanError) -> ToolError {
 
 /// What the calling agent and people read of a run that has ended: its result, or what there is of it and why there is
 /// no more.
-pub fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimits) -> ToolResult {
+fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimits) -> ToolResult {
     let text = end.result.as_deref().or(end.partial_result.as_deref());
     let text = text.map(|text| shortened(text, output.max_chars, run));
     let is_goal = end.reason == Reason::Goal;
@@ -228,7 +232,7 @@ pub fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: Output
 }
 
 /// All that a run and those below it used.
-pub fn used(end: &RunCompleted) -> Usage {
+fn used(end: &RunCompleted) -> Usage {
     let mut usage = end.usage;
     usage += end.child_usage;
     usage

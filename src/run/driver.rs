@@ -6,41 +6,42 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, atomic::AtomicU32},
-    task::Poll,
     time::Duration,
 };
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    task::{AbortHandle, Id, JoinError, JoinSet},
+    task::{AbortHandle, Id, JoinSet},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     executor::Executor,
-    gate::{Gate, Standing, Work},
+    gate::{Gate, Work},
     lanes::Pass,
     machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
     plan::Equipment,
     slots::Slot,
+    think::Thought,
     transcript::Transcript,
 };
 use crate::{
     models::ResolvedModel,
-    protocol::{
-        AgentName, CallId, ContextId, EventBody, EventHead, ParkReason, Private, RunId, RunSeed, Sampling,
-        Seq, SessionId, Timestamp, ToolDeclaration, ToolErrorType, ToolResult,
-    },
-    store::{LiveWriter, NewEvent, Store, StoreError},
+    protocol::{CallId, EventBody, ParkReason, Private, RunSeed, Sampling, Seq, ToolDeclaration},
+    store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
 };
 
 mod births;
 mod children;
 mod flights;
+mod identity;
+mod intake;
+mod judging;
 
 pub(super) use births::Lineage;
+pub(super) use identity::{Identity, carry_seed};
 
 /// Inputs that go into one step; more wait for the next.
 const STEP: usize = 256;
@@ -58,77 +59,6 @@ pub(super) struct Message {
 impl Message {
     pub fn internal(input: Input) -> Message {
         Message { input, reply: None, keyed: None }
-    }
-}
-
-/// Who the events are about.
-#[derive(Debug, Clone)]
-pub(super) struct Identity {
-    pub session: SessionId,
-    pub run: RunId,
-    pub context: ContextId,
-    pub agent: AgentName,
-    /// The run that called this one.
-    pub parent: Option<RunId>,
-    /// From the root run's agent to this one.
-    pub agent_path: Vec<AgentName>,
-}
-
-impl Identity {
-    /// A draft with who and when.
-    pub fn event(&self, draft: &Draft, at: Timestamp, turn: u32) -> NewEvent {
-        let turn = match &draft.body {
-            EventBody::TurnStarted(data) => Some(data.turn),
-            EventBody::TurnCompleted(data) => Some(data.turn),
-            // Before the first turn.
-            EventBody::RunStarted(_) | EventBody::Warning(_) => None,
-            _ => Some(turn).filter(|turn| *turn != 0),
-        };
-        let head = EventHead {
-            parent_run_id: self.parent.clone(),
-            agent: Some(self.agent.clone()),
-            agent_path: self.agent_path.clone(),
-            turn,
-            prompt_id: turn.map(|turn| format!("{}#{turn}", self.run)),
-            activity: draft.activity,
-            by: draft.by.clone(),
-        };
-        NewEvent {
-            at,
-            session: Some(self.session.clone()),
-            run: Some(self.run.clone()),
-            context: Some(self.context.clone()),
-            head,
-            body: draft.body.clone(),
-            private: draft.private.clone(),
-        }
-    }
-
-    /// Drafts of one step with who and when; `before` is the turn in which it began.
-    pub fn events(&self, drafts: &[Draft], at: Timestamp, before: u32) -> Vec<NewEvent> {
-        let mut turn = before;
-        let event = |draft: &Draft| {
-            // A step can end one turn and begin the next.
-            if let EventBody::TurnStarted(data) = &draft.body {
-                turn = data.turn;
-            }
-            self.event(draft, at, turn)
-        };
-        drafts.iter().map(event).collect()
-    }
-}
-
-/// The events that begin a run carry what it needs from then on.
-pub(super) fn carry_seed(drafts: &mut [Draft], seed: &RunSeed) {
-    for draft in drafts {
-        let carries = match &draft.body {
-            EventBody::RunStarted(_) => true,
-            EventBody::RunQueued(data) => data.run.is_some(),
-            _ => false,
-        };
-        if carries {
-            draft.private.seed = Some(Box::new(seed.clone()));
-        }
     }
 }
 
@@ -171,8 +101,12 @@ pub(super) struct Driver {
     /// The text that `model.started` announced, until it is being written.
     announced: Option<(String, Seq)>,
     live: Option<LiveWriter>,
+    /// What calls put out that runs answer.
+    outputs: HashMap<CallId, LiveWriter>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, Work>,
+    /// Arguments as the model wrote them, where they held secrets, until the turn is over. Only in memory.
+    secret_arguments: HashMap<CallId, Value>,
     /// Invariant: after `reconcile`, the keys equal `machine.wants()`, unless the daemon is closing.
     flights: BTreeMap<Want, Flight>,
     tasks: JoinSet<Landing>,
@@ -196,6 +130,7 @@ struct Flight {
 /// What a task came back with.
 enum Landing {
     Input(Input),
+    Thought(Thought),
     Judged(Vec<Judged>),
     /// The context is the run's own; this is what is in it.
     Context(Transcript),
@@ -235,7 +170,9 @@ impl Driver {
             tree_ordinal: None,
             announced: None,
             live: None,
+            outputs: HashMap::new(),
             prepared: HashMap::new(),
+            secret_arguments: HashMap::new(),
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
             uncommitted: Vec::new(),
@@ -256,6 +193,8 @@ impl Driver {
         match body {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
+            EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
+            EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
                 self.live = None;
                 if !data.cut {
@@ -312,85 +251,6 @@ impl Driver {
             )
         };
         self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
-    }
-
-    /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
-    async fn ready(&mut self, inbox: &mut mpsc::Receiver<Message>) -> Option<Vec<Message>> {
-        let mut ready = Vec::new();
-        // A parked run is told when there is room again.
-        let retry = match self.uncommitted.is_empty() || self.machine.is_parked() {
-            true => futures_util::future::pending().boxed(),
-            false => self.parts.clock.sleep(STORE_RETRY),
-        };
-        tokio::select! {
-            biased;
-            () = self.parts.stop.cancelled() => return None,
-            () = self.parts.closing.cancelled(), if !self.is_closing => self.is_closing = true,
-            Ok(()) = self.fullness.changed() => {
-                let is_full = *self.fullness.borrow_and_update();
-                match is_full {
-                    true => self.park().await,
-                    false => ready.push(Message::internal(Input::Unparked)),
-                }
-            }
-            () = retry => (),
-            Some(message) = inbox.recv() => ready.push(message),
-            Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
-        }
-        while ready.len() < STEP {
-            // A request that is remembered is remembered with its own step.
-            if ready.iter().any(|message| message.keyed.is_some()) {
-                break;
-            }
-            if let Ok(message) = inbox.try_recv() {
-                ready.push(message);
-            } else if let Some(landed) = self.tasks.try_join_next_with_id() {
-                self.landed(landed, &mut ready);
-            } else {
-                break;
-            }
-        }
-        Some(ready)
-    }
-
-    fn landed(&mut self, landed: Result<(Id, Landing), JoinError>, ready: &mut Vec<Message>) {
-        let task = match &landed {
-            Ok((task, _)) => *task,
-            Err(error) => error.id(),
-        };
-        let want = self.flights.iter().find(|(_, flight)| flight.task == task).map(|(want, _)| want.clone());
-        if let Some(want) = &want {
-            self.flights.remove(want);
-        }
-        match (landed, want) {
-            (Ok((_, Landing::Input(input))), _) => ready.push(Message::internal(input)),
-            (Ok((_, Landing::Judged(judged))), _) => {
-                for (call, judgement, work) in judged {
-                    self.prepared.extend(work.map(|it| (call.clone(), it)));
-                    ready.push(Message::internal(Input::Judged { call, judgement }));
-                }
-            }
-            (Ok((_, Landing::Context(transcript))), _) => {
-                self.adopt(transcript);
-                ready.push(Message::internal(Input::ContextFree));
-            }
-            (Ok((_, Landing::Slot(slot))), _) => {
-                self.holdings.slot = Some(slot);
-                self.machine.hold_slot();
-                ready.push(Message::internal(Input::SlotTaken));
-            }
-            // Aborted, since nobody wanted it any more.
-            (Err(error), _) if error.is_cancelled() => (),
-            (Err(_panic), Some(Want::Tool { call } | Want::End { call })) => {
-                let result = ToolResult::failure(
-                    ToolErrorType::UnhandledException,
-                    "the tool failed in a way it should not have; the daemon's log has more",
-                );
-                ready.push(Message::internal(Input::ToolFinished { call, result }));
-            }
-            // A defect outside of a tool ends the run, not the daemon.
-            (Err(error), _) => std::panic::resume_unwind(error.into_panic()),
-        }
     }
 
     /// Decides on a draft, commits, and only then lets the draft become the machine. What cannot be committed has not
@@ -513,46 +373,6 @@ impl Driver {
             Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
             other => other,
         }
-    }
-
-    /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.
-    async fn judge_now(&mut self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
-        loop {
-            let first = machine.unjudged().next().map(|it| it.call_id.clone());
-            let Some(first) = first else { return };
-            let want = Want::Judge { first };
-            if self.flights.contains_key(&want) {
-                return;
-            }
-            let mut judging = self.judge_all(machine);
-            match futures_util::poll!(&mut judging) {
-                Poll::Ready(judged) => {
-                    for (call, judgement, work) in judged {
-                        self.prepared.extend(work.map(|it| (call.clone(), it)));
-                        drafts.extend(machine.decide(Input::Judged { call, judgement }));
-                    }
-                }
-                Poll::Pending => {
-                    self.launch(want, async move { Landing::Judged(judging.await) }, None);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Judges every call that waits for it, in the order asked.
-    fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
-        let gate = Arc::clone(&self.gate);
-        let calls: Vec<_> = machine.unjudged().cloned().collect();
-        let standing = Standing::of(machine, self.parts.clock.now());
-        Box::pin(async move {
-            let mut judged = Vec::with_capacity(calls.len());
-            for call in calls {
-                let (judgement, work) = gate.judge(&call, standing).await;
-                judged.push((call.call_id.clone(), judgement, work));
-            }
-            judged
-        })
     }
 }
 

@@ -29,6 +29,7 @@ use crate::{
     models::Models,
     policy::Policy,
     protocol::{AgentDefinition, RunId, SessionId, ToolDeclaration},
+    redact::Redactor,
     store::{Store, StoreError},
     sys::clock::Clock,
     tools::{Registry, Toolset},
@@ -52,6 +53,8 @@ pub struct ExecutorParts {
     pub registry: Registry,
     pub policy: Policy,
     pub defaults: RunDefaults,
+    /// Takes secrets out of whatever is going to be stored or shown.
+    pub redactor: Redactor,
     /// Where the agents lie that resumed runs may call.
     pub agents: AgentPlaces,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
@@ -120,12 +123,12 @@ impl Drop for Place {
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        let ExecutorParts { store, clock, models, registry, policy, defaults, .. } = parts;
+        let ExecutorParts { store, clock, models, registry, policy, defaults, redactor, .. } = parts;
         let (per_session, in_all) = parts.max_concurrent;
         let shared = Shared {
             store,
             clock,
-            supplies: Arc::new(Supplies { models, registry, policy, defaults }),
+            supplies: Arc::new(Supplies { models, registry, policy, defaults, redactor }),
             agents: parts.agents,
             tracker: parts.tracker,
             closing: parts.closing,

@@ -16,8 +16,8 @@ use crate::{
     models::ResolvedModel,
     policy::{Decision, Policy, PolicyCall},
     protocol::{
-        AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp, ToolCall, ToolError,
-        ToolErrorType, Verdict,
+        Access, AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp, ToolCall,
+        ToolError, ToolErrorType, Verdict,
     },
     sys::ids,
     tools::{Invocation, Permit, PrepareContext, Toolset},
@@ -78,6 +78,14 @@ impl Gate {
     /// Prepares a call and judges it. Nothing is written by either. In the grace turn only `complete_task`
     /// exists.
     pub async fn judge(&self, call: &ToolCall, standing: Standing) -> (Judgement, Option<Work>) {
+        if call.redacted {
+            let message =
+                "the daemon was restarted, and the call's arguments held a secret, which is not kept; \
+                           call it again if you still need it"
+                    .to_owned();
+            let error = ToolError { kind: ToolErrorType::Interrupted, message };
+            return (Judgement::Refuse(error), None);
+        }
         if call.name.as_str() == COMPLETE_TASK {
             return match self.completion.check(&call.arguments) {
                 Ok(result) => (Judgement::Complete { result }, None),
@@ -155,9 +163,14 @@ impl Gate {
         planning.await.map_err(|error| child::refusal(&error))
     }
 
-    /// The permit of a call whose `executing` is committed, over the accesses that were judged.
-    pub fn permit(&self, call: &CallId, judged: &PreparedCall) -> Permit {
-        Permit::mint(call.clone(), judged.accesses.clone())
+    /// The permit of a call whose `executing` is committed, over the accesses that were judged. The log keeps them
+    /// without secrets, so that is how they are compared; what differs gets a permit that does not fit it.
+    pub fn permit(&self, call: &CallId, judged: &PreparedCall, invocation: &dyn Invocation) -> Permit {
+        let accesses = invocation.accesses();
+        let kept: Vec<Access> =
+            accesses.iter().cloned().map(|access| self.supplies.redactor.access(access)).collect();
+        let permitted = if kept == judged.accesses { accesses.to_vec() } else { judged.accesses.clone() };
+        Permit::mint(call.clone(), permitted)
     }
 }
 

@@ -14,141 +14,17 @@ use std::{
 };
 
 use crate::protocol::{
-    Activity, CallDetails, CallId, CallState, CompletionResult, EventBody, FinishReason, Message, ParkReason,
-    PreparedCall, Private, QueuedFor, Reason, RunError, RunErrorCode, RunId, RunLimits, RunStarted, StopThen,
-    Timestamp, ToolCall, ToolError, ToolName, ToolResult, Usage,
+    Activity, CallId, CallState, CompletionResult, EventBody, PreparedCall, Private, QueuedFor, Reason,
+    RunError, RunId, RunLimits, RunStarted, StopThen, Timestamp, ToolCall, ToolName, Usage,
 };
 
 mod apply;
 mod decide;
+mod input;
 mod wants;
 
 pub use decide::Opening;
-
-/// What a driver tells its machine.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// The answer to `ask`; an abandoned ask's answer is stale.
-    ModelResponded {
-        ask: ModelAsk,
-        reply: Reply,
-    },
-    ModelFailed {
-        ask: ModelAsk,
-        failure: ModelFailure,
-    },
-    /// The back-off before `ask` is over.
-    BackoffOver {
-        ask: ModelAsk,
-    },
-    /// Judgements of the turn's calls, in the order in which they were asked.
-    Judged {
-        call: CallId,
-        judgement: Judgement,
-    },
-    ToolFinished {
-        call: CallId,
-        result: ToolResult,
-    },
-    /// The run that answers a call has ended; `usage` is all that it and the runs below it used.
-    ChildSettled {
-        call: CallId,
-        result: ToolResult,
-        usage: Usage,
-    },
-    /// No other run holds the context any more.
-    ContextFree,
-    /// The slot that the run waited for is its own; the driver has said so before ([`RunMachine::hold_slot`]).
-    SlotTaken,
-    /// It goes before all others that wait for the context.
-    Promoted {
-        by: Option<String>,
-    },
-    /// Somebody says something to the run.
-    Steer {
-        id: String,
-        text: String,
-        by: Option<String>,
-    },
-    /// Nothing can be written: nothing is begun until [`Input::Unparked`].
-    Park {
-        reason: ParkReason,
-    },
-    Unparked,
-    /// The time that [`Want::Timer`] named has been spent.
-    TimeSpent {
-        partial: Option<Partial>,
-    },
-    Cancel {
-        by: Option<String>,
-        reason: Option<String>,
-        partial: Option<Partial>,
-    },
-    /// First input after the log was folded by a new process.
-    Restarted {
-        unclean: bool,
-        now: Timestamp,
-    },
-    /// What the run needs is no longer there, so it cannot go on after a restart.
-    Unresumable {
-        code: RunErrorCode,
-        message: String,
-        now: Timestamp,
-    },
-    /// The driver itself failed; `id` is in the daemon's log.
-    Panicked {
-        id: String,
-        now: Timestamp,
-    },
-}
-
-/// A whole reply, with calls under ids of ours.
-#[derive(Debug, Clone)]
-pub struct Reply {
-    pub model: String,
-    pub message: Message,
-    pub usage: Usage,
-    pub finish: FinishReason,
-}
-
-/// Why there is no reply. `now` and `jitter` (0..1) are for the back-off.
-#[derive(Debug, Clone)]
-pub struct ModelFailure {
-    pub message: String,
-    pub kind: FailureKind,
-    /// What had been shown of the failed attempt.
-    pub partial: Partial,
-    pub now: Timestamp,
-    pub jitter: f64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FailureKind {
-    Passing {
-        retry_after_ms: Option<u64>,
-    },
-    /// A reply that is cut, empty or malformed.
-    Unusable,
-    Final(RunErrorCode),
-}
-
-/// What had been written when a stop cut the model off.
-#[derive(Debug, Clone, Default)]
-pub struct Partial {
-    pub text: String,
-    pub thought: String,
-}
-
-/// What the gate found out about a call.
-#[derive(Debug, Clone)]
-pub enum Judgement {
-    /// It may run.
-    Run { details: CallDetails, arguments: serde_json::Value, prepared: PreparedCall },
-    /// A valid `complete_task`.
-    Complete { result: CompletionResult },
-    /// It may not, or cannot; the model reads why.
-    Refuse(ToolError),
-}
+pub use input::{FailureKind, Input, Judgement, ModelFailure, Partial, Reply};
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,6 +21,7 @@ use crate::{
         AgentDefinition, AgentLimits, Completion, LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed,
         Timestamp, ToolName, Violation, default_max_depth,
     },
+    redact::Redactor,
     tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
 };
 
@@ -99,6 +100,8 @@ pub(super) struct Supplies {
     pub registry: Registry,
     pub policy: Policy,
     pub defaults: RunDefaults,
+    /// Takes secrets out of whatever is going to be stored or shown.
+    pub redactor: Redactor,
 }
 
 /// What a run that is called by another gets from it.
@@ -199,10 +202,31 @@ impl RunPlan {
             std::env::consts::OS,
             roots.join(", "),
         );
+        let redactor = &equipment.gate.supplies.redactor;
         let sampling = definition.model.sampling;
-        let seed = RunSeed { definition: definition.clone(), system, messages, roots, sampling };
-        Ok(RunPlan { seed, digest, query, inputs: values.into(), limits, completion, equipment })
+        let mut inputs = Value::Object(values);
+        redactor.value(&mut inputs);
+        let seed = RunSeed {
+            definition: redacted(definition, redactor),
+            system: redactor.owned(system),
+            messages: messages.into_iter().map(|message| redactor.message(message)).collect(),
+            roots,
+            sampling,
+        };
+        let query = redactor.owned(query);
+        Ok(RunPlan { seed, digest, query, inputs, limits, completion, equipment })
     }
+}
+
+/// A definition as the log keeps it: what it says was filled in before.
+fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinition {
+    let mut definition = definition.clone();
+    definition.prompt = redactor.owned(definition.prompt);
+    definition.query = redactor.owned(definition.query);
+    for message in &mut definition.initial_messages {
+        message.text = redactor.owned(std::mem::take(&mut message.text));
+    }
+    definition
 }
 
 /// What a run of this definition works with. Reads the file system.

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::BoxStream};
+use serde_json::Value;
 
 use super::{
     gate::Gate,
@@ -10,8 +11,8 @@ use super::{
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
-    protocol::{Message, Part, Role, RunErrorCode, ToolCall, Usage},
-    store::{LiveAppender, MAX_LIVE_BYTES},
+    protocol::{CallId, FinishReason, Message, Part, Role, RunErrorCode, ToolCall, Usage},
+    store::{LiveAppender, MAX_LIVE_BYTES, TooLong},
     sys::{clock::Clock, ids},
 };
 
@@ -27,41 +28,84 @@ pub(super) struct Thinking {
     pub clock: Arc<dyn Clock>,
 }
 
+/// What a model call came to.
+pub(super) struct Thought {
+    pub input: Input,
+    /// Arguments as the model wrote them, where they held secrets: for running the calls, and for nothing else.
+    pub secret_arguments: Vec<(CallId, Value)>,
+}
+
+impl Thought {
+    fn of(input: Input) -> Thought {
+        Thought { input, secret_arguments: Vec::new() }
+    }
+}
+
 impl Thinking {
-    pub async fn run(mut self) -> Input {
+    pub async fn run(mut self) -> Thought {
+        // Nothing is shown before it is known to be no part of a secret.
+        let redactor = &self.gate.supplies.redactor;
+        let (mut text, mut thought) = (redactor.stream(), redactor.stream());
         loop {
             let item = tokio::select! {
                 biased;
                 item = self.stream.next() => item,
                 () = self.clock.sleep(IDLE_TIMEOUT) => {
                     let message = format!("the model was silent for {} s", IDLE_TIMEOUT.as_secs());
-                    return self.failed(ModelError::Passing { message, retry_after_ms: None });
+                    return Thought::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
             };
             let pushed = match item {
-                Some(Ok(ModelEvent::TextDelta(text))) => self.live.push_text(&text),
-                Some(Ok(ModelEvent::ThoughtDelta(text))) => self.live.push_thought(&text),
-                Some(Ok(ModelEvent::Finished(reply))) => return self.responded(reply),
-                Some(Err(error)) => return self.failed(error),
+                Some(Ok(ModelEvent::TextDelta(delta))) => self.live.push_text(&text.push(&delta)),
+                Some(Ok(ModelEvent::ThoughtDelta(delta))) => self.live.push_thought(&thought.push(&delta)),
+                Some(Ok(ModelEvent::Finished(reply))) => {
+                    let rest = self.live.push_thought(&thought.finish());
+                    match rest.and_then(|()| self.live.push_text(&text.finish())) {
+                        Ok(()) => return self.responded(reply),
+                        Err(TooLong) => return Thought::of(self.failed(too_long())),
+                    }
+                }
+                Some(Err(error)) => return Thought::of(self.failed(error)),
                 None => {
                     let message = "the model's stream ended without a finish reason".to_owned();
-                    return self.failed(ModelError::Unusable { message });
+                    return Thought::of(self.failed(ModelError::Unusable { message }));
                 }
             };
-            if pushed.is_err() {
-                let message = format!("the model's answer is longer than {MAX_LIVE_BYTES} bytes");
-                return self.failed(ModelError::Final { code: RunErrorCode::ModelFailed, message });
+            if let Err(TooLong) = pushed {
+                return Thought::of(self.failed(too_long()));
             }
         }
     }
 
-    fn responded(self, reply: ModelReply) -> Input {
+    fn responded(self, reply: ModelReply) -> Thought {
         let ModelReply { parts, raw, usage, reason } = reply;
-        let parts = parts.into_iter().map(|part| self.part(part)).collect();
-        let message = Message { role: Role::Model, parts, raw };
-        let usage = plausible(usage);
-        let reply = Reply { model: self.model, message, usage, finish: reason };
-        Input::ModelResponded { ask: self.ask, reply }
+        let parts: Vec<Part> = parts.into_iter().map(|part| self.part(part)).collect();
+        let meant: Vec<(CallId, Value)> =
+            calls(&parts).map(|it| (it.call_id.clone(), it.arguments.clone())).collect();
+        let redactor = &self.gate.supplies.redactor;
+        let mut message = redactor.message(Message { role: Role::Model, parts, raw });
+        let (shown, _) = self.live.freeze();
+        if message.text() != shown {
+            // Between two texts stood something else, and a secret went across: what was shown is what is kept.
+            say_at_once(&mut message, shown);
+        }
+        let mut secret_arguments = Vec::new();
+        let kept = message.parts.iter_mut().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        for (call, (id, arguments)) in kept.zip(meant) {
+            call.redacted = call.arguments != arguments;
+            if call.redacted {
+                secret_arguments.push((id, arguments));
+            }
+        }
+        let finish = match reason {
+            FinishReason::Refused { words } => FinishReason::Refused { words: redactor.owned(words) },
+            other => other,
+        };
+        let reply = Reply { model: self.model, message, usage: plausible(usage), finish };
+        Thought { input: Input::ModelResponded { ask: self.ask, reply }, secret_arguments }
     }
 
     /// A call gets an id of ours and, where the model used an alias, the tool's canonical name.
@@ -77,6 +121,7 @@ impl Thinking {
                     name,
                     arguments,
                     signature,
+                    redacted: false,
                 })
             }
         }
@@ -84,7 +129,7 @@ impl Thinking {
 
     fn failed(self, error: ModelError) -> Input {
         let (text, thought) = self.live.freeze();
-        let message = error.to_string();
+        let message = self.gate.supplies.redactor.owned(error.to_string());
         let kind = match error {
             ModelError::Passing { retry_after_ms, .. } => FailureKind::Passing { retry_after_ms },
             ModelError::Unusable { .. } => FailureKind::Unusable,
@@ -99,6 +144,26 @@ impl Thinking {
         };
         Input::ModelFailed { ask: self.ask, failure }
     }
+}
+
+fn too_long() -> ModelError {
+    let message = format!("the model's answer is longer than {MAX_LIVE_BYTES} bytes");
+    ModelError::Final { code: RunErrorCode::ModelFailed, message }
+}
+
+fn calls(parts: &[Part]) -> impl Iterator<Item = &ToolCall> {
+    parts.iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    })
+}
+
+/// Puts the whole text where the first piece of it stood.
+fn say_at_once(message: &mut Message, text: String) {
+    let first = message.parts.iter().position(|part| part.as_text().is_some()).unwrap_or(0);
+    message.parts.retain(|part| part.as_text().is_none());
+    message.parts.insert(first.min(message.parts.len()), Part::text(text));
+    message.raw = None;
 }
 
 /// Counts as a provider may really give them. What is beyond is a provider's defect, and sums of it would not fit the

@@ -26,7 +26,8 @@ impl Live {
         Live { texts: Arc::default(), tail }
     }
 
-    /// Opens a text; it is closed when the writer is dropped. `after_seq` is the event that announced it.
+    /// Opens a text; it is closed when the writer is dropped. `stream` is its name: a model's text has the one that
+    /// `model.started` gives it, what a call puts out has the call's id. `after_seq` is the event that announced it.
     pub fn open(&self, session: SessionId, run: RunId, stream: String, after_seq: Seq) -> LiveWriter {
         let text = Arc::new(LiveText { session, run, stream, after_seq, buffers: Mutex::default() });
         lock(&self.texts).insert(text.stream.clone(), Arc::clone(&text));
@@ -184,6 +185,23 @@ impl LiveAppender {
                 if buffers.is_frozen { &mut buffers.held.thought } else { &mut buffers.thought }
             },
         )
+    }
+
+    /// Makes the text at least `whole`, of which all that is there is the beginning: for a text that is made anew from
+    /// what it was made of, by somebody who does not know how far another had come.
+    pub fn grow_to(&self, whole: &str) -> Result<(), TooLong> {
+        if MAX_LIVE_BYTES < whole.len() {
+            return Err(TooLong);
+        }
+        {
+            let mut buffers = lock(&self.text.buffers);
+            let have = buffers.text.len() + buffers.held.text.len();
+            let Some(more) = whole.get(have..).filter(|more| !more.is_empty()) else { return Ok(()) };
+            let buffer = if buffers.is_frozen { &mut buffers.held.text } else { &mut buffers.text };
+            buffer.push_str(more);
+        }
+        self.live.tail.wake_texts(&self.text.session);
+        Ok(())
     }
 
     /// No more is shown from now on; answers text and thoughts as they will stay.

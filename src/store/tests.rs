@@ -68,7 +68,6 @@ fn started() -> RunStarted {
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
-        root_run_id: None,
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Append {
 pub(super) struct Deletion {
     pub session: SessionId,
     /// What stands in its place; its body's number is not known yet.
-    pub tombstone: NewEvent,
+    pub tombstone: Box<NewEvent>,
     pub reply: oneshot::Sender<Result<Deleted, StoreError>>,
 }
 

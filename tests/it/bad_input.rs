@@ -466,6 +466,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         agents: AgentPlaces { user: house.dir.path().join("agents") },
         config: Config::default(),
         problems: Vec::new(),
+        redactor: subagentd::redact::Redactor::none(),
     };
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();

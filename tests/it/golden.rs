@@ -66,7 +66,9 @@ fn every_type_and_every_field_has_its_line() {
     let lines = lines();
     for event in EVENTS {
         let schema = (event.data)().to_value();
-        let fields: BTreeSet<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        // Some say everything by their type.
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let fields: BTreeSet<&String> = properties.into_iter().flat_map(|it| it.keys()).collect();
         let of_type = lines.iter().filter(|line| line.kind == event.name);
         let written: BTreeSet<&String> =
             of_type.flat_map(|line| line.body.as_object().unwrap().keys()).collect();
@@ -77,7 +79,7 @@ fn every_type_and_every_field_has_its_line() {
 
 #[test]
 fn every_private_field_has_its_line() {
-    let fields = ["activeUs", "seed", "message", "call", "completion"];
+    let fields = ["activeUs", "seed", "message", "call", "completion", "childUsage"];
     let Private { active_us: _, seed: _, message: _, call: _, completion: _, child_usage: _ } =
         Private::default();
     let lines = lines();

@@ -24,6 +24,7 @@ const LOG_LAWS: &[fn(&Log, &mut Violations)] = &[
     log::streams_are_never_reused,
     log::calls_belong_to_one_run,
     log::runs_stay_in_their_session,
+    calls::put_out_what_their_runs_think,
 ];
 
 /// Laws over the events of one run, finished or not.

@@ -4,6 +4,7 @@
 
 mod attach;
 mod bad_input;
+mod child_output;
 mod companion;
 mod companion_runs;
 mod gemini;
@@ -20,6 +21,7 @@ mod random;
 mod rebuild;
 mod recording;
 mod runs;
+mod sessions;
 mod storage;
 mod support;
 mod tidy;

@@ -33,8 +33,11 @@ struct Facts {
     /// A run that has ended, and its session.
     run: String,
     session: String,
-    /// A run whose model never answers.
+    /// A run whose model never answers, and its session.
     live: String,
+    live_session: String,
+    /// A run that waits for the live one; only for methods about queues.
+    queued: String,
     /// Of the first client; it does not outlive its connection.
     subscription: String,
 }
@@ -117,7 +120,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>"},"rssBytes":"<rssBytes>","degraded":[]}
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","degraded":[]}
             "#]],
         },
         Row {
@@ -131,6 +134,44 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   : parameters are given by name, as an object
                 {"suspendedRuns":1}
+            "#]],
+        },
+        Row {
+            method: "daemon/drain",
+            good: &[|_| json!({ "mode": "finish", "deadlineMs": 0 })],
+            bad: &[|_| json!({ "mode": "now", "deadlineMs": 600_001 }), |_| json!({})],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /mode: "finish" was expected; or "park" was expected; or "cancel" was expected
+                  /deadlineMs: value is greater than the maximum of 600000
+                INVALID_PARAMS
+                  : "mode" is a required property
+                  : "deadlineMs" is a required property
+                {"drained":false,"liveRuns":1,"suspendedRuns":0}
+            "#]],
+        },
+        Row {
+            method: "daemon/logs",
+            good: &[
+                |_| json!({ "after": 0, "limit": 1_000 }),
+                |_| json!({ "after": 1_000_000_000, "waitMs": 0 }),
+            ],
+            bad: &[|_| json!({ "after": -1, "limit": 0, "waitMs": 60_001 }), |_| json!({ "limit": 1_001 })],
+            brief: |result| json!([result["lines"].is_array(), result["missed"]]),
+            again: grows,
+            restarted: grows,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /after: value is less than the minimum of 0
+                  /limit: value is less than the minimum of 1
+                  /waitMs: value is greater than the maximum of 60000
+                INVALID_PARAMS
+                  /limit: value is greater than the maximum of 1000
+                [true,0]
+                [true,0]
             "#]],
         },
         Row {
@@ -158,6 +199,68 @@ fn rows() -> Vec<Row> {
                   /workspace: must be absolute
                 [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["reader","user","ok"]]
                 [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["local","project","untrusted"],["reader","user","ok"]]
+            "#]],
+        },
+        Row {
+            method: "agents/get",
+            good: &[
+                |_| json!({ "name": "reader" }),
+                |_| json!({ "name": "codebase_investigator", "scope": "builtin" }),
+                |facts| json!({ "name": "local", "workspace": facts.work }),
+                |_| json!({ "name": "broken" }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "scope": "nowhere" }),
+                |_| json!({ "name": "raeder" }),
+                |_| json!({ "name": "reader", "scope": "project" }),
+            ],
+            brief: |result| {
+                json!([
+                    result["name"],
+                    result["scope"],
+                    result["status"],
+                    result["tools"],
+                    result["inputSpecs"][0]["name"]
+                ])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /scope: value is not one of "builtin", "user", "project"
+                NOT_FOUND: there is no agent raeder
+                NOT_FOUND: there is no agent reader in this place
+                ["reader","user","ok",["read_file","complete_task"],"prompt"]
+                ["codebase-investigator","builtin","ok",["list_directory","read_file","glob","grep","complete_task"],"objective"]
+                ["local","project","untrusted",["read_file","complete_task"],"prompt"]
+                ["broken","user","invalid",null,null]
+            "#]],
+        },
+        Row {
+            method: "agents/validate",
+            good: &[
+                |_| json!({ "name": "reader" }),
+                |_| json!({ "text": "---\nname: x\ntools: [raed_file]\n---\n" }),
+                |_| json!({ "all": true }),
+            ],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "name": "reader", "all": true }),
+                |_| json!({ "name": "raeder" }),
+            ],
+            brief: verdicts,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : exactly one of `name`, `text` and `all` says what to validate
+                INVALID_PARAMS
+                  : exactly one of `name`, `text` and `all` says what to validate
+                NOT_FOUND: there is no agent raeder
+                [true,[["reader",[]]]]
+                [false,[["x",[["required fields are present","fail"]]]]]
+                [false,[["broken",[["types are right","fail"]]],["codebase-investigator",[]],["generalist",[]],["reader",[]]]]
             "#]],
         },
         Row {
@@ -214,8 +317,7 @@ fn rows() -> Vec<Row> {
                   /limits/maxTokens: value is not of types "null", "integer"
                   /limits/graceMs: value is not of types "null", "integer"
                 INVALID_PARAMS
-                  : "workspace" is a required property
-                  : "agent" is a required property
+                  /workspace: needed without sessionId
                 NOT_FOUND: there is no agent raeder
                 NO_MODEL: no model is configured: neither the request nor the agent nor the settings name one
                 WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a workspace nobody has trusted yet
@@ -235,7 +337,42 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   : "runId" is a required property
                 NOT_FOUND: there is no run no-such-run
-                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","agent":"reader","digest":"<digest>","model":"script","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
+                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","depth":0,"agent":"reader","digest":"<digest>","model":"script","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
+            "#]],
+        },
+        Row {
+            method: "run/list",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |_| json!({ "active": true, "roots": true }),
+                |_| json!({ "limit": 1 }),
+                |facts| json!({ "parentRunId": facts.run, "agent": "reader", "state": "ended" }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "state": "tired", "active": "yes", "limit": 0, "cursor": 7 }),
+                |_| json!({ "cursor": "yesterday" }),
+            ],
+            brief: |result| {
+                let runs = result["runs"].as_array().unwrap().iter();
+                let brief = runs.map(|run| json!([run["agent"], run["state"], run["reason"]]));
+                json!([brief.collect::<Value>(), result["nextCursor"].is_string()])
+            },
+            again: |first, again| assert_eq!(ids_of(first, "runs", "runId"), ids_of(again, "runs", "runId")),
+            restarted: |first, again| {
+                assert_eq!(ids_of(first, "runs", "runId"), ids_of(again, "runs", "runId"))
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /state: value is not one of "queued", "running", "waiting", "parked", "ended"
+                  /active: value is not of type "boolean"
+                  /limit: value is less than the minimum of 1
+                  /cursor: value is not of types "null", "string"
+                INVALID_PARAMS: this cursor was not made by this list
+                [[["reader","ended","GOAL"]],false]
+                [[["reader","running",null]],false]
+                [[["reader","running",null]],true]
+                [[],false]
             "#]],
         },
         Row {
@@ -285,6 +422,250 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "run/steer",
+            good: &[|facts| json!({ "runId": facts.live, "text": "go on" })],
+            bad: &[
+                |_| json!({ "runId": 1, "text": "", "idempotencyKey": "short" }),
+                |facts| json!({ "runId": facts.live, "text": " " }),
+                |facts| json!({ "runId": facts.run, "text": "too late" }),
+                |_| json!({ "runId": "no-such-run", "text": "x" }),
+            ],
+            brief: whole,
+            again: is_later,
+            restarted: is_later,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                  /text: value is shorter than 1 character
+                  /idempotencyKey: value is shorter than 8 characters
+                INVALID_PARAMS: /text: there is nothing in it
+                RUN_NOT_ACTIVE: run <id 1> has ended: GOAL
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 2>","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "queue/list",
+            good: &[|_| json!({}), |facts| json!({ "sessionId": facts.session })],
+            bad: &[|_| json!({ "sessionId": [] })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                {"queue":[{"runId":"<id 1>","sessionId":"<id 2>","agent":"reader","for":"context","query":"do it","queuedAt":"<queuedAt>"}]}
+                {"queue":[]}
+            "#]],
+        },
+        Row {
+            method: "queue/remove",
+            good: &[|facts| json!({ "runId": facts.queued })],
+            bad: &[
+                |_| json!({ "runId": 1 }),
+                |facts| json!({ "runId": facts.live }),
+                |facts| json!({ "runId": facts.run }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: whole,
+            again: |_, again| assert_eq!(again["kind"], "CONFLICT"),
+            restarted: |_, again| assert_eq!(again["kind"], "CONFLICT"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                CONFLICT: run <id 1> waits in no queue: it is running
+                CONFLICT: run <id 2> waits in no queue: it has ended GOAL
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 3>","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "queue/promote",
+            good: &[|facts| json!({ "runId": facts.queued })],
+            bad: &[
+                |_| json!({ "runId": 1 }),
+                |facts| json!({ "runId": facts.live }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: whole,
+            again: is_later,
+            restarted: is_later,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                CONFLICT: run <id 1> waits in no queue: it is running
+                NOT_FOUND: there is no run no-such-run
+                {"runId":"<id 2>","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "session/create",
+            good: &[
+                |facts| json!({ "workspace": facts.work }),
+                |facts| json!({ "workspace": facts.work, "agent": "reader", "title": "t", "ephemeral": true, "idempotencyKey": "the same one" }),
+            ],
+            bad: &[
+                |_| json!({ "workspace": 1, "agent": 2, "title": 3, "ephemeral": 4, "idempotencyKey": "short" }),
+                |_| json!({ "workspace": "/no/such/folder" }),
+                |facts| json!({ "workspace": facts.work, "agent": "raeder" }),
+            ],
+            brief: whole,
+            again: is_another_session_without_a_key,
+            restarted: is_another_session_without_a_key,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /agent: value is not of type "string"
+                  /title: value is not of types "null", "string"
+                  /ephemeral: value is not of type "boolean"
+                  /idempotencyKey: value is shorter than 8 characters
+                INVALID_PARAMS: /no/such/folder: there is no such folder
+                NOT_FOUND: there is no agent raeder
+                {"sessionId":"<id 1>","seq":"<seq>"}
+                {"sessionId":"<id 2>","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "session/list",
+            good: &[
+                |_| json!({}),
+                |facts| json!({ "workspace": facts.work, "state": "open", "query": "WORK", "limit": 1 }),
+                |_| json!({ "query": "nowhere" }),
+            ],
+            bad: &[
+                |_| json!({ "workspace": "relative" }),
+                |_| json!({ "state": "ajar", "limit": 1_001, "cursor": 1 }),
+                |_| json!({ "cursor": "x" }),
+            ],
+            brief: |result| {
+                json!([result["sessions"].as_array().unwrap().len(), result["nextCursor"].is_string()])
+            },
+            again: |first, again| {
+                assert_eq!(ids_of(first, "sessions", "sessionId"), ids_of(again, "sessions", "sessionId"))
+            },
+            restarted: |first, again| {
+                assert_eq!(ids_of(first, "sessions", "sessionId"), ids_of(again, "sessions", "sessionId"))
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                INVALID_PARAMS
+                  /state: value is not one of "open", "closed"
+                  /limit: value is greater than the maximum of 1000
+                  /cursor: value is not of types "null", "string"
+                INVALID_PARAMS: this cursor was not made by this list
+                [2,false]
+                [1,true]
+                [0,false]
+            "#]],
+        },
+        Row {
+            method: "session/get",
+            good: &[|facts| json!({ "sessionId": facts.session })],
+            bad: &[|_| json!({ "sessionId": 7 }), |_| json!({ "sessionId": "no-such-session" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                NOT_FOUND: there is no session no-such-session
+                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>"}]}
+            "#]],
+        },
+        Row {
+            method: "session/history",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "sessionId": facts.session, "agent": "reader", "limit": 1 }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 7, "agent": 8, "limit": 0 }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |facts| json!({ "sessionId": facts.session, "agent": "nobody" }),
+                |facts| json!({ "sessionId": facts.session, "cursor": "x" }),
+            ],
+            brief: |result| {
+                let messages = result["messages"].as_array().unwrap().iter();
+                let brief = messages.map(|it| json!([it["role"], it["parts"][0]["type"]]));
+                json!([result["agent"], brief.collect::<Value>(), result["nextCursor"].is_string()])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /agent: value is not of type "string"
+                  /limit: value is less than the minimum of 1
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: nobody has no history in session <id 1>
+                INVALID_PARAMS: this cursor was not made by this list
+                ["reader",[["user","text"],["model","toolCall"],["tool","toolResult"]],false]
+                ["reader",[["user","text"]],true]
+            "#]],
+        },
+        Row {
+            method: "session/update",
+            good: &[
+                |facts| json!({ "sessionId": facts.session, "title": "new", "agent": "reader" }),
+                |facts| json!({ "sessionId": facts.session }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 7, "title": 8 }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |facts| json!({ "sessionId": facts.session, "agent": "raeder" }),
+            ],
+            brief: whole,
+            again: changes_nothing_more,
+            restarted: changes_nothing_more,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /title: value is not of types "null", "string"
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: there is no agent raeder
+                {"sessionId":"<id 1>","seq":"<seq>"}
+                {"sessionId":"<id 1>"}
+            "#]],
+        },
+        Row {
+            method: "session/close",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "sessionId": facts.live_session }),
+            ],
+            bad: &[|_| json!({ "sessionId": 7 }), |_| json!({ "sessionId": "no-such-session" })],
+            brief: whole,
+            again: changes_nothing_more,
+            restarted: changes_nothing_more,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                NOT_FOUND: there is no session no-such-session
+                {"sessionId":"<id 1>","seq":"<seq>"}
+                {"sessionId":"<id 2>","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "session/delete",
+            good: &[|facts| json!({ "sessionId": facts.session })],
+            bad: &[
+                |_| json!({ "sessionId": 7 }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |facts| json!({ "sessionId": facts.live_session }),
+            ],
+            brief: whole,
+            again: |_, again| assert_eq!(again["kind"], "GONE"),
+            restarted: |_, again| assert_eq!(again["kind"], "GONE"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                NOT_FOUND: there is no session no-such-session
+                BUSY: session <id 1> has live runs: 1
+                {"sessionId":"<id 2>","seq":"<seq>","events":11}
+            "#]],
+        },
+        Row {
             method: "session/attach",
             good: &[
                 |facts| json!({ "sessionId": facts.session, "deltas": true }),
@@ -308,7 +689,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no session no-such-session
                 CURSOR_GONE: the log has no event 1000000; its newest is 15
                 CURSOR_GONE: the log has no event -1; its newest is 15
-                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openItems":[]}}
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
             "#]],
@@ -386,7 +767,7 @@ async fn keeps_its_promises(row: Row) {
     let house = house();
     let running = house.boot().await;
     let mut client = running.client();
-    let facts = Facts::prepare(&running, &mut client).await;
+    let facts = Facts::prepare(&running, &mut client, method).await;
     let mut story = Story::new(&house);
     let mut first = Vec::new();
     for refused in bad {
@@ -394,7 +775,7 @@ async fn keeps_its_promises(row: Row) {
         story.refusal(&kind, &error);
     }
     if method == "daemon/shutdown" {
-        // Asked twice at once, since nothing is answered afterwards.
+        // Asked twice at once, since whoever runs the daemon stops it then.
         let call =
             |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": good[0](&facts) });
         client.send(&json!([call(1), call(2)]).to_string()).await;
@@ -402,7 +783,6 @@ async fn keeps_its_promises(row: Row) {
         first.push(answers[0]["result"].clone());
         again(&first[0], &answers[1]["result"]);
         story.result(brief(&first[0]));
-        assert_eq!(client.receive_or_end().await, None, "the daemon says nothing more");
         running.daemon.asked_to_stop().await;
     } else {
         for call in good {
@@ -439,20 +819,33 @@ fn house() -> House {
 }
 
 impl Facts {
-    async fn prepare(running: &Running, client: &mut Client) -> Facts {
+    async fn prepare(running: &Running, client: &mut Client, method: &str) -> Facts {
         let (run, session) = client.start(running, "reader", json!({})).await;
         client.ended(&run).await;
-        let (live, _) = client.start(running, "reader", json!({ "model": "hangs" })).await;
+        let (live, live_session) = client.start(running, "reader", json!({ "model": "hangs" })).await;
+        let queued = match method.starts_with("queue/") {
+            true => {
+                let place = json!({ "sessionId": live_session, "workspace": null });
+                client.start(running, "reader", place).await.0
+            }
+            false => String::new(),
+        };
         let attached = client.call("session/attach", json!({ "sessionId": session })).await;
         client.events_until("signal.snapshot").await;
         let work = running.work().to_str().unwrap().to_owned();
-        Facts { work, run, session, live, subscription: attached.as_str().unwrap().to_owned() }
+        let subscription = attached.as_str().unwrap().to_owned();
+        Facts { work, run, session, live, live_session, queued, subscription }
     }
 }
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
     let is_subscription = METHODS.iter().any(|it| it.name == method && it.is_subscription);
+    if ["session/delete", "queue/remove"].contains(&method) {
+        // Only once is there something to remove.
+        let response = client.request(method, params).await;
+        return response.get("result").unwrap_or(&response["error"]["data"]).clone();
+    }
     if !is_subscription {
         return client.call(method, params).await;
     }
@@ -485,12 +878,28 @@ fn same_but(pointers: &[&str], first: &Value, again: &Value) {
     assert_eq!(without(first, pointers), without(again, pointers));
 }
 
-/// There are no idempotency keys yet: who asks twice gets two.
+/// Without a key, who asks twice gets two.
 fn is_another_run(first: &Value, again: &Value) {
     assert_ne!(first["runId"], again["runId"]);
     assert_ne!(first["sessionId"], again["sessionId"]);
     assert!(first["seq"].as_i64() < again["seq"].as_i64());
     same_but(&["/runId", "/sessionId", "/seq"], first, again);
+}
+
+fn is_later(first: &Value, again: &Value) {
+    assert!(first["seq"].as_i64() < again["seq"].as_i64(), "{first} {again}");
+    same_but(&["/seq"], first, again);
+}
+
+/// Each agent with the checks that it does not pass.
+fn verdicts(result: &Value) -> Value {
+    let agents = result["agents"].as_array().unwrap().iter().map(|agent| {
+        let checks = agent["checks"].as_array().unwrap().iter();
+        let failed = checks.filter(|check| check["outcome"] != "pass");
+        let failed = failed.map(|check| json!([check["check"], check["outcome"]]));
+        json!([agent["name"], failed.collect::<Vec<_>>()])
+    });
+    json!([result["valid"], agents.collect::<Vec<_>>()])
 }
 
 fn caused_nothing(first: &Value, again: &Value) {
@@ -502,6 +911,29 @@ fn is_another_subscription_of_the_same(first: &Value, again: &Value) {
     assert_ne!(first["subscription"], again["subscription"]);
     // A snapshot is as of its moment.
     same_but(&["/first/at", "/first/data/seq", "/subscription"], first, again);
+}
+
+/// Others write to the log of this process too.
+fn grows(first: &Value, again: &Value) {
+    assert!(first["last"].as_u64() <= again["last"].as_u64(), "{first} {again}");
+}
+
+/// The ids in a list.
+fn ids_of<'a>(result: &'a Value, list: &str, id: &str) -> Vec<&'a str> {
+    result[list].as_array().unwrap().iter().map(|item| item[id].as_str().unwrap()).collect()
+}
+
+fn is_another_session_without_a_key(first: &Value, again: &Value) {
+    if again["replayed"] == true {
+        same_but(&["/replayed"], first, again);
+    } else {
+        assert_ne!(first["sessionId"], again["sessionId"]);
+    }
+}
+
+fn changes_nothing_more(first: &Value, again: &Value) {
+    assert_eq!(again.get("seq"), None);
+    assert_eq!(first["sessionId"], again["sessionId"]);
 }
 
 /// What was answered, without what differs from run to run.

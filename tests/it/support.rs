@@ -16,6 +16,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings},
     models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Models, ReplyPart},
     protocol::{FinishReason, Seq, Timestamp, Usage},
+    redact::Redactor,
     store::Filter,
     sys::clock::{Clock, ManualClock, SystemClock},
     tools::{Registry, Tool},
@@ -38,6 +39,7 @@ pub struct House {
     pub models: Models,
     pub tools: Vec<Arc<dyn Tool>>,
     pub config: Config,
+    pub redactor: Redactor,
 }
 
 impl House {
@@ -51,6 +53,7 @@ impl House {
             models: Models::new(),
             tools: Vec::new(),
             config: quick_to_stop(),
+            redactor: Redactor::none(),
         }
     }
 
@@ -96,6 +99,7 @@ impl House {
             agents: AgentPlaces { user: self.dir.path().join("agents") },
             config: self.config.clone(),
             problems: Vec::new(),
+            redactor: self.redactor.clone(),
         };
         let edges = Edges {
             clock: Arc::clone(&self.clock),
@@ -303,6 +307,8 @@ impl Client {
         for (key, value) in more.as_object().unwrap() {
             params[key] = value.clone();
         }
+        // Null leaves a default out.
+        params.as_object_mut().unwrap().retain(|_, value| !value.is_null());
         let started = self.call("run/start", params).await;
         (started["runId"].as_str().unwrap().to_owned(), started["sessionId"].as_str().unwrap().to_owned())
     }

@@ -159,7 +159,6 @@ fn fields_that_do_nothing_yet_say_so() {
             warning UnknownField my-file.md:11:1: `tracing` has no effect in this version
             warning BadValue my-file.md:12:7: `run.maxCostUsd` is not enforced: no prices yet
             warning UnknownField my-file.md:12:19: `run.onBudget` has no effect in this version
-            warning UnknownField my-file.md:12:35: `run.maxDepth` has no effect in this version
         "#]],
     );
     check(

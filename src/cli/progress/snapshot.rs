@@ -41,7 +41,8 @@ impl Progress {
         for waiting in &snapshot.queue {
             dim(screen, &format!("… {} waits for its turn: {}", waiting.agent, waiting.query));
         }
-        for item in snapshot.open_items {
+        // What calls put out is said by the runs that answer them.
+        for item in snapshot.open_items.into_iter().filter(|item| item.call_id.is_none()) {
             self.is_asking_model = true;
             if self.children.contains(&item.run_id) {
                 continue;

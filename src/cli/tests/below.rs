@@ -50,6 +50,11 @@ fn family() -> Vec<Value> {
         "type": "model.textDelta", "runId": "r2",
         "data": {"stream": "x", "afterSeq": 5, "offset": 0, "text": "not for people"},
     });
+    // The thought itself is shown.
+    let output = json!({
+        "type": "tool.output", "runId": "r1",
+        "data": {"callId": "k1", "afterSeq": 3, "offset": 0, "text": "Look at the door\n"},
+    });
     vec![
         run_started(1, "scout", "scout#1"),
         state(2, "k1", "reader", "scheduled", "Where are errors mapped?"),
@@ -58,6 +63,7 @@ fn family() -> Vec<Value> {
         second(run_started(5, "reader", "scout#1/reader#2")),
         child_delta,
         first(thought(6, "Look at the door")),
+        output,
         first(state(7, "k2", "grep", "scheduled", "error")),
         second(thought(8, "Ask somebody")),
         below(run_started(9, "finder", "scout#1/reader#2/finder#1")),
@@ -112,6 +118,7 @@ fn what_children_do_stands_below_their_names() {
 fn on_a_terminal_the_text_of_children_is_not_mixed_into_their_parents() {
     let ran = show(true, family());
     assert!(!ran.stderr.contains("not for people"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("Look at the door").count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains("\n    · Look at the door\n"), "{}", ran.stderr);
 }
 

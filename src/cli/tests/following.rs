@@ -136,6 +136,7 @@ fn a_run_is_followed_with_those_below_it_and_no_other() {
         vec![running.clone(), child, other.clone()],
         json!([
             {"runId": "r2", "stream": "b", "afterSeq": 6, "text": "not for people", "thought": ""},
+            {"runId": "r1", "stream": "k0", "callId": "k0", "afterSeq": 6, "text": "said twice", "thought": ""},
         ]),
     );
     sent["data"]["openCalls"] = json!([call("r2", "k1", "a.rs"), call("r9", "k9", "menu.txt")]);

@@ -11,6 +11,7 @@ use super::{
         state::State,
     },
     by, internal, roots,
+    sessions::open_session,
 };
 use crate::{
     agents::{Catalog, Found},
@@ -18,7 +19,7 @@ use crate::{
         AgentDefinition, AgentName, ErrorKind, Method as _, RpcError, RunCancel, RunCancelParams,
         RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
         RunState, RunSteer, RunSteerParams, RunSteerResult, RunWait, RunWaitParams, RunWaitResult, Seq,
-        SessionId, SessionState, SessionSummary, WorkspaceParam,
+        SessionId, WorkspaceParam,
     },
     run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
     store::Filter,
@@ -103,21 +104,6 @@ async fn ground(
             .with_hint("leave it out, or leave out sessionId for a new session"));
     }
     Ok((Where::Session(session), own, summary.agent))
-}
-
-/// The session, if runs can start in it.
-async fn open_session(state: &State, session: &SessionId) -> Result<SessionSummary, RpcError> {
-    let summary = state.store.session(session).await?.ok_or_else(|| {
-        RpcError::new(ErrorKind::NotFound, format!("there is no session {session}"))
-            .with_hint("`subagent sessions` shows the sessions there are")
-    })?;
-    match summary.state {
-        SessionState::Open => Ok(summary),
-        SessionState::Closed => {
-            Err(RpcError::new(ErrorKind::SessionClosed, format!("session {session} is closed"))
-                .with_hint("start without sessionId: that opens a new session"))
-        }
-    }
 }
 
 async fn steer(

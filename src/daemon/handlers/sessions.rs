@@ -107,6 +107,7 @@ async fn create_once(
     check_agent(state, agent.as_ref(), roots.clone()).await?;
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+    let title = title.map(|title| state.redactor.owned(title));
     let created = event(state, &session, by, SessionCreated { roots, title, agent, ephemeral });
     let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
@@ -204,7 +205,7 @@ async fn update(
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
-    let new_title = title.flatten_or(&summary.title);
+    let new_title = title.flatten_or(&summary.title).map(|title| state.redactor.owned(title));
     if new_agent == summary.agent && new_title == summary.title {
         return Ok(SessionChangeResult { session_id, seq: None });
     }
@@ -312,7 +313,7 @@ async fn remove(
     match state.store.delete_session(session, tombstone).await? {
         Deleted::Gone { seq, events } => Ok(SessionDeleteResult { session_id: session.clone(), seq, events }),
         Deleted::Busy { live_runs } => {
-            let message = format!("session {session} has {live_runs} runs that live");
+            let message = format!("session {session} has live runs: {live_runs}");
             Err(RpcError::new(ErrorKind::Busy, message)
                 .with_hint("close it first: session/close ends its runs"))
         }

@@ -103,6 +103,23 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
         not_found()
     });
     api.method::<RunCancel, _, _>(async |_, _, _| not_found());
+    // What these tests are not about.
+    api.method::<DaemonDrain, _, _>(async |_, _, _| not_found());
+    api.cancellable::<DaemonLogs, _, _>(async |_, _, _| not_found());
+    api.cancellable::<AgentsGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<AgentsValidate, _, _>(async |_, _, _| not_found());
+    api.cancellable::<RunList, _, _>(async |_, _, _| not_found());
+    api.method::<RunSteer, _, _>(async |_, _, _| not_found());
+    api.cancellable::<QueueList, _, _>(async |_, _, _| not_found());
+    api.method::<QueueRemove, _, _>(async |_, _, _| not_found());
+    api.method::<QueuePromote, _, _>(async |_, _, _| not_found());
+    api.method::<SessionCreate, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SessionList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SessionGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SessionHistory, _, _>(async |_, _, _| not_found());
+    api.method::<SessionUpdate, _, _>(async |_, _, _| not_found());
+    api.method::<SessionClose, _, _>(async |_, _, _| not_found());
+    api.method::<SessionDelete, _, _>(async |_, _, _| not_found());
     api.subscription::<SessionAttach, _, _>(attach);
     api.method::<SessionDetach, _, _>(async |_, caller: Caller, params: SessionDetachParams| {
         Ok(DetachResult { detached: caller.detach(&params.subscription) })

@@ -259,6 +259,7 @@ fn a_result_that_was_refused_is_not_sent_again() {
         name: "complete_task".into(),
         arguments: json!({}),
         signature: None,
+        redacted: false,
     };
     let refused = Part::ToolResult {
         call_id: "end".into(),

@@ -28,6 +28,7 @@ fn call(arguments: serde_json::Value) -> Part {
         name: ToolName::from("run"),
         arguments,
         signature: Some("c2ln".to_owned()),
+        redacted: false,
     })
 }
 

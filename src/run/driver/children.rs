@@ -1,22 +1,31 @@
-//! Waiting for a run that answers a call.
+//! Waiting for a run that answers a call, and showing what it thinks about meanwhile.
 
 use std::time::Duration;
 
-use super::{
-    super::{child, machine::Input},
-    Driver, Landing,
-};
-use crate::{
-    protocol::{CallId, EventBody, RunId, Seq},
-    store::{Filter, Follower, StoreError},
-};
+use super::{super::child::ChildLog, Driver, Landing};
+use crate::protocol::{CallId, CallState, RunId, Seq, ToolState};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Becomes the call's result when its run has ended. The log tells, so it does not matter which process started
-    /// the run. With `stop` the run is told to end first.
+    /// A call's output is open from where a run begins to answer it until the call has ended.
+    pub(super) fn follow_output(&mut self, seq: Seq, data: &ToolState) {
+        if data.to == CallState::Executing && data.child_run_id.is_some() {
+            self.open_output(data.call_id.clone(), seq);
+        } else if data.to.is_end() {
+            self.outputs.remove(&data.call_id);
+        }
+    }
+
+    /// Opens the text of what a call puts out; `executing` is the event that said that it executes.
+    pub fn open_output(&mut self, call: CallId, executing: Seq) {
+        let (session, run) = (self.identity.session.clone(), self.identity.run.clone());
+        let output = self.parts.store.live().open(session, run, call.as_str().to_owned(), executing);
+        self.outputs.insert(call, output);
+    }
+
+    /// Becomes the call's result when its run has ended. With `stop` the run is told to end first.
     pub(super) fn await_child(
         &self,
         call: CallId,
@@ -25,11 +34,11 @@ impl Driver {
     ) -> impl Future<Output = Landing> + Send + 'static {
         let (store, clock) = (self.parts.store.clone(), self.parts.clock.clone());
         let executor = self.parts.executor.clone();
-        let output = self.gate.prepare.output;
+        let limits = self.gate.prepare.output;
         let parent = self.identity.run.clone();
+        let output = self.outputs.get(&call).map(|output| output.appender());
         async move {
-            let filter = Filter { types: vec!["run.completed".to_owned()], ..Filter::run(run.clone()) };
-            let mut ends = store.follow(filter, Seq(0));
+            let mut log = ChildLog::of(&store, &run);
             let stopping = async {
                 if stop {
                     let reason = "the run that called it was stopped".to_owned();
@@ -42,7 +51,7 @@ impl Driver {
             };
             let ended = async {
                 loop {
-                    match end_of(&mut ends).await {
+                    match log.end(output.as_ref()).await {
                         Ok(end) => return end,
                         Err(error) => {
                             tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");
@@ -51,26 +60,12 @@ impl Driver {
                     }
                 }
             };
-            let (agent, end) = tokio::select! {
-                ended = ended => ended,
+            let end = tokio::select! {
+                end = ended => end,
                 () = stopping => unreachable!("stopping never completes"),
             };
-            tracing::debug!(%parent, child = %run, reason = end.reason.as_str(), "a run below has ended");
-            let result = child::settle(&agent, &run, &end, output);
-            Landing::Input(Input::ChildSettled { call, result, usage: child::used(&end) })
-        }
-    }
-}
-
-/// The agent of the run that is followed, and how it ended.
-async fn end_of(
-    ends: &mut Follower,
-) -> Result<(crate::protocol::AgentName, crate::protocol::RunCompleted), StoreError> {
-    loop {
-        for event in ends.next().await? {
-            if let Some(EventBody::RunCompleted(end)) = event.parse()? {
-                return Ok((event.agent()?, end));
-            }
+            tracing::debug!(%parent, child = %run, reason = end.reason(), "a run below has ended");
+            Landing::Input(end.settled(call, limits))
         }
     }
 }

@@ -137,7 +137,7 @@ impl Driver {
             clock: Arc::clone(&self.parts.clock),
         };
         self.live = Some(live);
-        self.launch(want, async move { Landing::Input(thinking.run().await) }, None);
+        self.launch(want, async move { Landing::Thought(thinking.run().await) }, None);
     }
 
     /// Waits until no run before this one is left in the context, then reads what is in it.
@@ -173,12 +173,19 @@ impl Driver {
         let standing = Standing::of(&self.machine, self.parts.clock.now());
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
+        let redactor = gate.supplies.redactor.clone();
         let running = async move {
             // Aborting the task cancels whatever the tool left behind.
             let _guard = guard;
             let work = async {
                 let work = match prepared {
                     Some(work) => work,
+                    // What the model meant was never stored.
+                    None if request.redacted => {
+                        let message = "the daemon was restarted, and the call's arguments held a secret, which is \
+                                       not kept; call it again if you still need it";
+                        return ToolResult::failure(ToolErrorType::Interrupted, message);
+                    }
                     // After a restart: prepared anew, and therefore judged anew.
                     None => match gate.prepare(&request, standing).await {
                         Ok(prepared) => prepared.work,
@@ -191,7 +198,8 @@ impl Driver {
                         format!("`{}` is an agent now; call it again if you still need it", request.name);
                     return ToolResult::failure(ToolErrorType::Interrupted, message);
                 };
-                tools::run(invocation, gate.permit(&request.call_id, &judged), cx).await
+                let permit = gate.permit(&request.call_id, &judged, invocation.as_ref());
+                tools::run(invocation, permit, cx).await
             };
             let too_slow = async {
                 stopped.cancelled().await;
@@ -205,6 +213,7 @@ impl Driver {
                     ToolResult::failure(ToolErrorType::Cancelled, message)
                 }
             };
+            let result = redactor.tool_result(result);
             Landing::Input(Input::ToolFinished { call, result })
         };
         self.launch(want, running, Some(cancel));

@@ -57,6 +57,7 @@ impl Executor {
         if let Some(error) = lock(&self.shared.stranded).get(run) {
             return Err(AskError::Store(error.clone()));
         }
+        let reason = reason.map(|reason| self.shared.supplies.redactor.owned(reason));
         let input = Input::Cancel { by, reason, partial: None };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
         match self.decided(run, asked).await? {
@@ -73,6 +74,7 @@ impl Executor {
         by: Option<String>,
         keyed: Option<Keyed>,
     ) -> Result<Steered, AskError> {
+        let text = self.shared.supplies.redactor.owned(text);
         let input = Input::Steer { id: ids::fresh(), text, by };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed }).await;
         match self.decided(run, asked).await? {

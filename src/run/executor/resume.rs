@@ -13,11 +13,11 @@ use super::{Executor, Place, lock};
 use crate::{
     agents::Catalog,
     protocol::{
-        AgentName, EventBody, ModelRef, RunCompleted, RunErrorCode, RunId, RunQueued, RunSeed, RunStarted,
-        Seq,
+        AgentName, CallId, CallState, EventBody, ModelRef, RunErrorCode, RunId, RunQueued, RunSeed,
+        RunStarted, Seq,
     },
     run::{
-        child,
+        child::{ChildEnd, ChildLog},
         driver::{Driver, Holdings, Identity, Message},
         lanes::{Entry, Pass, Wish},
         machine::{Draft, Input, RunMachine},
@@ -25,7 +25,7 @@ use crate::{
         transcript::Transcript,
         unblocked,
     },
-    store::{Event, Filter, StoreError},
+    store::{Event, StoreError},
     sys::ids,
     tools::OutputLimits,
 };
@@ -60,7 +60,7 @@ impl Executor {
         (place, inbox): (Place, mpsc::Receiver<Message>),
         catalogs: &mut Catalogs,
     ) -> Result<(), StoreError> {
-        let Folded { identity, seed, machine } = self.fold(run).await?;
+        let Folded { identity, seed, machine, outputs } = self.fold(run).await?;
         let transcript = Transcript::of(&self.shared.store, &identity.context).await?;
         let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
         let model = ModelRef::from(machine.start().model.clone());
@@ -92,6 +92,9 @@ impl Executor {
                 let parts = self.driver_parts();
                 let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
                 driver.adopt(transcript);
+                for (call, executing) in outputs {
+                    driver.open_output(call, executing);
+                }
                 self.drive(driver, place, inbox, Some(restarted));
             }
             Err(error) => {
@@ -168,13 +171,11 @@ impl Executor {
     ) {
         let mut inputs = inputs;
         for (call, run) in machine.open_children() {
-            let settled = tokio::select! {
-                settled = self.end_child(&run) => settled,
+            let end = tokio::select! {
+                end = self.end_child(&run) => end,
                 () = self.shared.stop.cancelled() => return,
             };
-            let (agent, end) = settled;
-            let result = child::settle(&agent, &run, &end, OutputLimits::default());
-            inputs.push(Input::ChildSettled { call, result, usage: child::used(&end) });
+            inputs.push(end.settled(call, OutputLimits::default()));
         }
         let before = machine.turn();
         let drafts: Vec<Draft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
@@ -195,22 +196,23 @@ impl Executor {
     }
 
     /// Stops a run and waits for its end.
-    async fn end_child(&self, run: &RunId) -> (AgentName, RunCompleted) {
-        let filter = Filter { types: vec!["run.completed".to_owned()], ..Filter::run(run.clone()) };
-        let mut ends = self.shared.store.follow(filter, Seq(0));
+    async fn end_child(&self, run: &RunId) -> ChildEnd {
+        let mut log = ChildLog::of(&self.shared.store, run);
         loop {
             let reason = "the run that called it cannot go on".to_owned();
             if let Err(error) = self.cancel(run, None, Some(reason)).await {
                 tracing::warn!(%run, %error, "a run could not be stopped; tried again");
             }
             let ended = tokio::select! {
-                ended = ends.next() => ended,
+                ended = log.end(None) => ended,
                 // It may not have been taken up yet.
                 () = self.shared.clock.sleep(RETRY) => continue,
             };
-            for event in ended.unwrap_or_default() {
-                if let (Ok(Some(EventBody::RunCompleted(end))), Ok(agent)) = (event.parse(), event.agent()) {
-                    return (agent, end);
+            match ended {
+                Ok(end) => return end,
+                Err(error) => {
+                    tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");
+                    self.shared.clock.sleep(RETRY).await;
                 }
             }
         }
@@ -254,7 +256,16 @@ impl Executor {
             parent: record.parent_run_id,
             agent_path: agent_path(start),
         };
-        Ok(Folded { identity, seed, machine })
+        let answered = machine.open_children();
+        let outputs = events.iter().filter_map(|event| match &event.body {
+            EventBody::ToolState(data) if data.to == CallState::Executing => {
+                let is_open = answered.iter().any(|(call, _)| *call == data.call_id);
+                is_open.then(|| (data.call_id.clone(), event.seq))
+            }
+            _ => None,
+        });
+        let outputs = outputs.collect();
+        Ok(Folded { identity, seed, machine, outputs })
     }
 }
 
@@ -270,4 +281,6 @@ struct Folded {
     identity: Identity,
     seed: RunSeed,
     machine: RunMachine,
+    /// Calls that runs answer and that have not ended, and the events that said that they execute.
+    outputs: Vec<(CallId, Seq)>,
 }

@@ -13,6 +13,7 @@ mod model;
 mod stops;
 mod waiting;
 
+use calls::FromChild;
 use stops::{cancelled, last_chance};
 
 /// Lives of the daemon in a row in which a run may be driven without getting further, each ended by an unclean stop
@@ -83,9 +84,9 @@ impl Deciding<'_> {
                     self.tool_finished(call, result);
                 }
             }
-            Input::ChildSettled { call, result, usage } => {
+            Input::ChildSettled { call, result, usage, output } => {
                 if self.state(&call) == Some(CallState::Executing) {
-                    self.child_settled(call, result, usage);
+                    self.child_settled(call, result, FromChild { usage, output });
                 }
             }
             Input::ContextFree => self.context_free(),

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::{
-    Access, AgentName, Completion, ContextId, Part, Replay, Risk, Role, RunStarted, ToolErrorType, ToolKind,
+    Access, AgentName, CallDetails, Completion, ContextId, FinishReason, Message, ParkReason, Part, Replay,
+    Risk, Role, RunErrorCode, RunStarted, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
 struct Script {
@@ -144,6 +145,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                     name: name.into(),
                     arguments: json!({}),
                     signature: None,
+                    redacted: false,
                 })
             }));
             let finish = match words[0] {
@@ -208,7 +210,8 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 _ => ToolResult::text("x"),
             };
             let usage = Usage { prompt_tokens: 100, ..Usage::default() };
-            Input::ChildSettled { call: call(1), result, usage }
+            let output = words.get(3).map(|subject| format!("{subject}\n"));
+            Input::ChildSettled { call: call(1), result, usage, output }
         }
         "steer" => Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None },
         "context-free" => Input::ContextFree,
@@ -260,7 +263,8 @@ fn render(body: &EventBody) -> String {
         EventBody::ToolState(it) => {
             let error = it.error.as_ref().map(|it| format!(" {}", it.kind.as_str())).unwrap_or_default();
             let child = it.child_run_id.as_ref().map(|run| format!(" by={run}")).unwrap_or_default();
-            format!("{name} {} {:?}{error}{child}", it.call_id, it.to)
+            let output = it.output.as_ref().map(|text| format!(" output={text:?}")).unwrap_or_default();
+            format!("{name} {} {:?}{error}{child}{output}", it.call_id, it.to)
         }
         EventBody::RunQueued(it) => {
             let front = if it.front { " front" } else { "" };
@@ -1247,6 +1251,33 @@ fn panic_of_the_driver_ends_the_run_with_its_calls() {
           run.completed ERROR turns=1 calls=0 Panic
           wants 
     "#]],
+    );
+}
+
+#[test]
+fn the_end_of_a_call_keeps_what_it_put_out() {
+    TOOL.check(
+        "
+        model a
+        child a kid
+        settled a cancelled looked
+        ",
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > child a kid
+              tool.state a Scheduled
+              tool.state a Executing by=kid
+              wants child(a: kid) timer@1000ms
+            > settled a cancelled looked
+              tool.state a Cancelled CANCELLED output="looked\n"
+              turn.completed 1
+              turn.started 2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+        "#]],
     );
 }
 

@@ -2,8 +2,9 @@
 
 use sqlx::{Row as _, Sqlite, Transaction};
 
+use super::runs::OpenStream;
 use crate::{
-    protocol::{OpenCall, RunId, Seq, SessionId, ToolState},
+    protocol::{CallId, CallState, OpenCall, RunId, Seq, SessionId, ToolState},
     store::{Store, StoreError},
 };
 
@@ -19,21 +20,27 @@ impl Store {
     /// Calls that have not ended, of the session's live runs, in the order in which they were asked for.
     pub async fn open_calls(&self, session: &SessionId) -> Result<Vec<OpenCall>, StoreError> {
         let mut transaction = self.shared.readers.begin().await?;
-        open_calls(&mut transaction, session).await
+        Ok(open_calls(&mut transaction, session).await?.0)
     }
 }
 
+/// The calls, and the texts that those put out which runs answer.
 pub(super) async fn open_calls(
     transaction: &mut Transaction<'_, Sqlite>,
     session: &SessionId,
-) -> Result<Vec<OpenCall>, StoreError> {
+) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
     let rows = sqlx::query(OPEN_CALLS).bind(session.as_str()).fetch_all(&mut **transaction).await?;
     let mut calls: Vec<OpenCall> = Vec::new();
+    let mut outputs = Vec::new();
     for row in &rows {
-        let state: ToolState = serde_json::from_str(row.get("body")).map_err(|error| {
-            StoreError::Unreadable { seq: Seq(row.get("seq")), message: error.to_string() }
-        })?;
+        let seq = Seq(row.get("seq"));
+        let state: ToolState = serde_json::from_str(row.get("body"))
+            .map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })?;
         let run = RunId::from(row.get::<&str, _>("run_id"));
+        if state.to == CallState::Executing && state.child_run_id.is_some() {
+            let (stream, call) = (state.call_id.as_str().to_owned(), Some(state.call_id.clone()));
+            outputs.push(OpenStream { run: run.clone(), stream, call, after_seq: seq });
+        }
         match calls.iter_mut().find(|it| it.call_id == state.call_id && it.run_id == run) {
             Some(call) => {
                 call.state = state.to;
@@ -51,5 +58,7 @@ pub(super) async fn open_calls(
         }
     }
     calls.retain(|call| !call.state.is_end());
-    Ok(calls)
+    let is_open = |call: &CallId| calls.iter().any(|open| open.call_id == *call);
+    outputs.retain(|output| output.call.as_ref().is_some_and(is_open));
+    Ok((calls, outputs))
 }

@@ -5,8 +5,8 @@ use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 use super::Listed;
 use crate::{
     protocol::{
-        AgentName, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord, RunState, Seq, SessionId,
-        Timestamp, Usage,
+        AgentName, CallId, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord, RunState, Seq,
+        SessionId, Timestamp, Usage,
     },
     store::{Store, StoreError},
 };
@@ -25,9 +25,12 @@ pub struct RunFilter {
 }
 
 /// A text that is being written.
+#[derive(Debug, PartialEq)]
 pub struct OpenStream {
     pub run: RunId,
     pub stream: String,
+    /// The call that puts it out; `None` for what a model writes.
+    pub call: Option<CallId>,
     pub after_seq: Seq,
 }
 
@@ -182,7 +185,8 @@ fn run_state(text: &str) -> RunState {
 pub(super) fn open_stream(row: &SqliteRow) -> Option<OpenStream> {
     let stream: Option<String> = row.get("open_stream");
     let after_seq: Option<i64> = row.get("open_stream_seq");
-    Some(OpenStream { run: row.get::<&str, _>("run_id").into(), stream: stream?, after_seq: Seq(after_seq?) })
+    let run = row.get::<&str, _>("run_id").into();
+    Some(OpenStream { run, stream: stream?, call: None, after_seq: Seq(after_seq?) })
 }
 
 pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {

@@ -157,10 +157,10 @@ impl Store {
         let Some(row) = row else { return Ok(None) };
         let rows =
             sqlx::query(SESSION_RUNS).bind(session.as_str()).bind(runs).fetch_all(&mut *transaction).await?;
-        let calls = calls::open_calls(&mut transaction, session).await?;
+        let (calls, outputs) = calls::open_calls(&mut transaction, session).await?;
         let queue = queue(&mut transaction, Some(session)).await?;
         transaction.commit().await?;
-        let open = rows.iter().filter_map(open_stream).collect();
+        let open = rows.iter().filter_map(open_stream).chain(outputs).collect();
         let runs = rows.iter().map(record).collect::<Result<_, _>>()?;
         Ok(Some(SessionView { seq, session: summary(&row)?, runs, open, calls, queue }))
     }

@@ -5,7 +5,6 @@ use super::{
     *,
 };
 use crate::{
-    agents::Catalog,
     protocol::{CallState, Message, Part, QueuedFor, Role, RunSeed, RunState, Sampling, SessionClosed},
     store::read::{
         calls::OPEN_CALLS,
@@ -169,6 +168,27 @@ async fn queue_shows_who_waits_for_a_context_the_next_one_first() {
 }
 
 #[tokio::test]
+async fn a_call_that_a_run_answers_has_an_open_text_from_where_it_executes() {
+    use CallState::{Executing, Success};
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let turn = event("r", TurnStarted { turn: 1, grace: None });
+    let mut executing = call("r", "a", None, Executing);
+    if let EventBody::ToolState(state) = &mut executing.body {
+        state.child_run_id = Some(RunId::from("kid"));
+    }
+    let (_, seq) = store.append(vec![session(), event("r", started()), turn, executing]).await.unwrap();
+    let session = SessionId::from("s");
+    let view = store.session_view(&session, 10).await.unwrap().unwrap();
+    let call = Some(view.calls[0].call_id.clone());
+    let expected = OpenStream { run: RunId::from("r"), stream: "a".to_owned(), call, after_seq: seq };
+    assert_eq!(view.open, [expected]);
+    store.append(vec![self::call("r", "a", Some(Executing), Success)]).await.unwrap();
+    assert!(store.session_view(&session, 10).await.unwrap().unwrap().open.is_empty());
+    close(store, tracker).await;
+}
+
+#[tokio::test]
 async fn open_calls_are_those_of_the_turn_that_have_not_ended() {
     use CallState::{Executing, Scheduled, Success, Validating};
     let dir = tempfile::tempdir().unwrap();
@@ -194,6 +214,8 @@ async fn open_calls_are_those_of_the_turn_that_have_not_ended() {
     assert_eq!((open[0].call_id.as_str(), open[0].state), ("a", Executing));
     let view = store.session_view(&session, 10).await.unwrap().unwrap();
     assert_eq!(view.calls, open);
+    // No run answers it, so that nothing is put out.
+    assert!(view.open.is_empty());
     store.append(vec![event("r", completed())]).await.unwrap();
     assert!(store.open_calls(&session).await.unwrap().is_empty());
     close(store, tracker).await;
@@ -206,7 +228,7 @@ async fn history(store: &Store, limit: usize) -> Vec<String> {
         let listed = store.history(&ContextId::from("c"), cursor.as_deref(), limit).await.unwrap();
         assert!(listed.items.len() <= limit);
         for message in listed.items {
-            let parts: Vec<String> = message.parts.iter().map(|part| part_text(part)).collect();
+            let parts: Vec<String> = message.parts.iter().map(part_text).collect();
             seen.push(format!("{} {} {:?} {}", message.seq, message.run_id, message.role, parts.join("+")));
         }
         cursor = listed.next;
@@ -233,11 +255,11 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     use crate::protocol::{ContextNudged, RunSteered, ToolCall, ToolResult};
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let definition = {
-        let places = crate::agents::AgentPlaces { user: dir.path().join("none") };
-        let catalog = Catalog::load(&places, &[]);
-        catalog.definition(&AgentName::from("generalist"), None).unwrap().as_ref().clone()
-    };
+    // A definition that was written once.
+    let written = include_str!("../../../tests/it/golden/events.jsonl").lines();
+    let lines = written.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut seeds = lines.map(|line| line["private"]["seed"]["definition"].clone());
+    let definition = serde_json::from_value(seeds.find(|it| !it.is_null()).unwrap()).unwrap();
     let seed = RunSeed {
         definition,
         system: "never shown".to_owned(),
@@ -260,6 +282,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
             name: "probe".into(),
             arguments: json!({}),
             signature: Some("secret".to_owned()),
+            redacted: false,
         })
     };
     let ends = |id: &str, text: &str| {

@@ -44,3 +44,26 @@ async fn open_text_grows_until_it_is_frozen_and_is_gone_with_its_writer() {
     assert!(store.live().is_empty());
     close(store, tracker).await;
 }
+
+#[tokio::test]
+async fn a_text_that_is_made_anew_grows_where_it_had_come_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "call".to_owned(), Seq(1));
+    let (one, other) = (writer.appender(), writer.appender());
+    let text = store.live().get("call").unwrap();
+    one.grow_to("h\u{e9} ho").unwrap();
+    other.grow_to("h\u{e9}").unwrap();
+    assert_eq!(text.text_after(0), "h\u{e9} ho");
+    other.grow_to("h\u{e9} ho\u{e9}").unwrap();
+    assert_eq!(text.text_after(3), " ho\u{e9}");
+    writer.freeze();
+    other.grow_to("h\u{e9} ho\u{e9}!").unwrap();
+    other.grow_to("h\u{e9} ho\u{e9}!").unwrap();
+    assert_eq!(text.text_after(3), " ho\u{e9}");
+    writer.thaw();
+    assert_eq!(text.text_after(3), " ho\u{e9}!");
+    assert_eq!(other.grow_to(&"x".repeat(crate::store::MAX_LIVE_BYTES + 1)), Err(crate::store::TooLong));
+    drop(writer);
+    close(store, tracker).await;
+}

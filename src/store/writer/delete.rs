@@ -39,7 +39,7 @@ impl Writer {
                 return Ok(Deleted::Busy { live_runs: count("live") });
             }
             let events = count("events");
-            let mut tombstone = tombstone;
+            let mut tombstone = *tombstone;
             tombstone.body = SessionDeleted { events }.into();
             let seq = self.remove(&session, tombstone).await?;
             Ok(Deleted::Gone { seq, events })

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::log::{Event, Run, Violations};
+use super::log::{Event, Log, Run, Violations};
 
 /// Every change a call may make (05, "Scheduler"). Shortcuts end a call early: bad arguments and refusals in
 /// `error`, a stop in `cancelled`.
@@ -239,4 +239,24 @@ fn is_complete_task(event: &Event) -> bool {
 
 fn or_nothing(state: &str) -> &str {
     if state.is_empty() { "nothing" } else { state }
+}
+
+/// 03, "Subagent calls": the subjects of a run's thoughts are the output of the call that it answers, a line each. 01:
+/// what is cut off says so, with the total and the way to the whole.
+pub fn put_out_what_their_runs_think(log: &Log, violations: &mut Violations) {
+    for (_, states) in log.runs.iter().flat_map(Run::calls) {
+        let Some(child) = states.iter().find_map(|state| state.data("childRunId").as_str()) else { continue };
+        let Some(end) = states.iter().find(|state| state.ends_call()) else { continue };
+        let thoughts = log.runs.iter().filter(|run| run.id == child).flat_map(|run| run.of_kind("thought"));
+        let subjects: Vec<&str> =
+            thoughts.map(|thought| thought.text("subject")).filter(|subject| !subject.is_empty()).collect();
+        let whole: String = subjects.iter().map(|subject| format!("{subject}\n")).collect();
+        let output = end.text("output");
+        let (shown, mark) = output.trim_end_matches('\n').rsplit_once('\n').unwrap_or(("", output));
+        let is_marked = mark.contains(&subjects.len().to_string()) && mark.contains(child);
+        let is_marked_as_cut = is_marked && whole.starts_with(shown);
+        if output != whole && !is_marked_as_cut {
+            violations.add(end, format_args!("put out {output:?}, but {child} thought {whole:?}"));
+        }
+    }
 }

@@ -130,7 +130,8 @@ fn caught_up_means_it(events: &[Event], violations: &mut Violations) {
 /// 01, "Events": signals and deltas are no facts and have no `seq`.
 fn only_facts_have_a_seq(events: &[Event], violations: &mut Violations) {
     for event in events {
-        let is_fact = !event.kind.starts_with("signal.") && !event.kind.ends_with("Delta");
+        let is_delta = event.kind.ends_with("Delta") || event.is("tool.output");
+        let is_fact = !event.kind.starts_with("signal.") && !is_delta;
         if is_fact != (event.seq > 0) {
             violations.add(event, format_args!("`{}` has seq {}", event.kind, event.outer("seq")));
         }
@@ -148,7 +149,7 @@ struct Texts<'a> {
     streams: BTreeMap<&'a str, Stream<'a>>,
 }
 
-/// One attempt of a model, as far as it was received.
+/// One attempt of a model, or what one call puts out, as far as it was received.
 #[derive(Default)]
 struct Stream<'a> {
     run: Option<&'a str>,
@@ -183,7 +184,8 @@ impl<'a> Texts<'a> {
                 };
                 self.streams.insert(event.text("stream"), began);
             }
-            "model.textDelta" | "model.thoughtDelta" => self.take_delta(event, violations),
+            "model.textDelta" | "model.thoughtDelta" | "tool.output" => self.take_delta(event, violations),
+            "tool.state" => self.take_call(event, violations),
             "thought" => {
                 let deltas = self.deltas;
                 let stream = self.stream(event);
@@ -209,7 +211,8 @@ impl<'a> Texts<'a> {
                 let deltas = self.deltas;
                 let stream = self.stream(event);
                 stream.is_closed = true;
-                whole_is_sum(deltas, event, stream.began_live, &stream.text, event.text("text"), violations);
+                let (name, began_live) = (event.text("stream"), stream.began_live);
+                whole_is_sum(deltas, event, name, began_live, &stream.text, event.text("text"), violations);
             }
             "model.retrying" => {
                 let stream = self.stream(event);
@@ -243,8 +246,29 @@ impl<'a> Texts<'a> {
         }
     }
 
+    /// Calls that runs answer put something out, which the event that ends them has whole.
+    fn take_call(&mut self, event: &Event<'a>, violations: &mut Violations) {
+        let call = event.text("callId");
+        if event.brings_call_to("executing") && event.data("childRunId").is_string() {
+            let began = Stream {
+                run: event.run_id(),
+                opened_by: event.seq,
+                began_live: self.is_live,
+                ..Stream::default()
+            };
+            self.streams.insert(call, began);
+        }
+        if event.ends_call()
+            && let Some(stream) = self.streams.get_mut(call)
+        {
+            stream.is_closed = true;
+            let (began_live, output) = (stream.began_live, event.text("output"));
+            whole_is_sum(self.deltas, event, call, began_live, &stream.text, output, violations);
+        }
+    }
+
     fn take_delta(&mut self, event: &Event<'a>, violations: &mut Violations) {
-        let name = event.text("stream");
+        let name = name_of(event);
         let after = event.number("afterSeq");
         if self.deltas == Deltas::Off {
             violations.add(event, format_args!("a delta of {name}, which nobody asked for"));
@@ -269,8 +293,8 @@ impl<'a> Texts<'a> {
             }
             _ => (),
         }
-        let stream = self.stream(event);
-        let joined = if event.is("model.textDelta") { &mut stream.text } else { &mut stream.thought };
+        let stream = self.streams.entry(name).or_default();
+        let joined = if event.is("model.thoughtDelta") { &mut stream.thought } else { &mut stream.text };
         joined.was_received = true;
         if let Err(sentence) = joined.append(event.number("offset"), event.text("text")) {
             violations.add(event, format_args!("a delta of {name} {sentence}"));
@@ -288,16 +312,21 @@ impl<'a> Texts<'a> {
     }
 }
 
+/// What a delta is of: a model's stream or a call.
+fn name_of<'a>(delta: &Event<'a>) -> &'a str {
+    if delta.is("tool.output") { delta.text("callId") } else { delta.text("stream") }
+}
+
 /// 01, "Deltas": concatenated deltas equal the final text, whenever the client joined.
 fn whole_is_sum(
     deltas: Deltas,
     event: &Event,
+    name: &str,
     began_live: bool,
     joined: &Joined,
     whole: &str,
     violations: &mut Violations,
 ) {
-    let name = event.text("stream");
     let Joined { text, was_received } = joined;
     let must_be_equal = *was_received && deltas != Deltas::Off;
     if must_be_equal && text != whole {

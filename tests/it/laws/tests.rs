@@ -911,6 +911,103 @@ fn a_snapshot_begins_what_the_end_completes() {
     );
 }
 
+/// A call that a run answers, watched from its beginning.
+const ANSWERED: &str = r#"
+    #0 signal.snapshot {"seq": 1, "openItems": []}
+    #2 tool.state c1 scheduled>executing {"childRunId": "r2", "^": {"prev": 1}}
+    #0 tool.output {"callId": "c1", "afterSeq": 2, "offset": 0, "text": "look\n"}
+    #3 tool.state c2 scheduled>executing {"^": {"prev": 2}}
+    #4 tool.state c2 executing>success {"^": {"prev": 3}}
+    #0 tool.output {"callId": "c1", "afterSeq": 2, "offset": 5, "text": "ä\n"}
+    #5 tool.state c1 executing>success {"output": "look\nä\n", "^": {"prev": 4}}
+    #6 turn.completed {"turn": 1, "toolCalls": 2, "^": {"prev": 5}}
+"#;
+
+/// The same call, joined in the middle.
+const ANSWERED_LATE: &str = r#"
+    #0 signal.snapshot {"seq": 3, "openItems": [
+        {"runId": "r1", "stream": "c1", "callId": "c1", "afterSeq": 2, "text": "look\n", "thought": ""}]}
+    #4 tool.state c2 executing>success {"^": {"prev": 3}}
+    #0 tool.output {"callId": "c1", "afterSeq": 2, "offset": 5, "text": "ä\n"}
+    #5 tool.state c1 executing>success {"output": "look\nä\n", "^": {"prev": 4}}
+    #6 turn.completed {"turn": 1, "toolCalls": 2, "^": {"prev": 5}}
+"#;
+
+#[test]
+fn the_output_of_a_call_is_the_sum_of_its_deltas() {
+    for text in [ANSWERED, ANSWERED_LATE] {
+        let whole = log(text);
+        assert_eq!(check_subscription(Attached::Now, Deltas::Every, &whole), Ok(()));
+        for lost in 0..whole.len() - 1 {
+            let mut received = whole.clone();
+            received.remove(lost);
+            let checked = check_subscription(Attached::Now, Deltas::Every, &received);
+            assert!(checked.is_err(), "nobody misses {}", whole[lost]);
+        }
+    }
+    caught_in(
+        Attached::Now,
+        Deltas::Every,
+        r#"
+        #0 signal.snapshot {"seq": 1, "openItems": []}
+        #2 tool.state c1 scheduled>executing {"childRunId": "r2", "^": {"prev": 1}}
+        #0 tool.output {"callId": "c1", "afterSeq": 1, "offset": 0, "text": "look\n"}
+        #0 tool.output {"callId": "c9", "afterSeq": 2, "offset": 0, "text": "?"}
+        #3 tool.state c1 executing>cancelled {"output": "look\nagain\n", "^": {"prev": 2}}
+        #0 tool.output {"callId": "c1", "afterSeq": 2, "offset": 5, "text": "again\n"}
+        "#,
+        expect![[r#"
+            notification 3, run r1: a delta of c1 after 1, but seq 2 opened it
+            notification 4, run r1: a delta of c9, which neither snapshot nor event opened
+            seq 3, run r1: the text of c1 is "look\nagain\n", received was "look\n"
+            notification 6, run r1: a delta of c1 after its end"#]],
+    );
+    caught_in(
+        Attached::After(1),
+        Deltas::Off,
+        r#"#0 tool.output {"callId": "c1", "afterSeq": 1, "offset": 0, "text": "look\n"}"#,
+        expect!["notification 1, run r1: a delta of c1, which nobody asked for"],
+    );
+}
+
+#[test]
+fn calls_put_out_what_their_runs_think() {
+    let told = |output: &str| {
+        let text = r#"
+            session.created {"^": {"runId": null}}
+            run.started {"completion": "tool"}
+            turn.started {"turn": 1}
+            model.started {"stream": "s1", "attempt": 1}
+            thought {"stream": "s1", "subject": "mine", "text": "mine"}
+            model.completed {"stream": "s1", "calls": ["c1"]}
+            tool.state c1 >validating
+            tool.state c1 validating>scheduled
+            tool.state c1 scheduled>executing {"childRunId": "r2"}
+            @r2 run.started {"completion": "tool", "parentCallId": "c1", "^": {"parentRunId": "r1"}}
+            @r2 turn.started {"turn": 1}
+            @r2 model.started {"stream": "s2", "attempt": 1}
+            @r2 thought {"stream": "s2", "subject": "look", "text": "look"}
+            @r2 model.completed {"stream": "s2", "calls": []}
+            @r2 turn.completed {"turn": 1, "toolCalls": 0}
+            @r2 turn.started {"turn": 2}
+            @r2 model.started {"stream": "s3", "attempt": 1}
+            @r2 thought {"stream": "s3", "subject": "", "text": " "}
+            @r2 thought {"stream": "s3", "subject": "open", "text": "open"}
+            tool.state c1 executing>success {"output": "OUTPUT"}
+        "#;
+        let broken = check(&log(&text.replace("OUTPUT", output))).err().unwrap_or_default();
+        let is_about = |sentence: &String| sentence.contains(" put out ");
+        broken.into_iter().filter(is_about).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(told(r"look\nopen\n"), "");
+    assert_eq!(told(r"look\n[… 1 of 2 thoughts left out; run r2 has them …]\n"), "");
+    expect![[r#"seq 20, run r1: put out "mine\nlook\nopen\n", but r2 thought "look\nopen\n""#]]
+        .assert_eq(&told(r"mine\nlook\nopen\n"));
+    expect![[r#"seq 20, run r1: put out "look\n", but r2 thought "look\nopen\n""#]]
+        .assert_eq(&told(r"look\n"));
+    expect![[r#"seq 20, run r1: put out "", but r2 thought "look\nopen\n""#]].assert_eq(&told(""));
+}
+
 #[test]
 fn every_event_is_delivered_once() {
     let log = log(GOOD);

@@ -6,7 +6,7 @@ use super::{
     schemas::Schemas,
     tables::{Fields, PLACE, fields, one_line, types},
 };
-use crate::protocol::{CaughtUp, Delta, EVENTS, Envelope, EventDoc, Snapshot, UnknownField};
+use crate::protocol::{CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField};
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
 pub(super) const SIGNALS: &[EventDoc] = &[
@@ -19,6 +19,12 @@ pub(super) const SIGNALS: &[EventDoc] = &[
         name: "model.thoughtDelta",
         doc: "More of what a model is thinking. Sent when the subscription asked for `deltas`.",
         data: || schemars::schema_for!(Delta),
+    },
+    EventDoc {
+        name: "tool.output",
+        doc: "More of what a call puts out while it runs: of a call that another agent answers, the subject of each \
+              thought of its run, a line each. Sent when the subscription asked for `deltas`.",
+        data: || schemars::schema_for!(OutputDelta),
     },
     EventDoc {
         name: "signal.snapshot",

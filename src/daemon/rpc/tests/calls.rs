@@ -49,18 +49,17 @@ async fn every_violation_is_listed_with_its_pointer() {
         "run/start",
         params,
         expect![[r#"
-            "": "agent" is a required property
             "/workspace": value is not of type "string"; or value is not of type "object"
             "/limits/maxTurns": value is less than the minimum of 1
         "#]],
     )
     .await;
     check_violations(
-        "run/start",
+        "run/wait",
         json!({}),
         expect![[r#"
-            "": "workspace" is a required property
-            "": "agent" is a required property
+            "": "runId" is a required property
+            "": "timeoutMs" is a required property
         "#]],
     )
     .await;
@@ -153,7 +152,8 @@ async fn an_unknown_field_is_an_error_for_a_strict_client() {
     client.receive().await;
     client.request(2, "run/start", json!({ "workspace": "/", "agnt": "a" })).await;
     let violations = client.receive().await["error"]["data"]["details"]["violations"].to_string();
-    expect![[r#"[{"pointer":"","message":"\"agent\" is a required property"},{"pointer":"/agnt","message":"unknown field; did you mean `agent`?"}]"#]].assert_eq(&violations);
+    expect![[r#"[{"pointer":"/agnt","message":"unknown field; did you mean `agent`?"}]"#]]
+        .assert_eq(&violations);
     client.assert_alive().await;
 }
 

@@ -55,6 +55,7 @@ fn call(
         name: name.into(),
         arguments,
         signature: signature.map(str::to_owned),
+        redacted: false,
     })
 }
 

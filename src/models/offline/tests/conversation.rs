@@ -206,6 +206,7 @@ impl Conversation {
                     name: tool.into(),
                     arguments: arguments.clone(),
                     signature: None,
+                    redacted: false,
                 }));
                 answered.push(Part::ToolResult {
                     call_id: call_id.as_str().into(),

@@ -9,6 +9,12 @@ use crate::protocol::{
     TodosUpdated, ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
 };
 
+/// What a run leaves to the call that it answered, beside the result.
+pub(super) struct FromChild {
+    pub usage: Usage,
+    pub output: Option<String>,
+}
+
 impl Deciding<'_> {
     pub(super) fn call_requested(&mut self, request: &ToolCall) {
         let body = ToolState {
@@ -83,8 +89,8 @@ impl Deciding<'_> {
         self.after_calls();
     }
 
-    pub(super) fn child_settled(&mut self, call: CallId, result: ToolResult, usage: Usage) {
-        self.end_call_using(&call, result, Some(usage));
+    pub(super) fn child_settled(&mut self, call: CallId, result: ToolResult, child: FromChild) {
+        self.end_call_using(&call, result, Some(child));
         if self.machine.stopping().is_none() {
             self.start_ready();
         }
@@ -96,7 +102,7 @@ impl Deciding<'_> {
     }
 
     /// The only way a call ends.
-    fn end_call_using(&mut self, call: &CallId, result: ToolResult, child_usage: Option<Usage>) {
+    fn end_call_using(&mut self, call: &CallId, result: ToolResult, child: Option<FromChild>) {
         let Some(request) = self.machine.request(call).cloned() else { return };
         let to = match &result.error {
             None => CallState::Success,
@@ -105,7 +111,8 @@ impl Deciding<'_> {
         };
         let error = result.error.clone();
         let state = tool_state(call, &request, self.state(call), to);
-        let body = ToolState { result: Some(result), error, ..state };
+        let (child_usage, output) = child.map(|child| (child.usage, child.output)).unzip();
+        let body = ToolState { output: output.flatten(), result: Some(result), error, ..state };
         let private = Private { child_usage, ..Private::default() };
         self.emit_with(body, private, Some(Activity::ToolCallEnd), None);
     }
@@ -159,6 +166,7 @@ fn tool_state(call: &CallId, request: &ToolCall, from: Option<CallState>, to: Ca
         arguments: None,
         details: None,
         child_run_id: None,
+        output: None,
         result: None,
         error: None,
     }

@@ -1,0 +1,164 @@
+//! What does the log tell of a run that answers a call: what it thinks about, and how it ends?
+
+use super::{settle, used};
+use crate::{
+    protocol::{AgentName, CallId, EventBody, RunCompleted, RunId, Seq},
+    run::machine::Input,
+    store::{Filter, Follower, LiveAppender, Store, StoreError, Stored},
+    tools::OutputLimits,
+};
+
+/// Bytes of a call's output, which the event that ends the call has whole: some thousand subjects, more than a person
+/// follows. What is beyond is left out and counted.
+const MAX_OUTPUT_BYTES: usize = 256 << 10;
+
+/// Follows a run from its beginning. The log tells, so that it does not matter which process started the run, and the
+/// same text comes out whoever asks, and when.
+pub struct ChildLog {
+    store: Store,
+    run: RunId,
+    events: Follower,
+    subjects: Subjects,
+}
+
+/// How a run ended that answers a call.
+pub struct ChildEnd {
+    run: RunId,
+    agent: AgentName,
+    end: RunCompleted,
+    /// What the call put out meanwhile.
+    output: Option<String>,
+}
+
+impl ChildLog {
+    pub fn of(store: &Store, run: &RunId) -> ChildLog {
+        let types = ["thought", "run.completed"].map(str::to_owned).to_vec();
+        let filter = Filter { types, ..Filter::run(run.clone()) };
+        ChildLog {
+            events: store.follow(filter, Seq(0)),
+            store: store.clone(),
+            run: run.clone(),
+            subjects: Subjects::default(),
+        }
+    }
+
+    /// Waits for the run's end; meanwhile `output` gets what the call puts out. Cancel safe. After an error the log is
+    /// read from the run's beginning again.
+    pub async fn end(&mut self, output: Option<&LiveAppender>) -> Result<ChildEnd, StoreError> {
+        loop {
+            let events = self.events.next().await?;
+            let end = match self.take(&events) {
+                Ok(end) => end,
+                Err(error) => {
+                    *self = ChildLog::of(&self.store, &self.run);
+                    return Err(error);
+                }
+            };
+            if let Some(output) = output
+                && let Err(error) = output.grow_to(&self.subjects.text)
+            {
+                // Cannot be: a call's output is bounded far below. It would be whole where the call ends.
+                tracing::error!(run = %self.run, ?error, "a call's output does not fit an open text");
+            }
+            if let Some(end) = end {
+                return Ok(end);
+            }
+        }
+    }
+
+    fn take(&mut self, events: &[std::sync::Arc<Stored>]) -> Result<Option<ChildEnd>, StoreError> {
+        for event in events {
+            match event.parse() {
+                Ok(Some(EventBody::Thought(thought))) => self.subjects.add(&thought.subject),
+                Ok(Some(EventBody::RunCompleted(end))) => {
+                    self.subjects.close(&self.run);
+                    let output = Some(self.subjects.text.clone()).filter(|text| !text.is_empty());
+                    return Ok(Some(ChildEnd { run: self.run.clone(), agent: event.agent()?, end, output }));
+                }
+                Ok(_) => (),
+                // The call waits for the end, not for what is said on the way to it.
+                Err(error) if &*event.kind == "thought" => {
+                    tracing::warn!(run = %self.run, %error, "a thought is missing from a call's output");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl ChildEnd {
+    /// Why the run ended, in the wire's spelling.
+    pub fn reason(&self) -> &'static str {
+        self.end.reason.as_str()
+    }
+
+    /// Becomes the result of the call that the run answered.
+    pub fn settled(self, call: CallId, limits: OutputLimits) -> Input {
+        let ChildEnd { run, agent, end, output } = self;
+        Input::ChildSettled { call, result: settle(&agent, &run, &end, limits), usage: used(&end), output }
+    }
+}
+
+/// The subjects of a run's thoughts, a line each: what a client sees that shows tool calls only (spec 03, "Subagent
+/// calls").
+#[derive(Default)]
+struct Subjects {
+    text: String,
+    n_added: usize,
+    n_left_out: usize,
+}
+
+impl Subjects {
+    fn add(&mut self, subject: &str) {
+        if subject.is_empty() {
+            return;
+        }
+        self.n_added += 1;
+        let is_full = MAX_OUTPUT_BYTES <= self.text.len() + subject.len();
+        // After the first that is left out all are, so that the text has no holes.
+        if is_full || self.n_left_out != 0 {
+            self.n_left_out += 1;
+            return;
+        }
+        self.text.push_str(subject);
+        self.text.push('\n');
+    }
+
+    /// The run is over.
+    fn close(&mut self, run: &RunId) {
+        let Subjects { n_added, n_left_out, .. } = *self;
+        if n_left_out != 0 {
+            let left_out = format!("[… {n_left_out} of {n_added} thoughts left out; run {run} has them …]\n");
+            self.text.push_str(&left_out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_beyond_the_limit_are_counted() {
+        let mut subjects = Subjects::default();
+        let long = "ä".repeat(MAX_OUTPUT_BYTES / 4);
+        for subject in ["first", "", &long, &long, "second"] {
+            subjects.add(subject);
+        }
+        subjects.close(&RunId::from("r"));
+        assert!(subjects.text.len() < MAX_OUTPUT_BYTES + 100);
+        let lines: Vec<&str> = subjects.text.lines().collect();
+        let left_out = "[… 2 of 4 thoughts left out; run r has them …]";
+        assert!(lines == ["first", &long, left_out], "{:?}", lines.last());
+    }
+
+    #[test]
+    fn few_subjects_stand_as_they_are() {
+        let mut subjects = Subjects::default();
+        subjects.add("first");
+        subjects.add("second");
+        subjects.close(&RunId::from("r"));
+        assert_eq!(subjects.text, "first\nsecond\n");
+    }
+}

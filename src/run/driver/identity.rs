@@ -1,0 +1,78 @@
+//! Who a run's events are about.
+
+use crate::{
+    protocol::{AgentName, ContextId, EventBody, EventHead, RunId, RunSeed, SessionId, Timestamp},
+    run::machine::Draft,
+    store::NewEvent,
+};
+
+/// Who the events are about.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub session: SessionId,
+    pub run: RunId,
+    pub context: ContextId,
+    pub agent: AgentName,
+    /// The run that called this one.
+    pub parent: Option<RunId>,
+    /// From the root run's agent to this one.
+    pub agent_path: Vec<AgentName>,
+}
+
+impl Identity {
+    /// A draft with who and when.
+    pub fn event(&self, draft: &Draft, at: Timestamp, turn: u32) -> NewEvent {
+        let turn = match &draft.body {
+            EventBody::TurnStarted(data) => Some(data.turn),
+            EventBody::TurnCompleted(data) => Some(data.turn),
+            // Before the first turn.
+            EventBody::RunStarted(_) | EventBody::Warning(_) => None,
+            _ => Some(turn).filter(|turn| *turn != 0),
+        };
+        let head = EventHead {
+            parent_run_id: self.parent.clone(),
+            agent: Some(self.agent.clone()),
+            agent_path: self.agent_path.clone(),
+            turn,
+            prompt_id: turn.map(|turn| format!("{}#{turn}", self.run)),
+            activity: draft.activity,
+            by: draft.by.clone(),
+        };
+        NewEvent {
+            at,
+            session: Some(self.session.clone()),
+            run: Some(self.run.clone()),
+            context: Some(self.context.clone()),
+            head,
+            body: draft.body.clone(),
+            private: draft.private.clone(),
+        }
+    }
+
+    /// Drafts of one step with who and when; `before` is the turn in which it began.
+    pub fn events(&self, drafts: &[Draft], at: Timestamp, before: u32) -> Vec<NewEvent> {
+        let mut turn = before;
+        let event = |draft: &Draft| {
+            // A step can end one turn and begin the next.
+            if let EventBody::TurnStarted(data) = &draft.body {
+                turn = data.turn;
+            }
+            self.event(draft, at, turn)
+        };
+        drafts.iter().map(event).collect()
+    }
+}
+
+/// The events that begin a run carry what it needs from then on.
+pub fn carry_seed(drafts: &mut [Draft], seed: &RunSeed) {
+    for draft in drafts {
+        let carries = match &draft.body {
+            EventBody::RunStarted(_) => true,
+            EventBody::RunQueued(data) => data.run.is_some(),
+            _ => false,
+        };
+        if carries {
+            draft.private.seed = Some(Box::new(seed.clone()));
+        }
+    }
+}

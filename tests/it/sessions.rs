@@ -1,0 +1,111 @@
+//! What becomes of a session, of its runs and of what it knew, when it is closed or removed?
+
+use serde_json::{Value, json};
+
+use crate::support::{House, Reply, Script};
+
+const READER: &str =
+    "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\n---\nYou read.\n";
+
+#[tokio::test]
+async fn closing_ends_the_live_and_the_waiting_and_takes_no_more() {
+    let script = Script::new([Reply::Hangs]);
+    let running = House::new().script(&script).agent("reader", READER).boot().await;
+    let mut client = running.client();
+    let (live, session) = client.start(&running, "reader", json!({})).await;
+    script.asked().await;
+    let more = json!({ "sessionId": session, "agent": "reader", "model": "script", "prompt": "next" });
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let started = client.call("run/start", more.clone()).await;
+        assert_eq!(started["disposition"], "queued");
+        waiting.push(started["runId"].clone());
+    }
+    let queue = client.call("queue/list", json!({ "sessionId": session })).await["queue"].clone();
+    let queued: Vec<Value> = queue.as_array().unwrap().iter().map(|it| it["runId"].clone()).collect();
+    assert_eq!(queued, waiting);
+    let mut watcher = running.client();
+    watcher.call("session/attach", json!({ "sessionId": session })).await;
+    assert_eq!(watcher.event().await["data"]["queue"], queue);
+
+    let (kind, _) = client.refused("session/delete", json!({ "sessionId": session })).await;
+    assert_eq!(kind, "BUSY");
+    client.call("session/close", json!({ "sessionId": session })).await;
+    for run in [vec![json!(live)], waiting].concat() {
+        let record = client.call("run/get", json!({ "runId": run })).await;
+        assert_eq!((&record["state"], &record["reason"]), (&json!("ended"), &json!("ABORTED")));
+    }
+    let (kind, _) = client.refused("run/start", more).await;
+    assert_eq!(kind, "SESSION_CLOSED");
+    let got = client.call("session/get", json!({ "sessionId": session })).await;
+    assert_eq!(got["session"]["state"], "closed");
+    assert_eq!(got["contexts"].as_array().unwrap().len(), 1);
+    let history = client.call("session/history", json!({ "sessionId": session })).await;
+    assert_eq!(history["messages"][0]["parts"][0]["type"], "text", "it stays readable");
+    drop((client, watcher));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn removed_session_is_gone_also_after_a_restart() {
+    let house = House::new().script(&Script::new([Reply::done("ok")])).agent("reader", READER);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, kept) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    let created = json!({ "workspace": running.work(), "ephemeral": true, "idempotencyKey": "one session" });
+    let created = client.call("session/create", created).await["sessionId"].clone();
+    let in_it = json!({ "sessionId": created, "agent": "reader", "model": "script", "prompt": "p" });
+    let run = client.call("run/start", in_it).await["runId"].as_str().unwrap().to_owned();
+    client.ended(&run).await;
+    client.call("session/close", json!({ "sessionId": created })).await;
+    let log = running.log().await;
+    let left: Vec<&Value> =
+        log.iter().filter(|it| it["sessionId"] == created).map(|it| &it["type"]).collect();
+    assert_eq!(left, ["session.deleted"]);
+    drop(client);
+    running.stop().await;
+
+    let running = house.boot().await;
+    let mut client = running.client();
+    for method in ["session/get", "session/attach", "session/history", "session/close", "session/delete"] {
+        let (kind, _) = client.refused(method, json!({ "sessionId": created })).await;
+        assert_eq!(kind, "GONE", "{method}");
+    }
+    let sessions = client.call("session/list", json!({})).await["sessions"].clone();
+    assert_eq!(sessions.as_array().unwrap().len(), 1);
+    assert_eq!(sessions[0]["sessionId"], json!(kept));
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn same_key_is_one_run_also_after_a_restart() {
+    let house = House::new().script(&Script::new([Reply::done("ok")])).agent("reader", READER);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let params = json!({
+        "workspace": running.work(), "agent": "reader", "model": "script", "prompt": "p",
+        "idempotencyKey": "only once",
+    });
+    let first = client.call("run/start", params.clone()).await;
+    client.ended(first["runId"].as_str().unwrap()).await;
+    let again = client.call("run/start", params.clone()).await;
+    let mut replayed = first.clone();
+    replayed["replayed"] = json!(true);
+    assert_eq!(again, replayed);
+    let mut other = params.clone();
+    other["prompt"] = json!("q");
+    let (kind, error) = client.refused("run/start", other).await;
+    assert_eq!(kind, "IDEMPOTENCY_CONFLICT", "{error}");
+    drop(client);
+    running.stop().await;
+
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(client.call("run/start", params).await, replayed);
+    let runs = client.call("run/list", json!({})).await["runs"].clone();
+    assert_eq!(runs.as_array().unwrap().len(), 1);
+    drop(client);
+    running.stop().await;
+}

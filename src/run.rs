@@ -17,7 +17,7 @@ mod think;
 mod transcript;
 
 pub use executor::{
-    CancelError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, StartError, StartOptions, Started,
+    AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, StartError, StartOptions, Started,
     Steered, Where,
 };
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};

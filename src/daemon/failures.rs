@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     models::{Models, ResolveError},
     protocol::{ErrorKind, RpcError},
-    run::{CancelError, PlanError, StartError},
+    run::{AskError, PlanError, StartError},
     store::StoreError,
 };
 
@@ -39,9 +39,14 @@ impl From<StoreError> for RpcError {
     }
 }
 
-impl From<CancelError> for RpcError {
-    fn from(CancelError(error): CancelError) -> RpcError {
-        error.into()
+impl From<AskError> for RpcError {
+    fn from(error: AskError) -> RpcError {
+        let message = error.to_string();
+        match error {
+            AskError::Store(error) => error.into(),
+            AskError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
+                .with_hint("ask again when the daemon has been started anew"),
+        }
     }
 }
 

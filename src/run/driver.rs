@@ -259,8 +259,16 @@ impl Driver {
         self.charge();
         let mut inputs = std::mem::take(&mut self.uncommitted);
         inputs.extend(ready);
+        let is_held = self.machine.is_parked() && !inputs.iter().any(|it| ends_parking(&it.input));
+        if is_held && !inputs.is_empty() {
+            // The store may let this through already, before the run is told that there is room.
+            if *self.fullness.borrow() {
+                return self.keep_uncommitted(inputs, &StoreError::Full);
+            }
+            inputs.push(Message::internal(Input::Unparked));
+        }
         // What was held back goes on only after the run does.
-        inputs.sort_by_key(|message| !matches!(message.input, Input::Unparked));
+        inputs.sort_by_key(|message| !ends_parking(&message.input));
         self.seek_slot(&inputs);
 
         let mut machine = self.machine.clone();
@@ -374,6 +382,10 @@ impl Driver {
             other => other,
         }
     }
+}
+
+fn ends_parking(input: &Input) -> bool {
+    matches!(input, Input::Unparked | Input::Restarted { .. })
 }
 
 /// The `seq` of the event `n` places after the one under `first`.

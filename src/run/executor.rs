@@ -39,7 +39,7 @@ mod requests;
 mod resume;
 mod start;
 
-pub use requests::{CancelError, Cancelled, Promoted, Steered};
+pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 
 /// Requests that may wait for a run before their senders wait too.

@@ -1,13 +1,12 @@
 //! When the disk does not take it: nothing is lost, nothing happens twice, and people are told.
 
 use serde_json::json;
-use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::protocol::{Risk, ToolKind};
 use tokio::time::timeout;
 
 use crate::{
     probe::Probe,
-    support::{Client, House, Reply, Running, STUCK, Script},
+    support::{Client, House, Reply, STUCK, Script},
 };
 
 const WRITER: &str = "---
@@ -19,14 +18,6 @@ tools: [probe]
 ---
 You write.
 ";
-
-/// Runs a statement on a living daemon's database, beside it.
-async fn tamper(running: &Running, statement: &'static str) {
-    let options = SqliteConnectOptions::new().filename(running.daemon.store().path());
-    let mut connection = options.connect().await.unwrap();
-    sqlx::query(statement).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-}
 
 /// Asks until the status says so.
 async fn until_degraded(client: &mut Client) {
@@ -52,14 +43,15 @@ async fn run_outlives_a_store_that_fails_and_its_tool_runs_once() {
     let (run, _) = client.start(&running, "writer", json!({})).await;
     timeout(STUCK, began.recv()).await.unwrap();
 
-    tamper(&running, "create trigger full before insert on events begin select raise(rollback, 'full'); end")
+    running
+        .tamper("create trigger full before insert on events begin select raise(rollback, 'full'); end")
         .await;
     handle.release.add_permits(1);
     until_degraded(&mut client).await;
     let (kind, _) = client.refused("run/cancel", json!({ "runId": run })).await;
     assert_eq!(kind, "STORAGE_ERROR", "a cancel that is not durable is none");
 
-    tamper(&running, "drop trigger full").await;
+    running.tamper("drop trigger full").await;
     let record = client.ended(&run).await;
     assert_eq!((record["reason"].as_str(), record["result"].as_str()), (Some("GOAL"), Some("ok")));
     assert!(began.try_recv().is_err(), "the mutator ran twice");

@@ -2,7 +2,7 @@
 //! keeps what it saw. Every daemon's log is held to the laws when it is stopped.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -10,6 +10,7 @@ use std::{
 
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     agents::AgentPlaces,
     config::Config,
@@ -23,7 +24,7 @@ use subagentd::{
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
     time::timeout,
 };
 
@@ -58,8 +59,13 @@ impl House {
     }
 
     /// A model that answers from a script, under the name `script`.
-    pub fn script(mut self, script: &Script) -> House {
-        self.models = self.models.with_model("script", Arc::new(script.clone()));
+    pub fn script(self, script: &Script) -> House {
+        self.model("script", script)
+    }
+
+    /// A model under any name.
+    pub fn model(mut self, name: &str, model: &(impl Model + Clone)) -> House {
+        self.models = self.models.with_model(name, Arc::new(model.clone()));
         self
     }
 
@@ -179,6 +185,14 @@ impl Running {
 
     pub fn work(&self) -> &Path {
         &self.work
+    }
+
+    /// Runs a statement on the living daemon's database, beside it.
+    pub async fn tamper(&self, statement: &str) {
+        let options = SqliteConnectOptions::new().filename(self.daemon.store().path());
+        let mut connection = options.connect().await.unwrap();
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
     }
 }
 
@@ -313,6 +327,27 @@ impl Client {
         (started["runId"].as_str().unwrap().to_owned(), started["sessionId"].as_str().unwrap().to_owned())
     }
 
+    /// Asks until `params` are answered as `is_so` wants it.
+    pub async fn until(&mut self, method: &str, params: Value, is_so: impl Fn(&Value) -> bool) -> Value {
+        let asking = async {
+            loop {
+                let result = self.call(method, params.clone()).await;
+                if is_so(&result) {
+                    return result;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(STUCK, asking).await.unwrap_or_else(|_| panic!("{method} never answers what was waited for"))
+    }
+
+    /// Lets every task that can get on do so: what a request sets off has begun once later ones are answered.
+    pub async fn settle(&mut self) {
+        for _ in 0..8 {
+            self.call("ping", json!({})).await;
+        }
+    }
+
     /// The record of a run that has ended.
     pub async fn ended(&mut self, run: &str) -> Value {
         let waited = self.call("run/wait", json!({ "runId": run, "timeoutMs": 60_000 })).await;
@@ -350,6 +385,8 @@ pub enum Reply {
     /// Never answers.
     Hangs,
     Panics,
+    /// The same, once there is a permit, which it takes.
+    After(Arc<Semaphore>, Box<Reply>),
 }
 
 impl Reply {
@@ -360,6 +397,11 @@ impl Reply {
 
     pub fn done(result: &str) -> Reply {
         Reply::calls(&[("complete_task", json!({ "result": result }))])
+    }
+
+    /// The same, once the semaphore has a permit.
+    pub fn after(gate: &Arc<Semaphore>, reply: Reply) -> Reply {
+        Reply::After(Arc::clone(gate), Box::new(reply))
     }
 
     pub fn streams() -> (Reply, mpsc::Sender<String>) {
@@ -409,7 +451,13 @@ impl Model for Script {
         let reply = self.shared.replies.lock().unwrap().get(ordinal.min(n_replies - 1)).cloned().unwrap();
         self.shared.requests.lock().unwrap().push(request);
         self.shared.asked.send(ordinal).unwrap();
-        match reply {
+        reply.play()
+    }
+}
+
+impl Reply {
+    fn play(self) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        match self {
             Reply::Says { chunks, thought, calls, finish } => {
                 let mut events = Vec::new();
                 events.extend(thought.clone().map(ModelEvent::ThoughtDelta));
@@ -451,7 +499,75 @@ impl Model for Script {
             Reply::Fails(error) => stream::iter([Err(error)]).boxed(),
             Reply::Hangs => stream::pending().boxed(),
             Reply::Panics => stream::poll_fn(|_| panic!("planted")).boxed(),
+            Reply::After(gate, reply) => {
+                let opening = async move {
+                    gate.acquire().await.unwrap().forget();
+                    reply.play()
+                };
+                stream::once(opening).flatten().boxed()
+            }
         }
+    }
+}
+
+/// A model that several agents share: each run answers from the list under its path, e.g. `lead#1/worker#2`, or under
+/// the path without its numbers, e.g. `lead/worker`.
+#[derive(Clone)]
+pub struct Cast {
+    shared: Arc<CastShared>,
+}
+
+struct CastShared {
+    roles: HashMap<String, Script>,
+    /// Replies that are being written, and the most there were at once.
+    busy: Mutex<(usize, usize)>,
+}
+
+impl Cast {
+    pub fn new<const N: usize>(roles: [(&str, Vec<Reply>); N]) -> Cast {
+        let roles = roles.into_iter().map(|(path, replies)| (path.to_owned(), Script::new(replies)));
+        Cast { shared: Arc::new(CastShared { roles: roles.collect(), busy: Mutex::default() }) }
+    }
+
+    /// What the runs under this path were asked.
+    pub fn requests(&self, path: &str) -> Vec<ModelRequest> {
+        self.shared.roles[path].requests()
+    }
+
+    /// Waits until one of the runs under this path has asked once more.
+    pub async fn asked(&self, path: &str) {
+        self.shared.roles[path].asked().await;
+    }
+
+    /// The most replies that were written at once.
+    pub fn most_at_once(&self) -> usize {
+        self.shared.busy.lock().unwrap().1
+    }
+}
+
+impl Model for Cast {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let name = |step: &str| step.split('#').next().unwrap().to_owned();
+        let names = request.path.split('/').map(name).collect::<Vec<_>>().join("/");
+        let roles = &self.shared.roles;
+        let role = roles.get(&*request.path).or(roles.get(&names));
+        let role = role.unwrap_or_else(|| panic!("nobody plays {}", request.path));
+        {
+            let mut busy = self.shared.busy.lock().unwrap();
+            busy.0 += 1;
+            busy.1 = busy.1.max(busy.0);
+        }
+        let writing = Writing(Arc::clone(&self.shared));
+        role.stream(request).map(move |event| (event, &writing).0).boxed()
+    }
+}
+
+/// A reply that is being written.
+struct Writing(Arc<CastShared>);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.busy.lock().unwrap().0 -= 1;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Answer, Executor, lock};
 use crate::{
-    protocol::{RunId, Seq},
+    protocol::{RunId, RunState, Seq},
     run::{driver::Message, machine::Input},
     store::{Keyed, StoreError},
     sys::ids,
@@ -34,10 +34,16 @@ pub enum Promoted {
     NotQueued,
 }
 
-/// The cancel is not durable.
+/// Why nothing was asked of a run.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error(transparent)]
-pub struct CancelError(#[from] pub StoreError);
+pub enum AskError {
+    /// What was asked is not durable.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Nobody drives it any more until the next start.
+    #[error("run {0} has come to rest, since the daemon is stopping; it goes on at the next start")]
+    AtRest(RunId),
+}
 
 impl Executor {
     /// Stops a run; its tools and the runs below it end first. Answers when that is durable.
@@ -46,17 +52,17 @@ impl Executor {
         run: &RunId,
         by: Option<String>,
         reason: Option<String>,
-    ) -> Result<Cancelled, CancelError> {
+    ) -> Result<Cancelled, AskError> {
         // A run that nobody drives cannot be stopped, and saying that it was would be untrue.
         if let Some(error) = lock(&self.shared.stranded).get(run) {
-            return Err(CancelError(error.clone()));
+            return Err(AskError::Store(error.clone()));
         }
         let reason = reason.map(|reason| self.shared.supplies.redactor.owned(reason));
         let input = Input::Cancel { by, reason, partial: None };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
-        match asked.transpose()? {
-            Some(Answer::Decided(Some(seq))) => Ok(Cancelled::Stopping(seq)),
-            Some(Answer::Decided(None) | Answer::Over) | None => Ok(Cancelled::NothingToDo),
+        match self.decided(run, asked).await? {
+            Some(seq) => Ok(Cancelled::Stopping(seq)),
+            None => Ok(Cancelled::NothingToDo),
         }
     }
 
@@ -67,27 +73,46 @@ impl Executor {
         text: String,
         by: Option<String>,
         keyed: Option<Keyed>,
-    ) -> Result<Steered, StoreError> {
+    ) -> Result<Steered, AskError> {
         let text = self.shared.supplies.redactor.owned(text);
         let input = Input::Steer { id: ids::fresh(), text, by };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed }).await;
-        match asked.transpose()? {
-            Some(Answer::Decided(Some(seq))) => Ok(Steered::Kept(seq)),
-            Some(Answer::Decided(None) | Answer::Over) | None => Ok(Steered::NotActive),
+        match self.decided(run, asked).await? {
+            Some(seq) => Ok(Steered::Kept(seq)),
+            None => Ok(Steered::NotActive),
         }
     }
 
     /// Puts a run before all others that wait for its context.
-    pub async fn promote(&self, run: &RunId, by: Option<String>) -> Result<Promoted, StoreError> {
+    pub async fn promote(&self, run: &RunId, by: Option<String>) -> Result<Promoted, AskError> {
         let input = Input::Promoted { by };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
-        match asked.transpose()? {
-            Some(Answer::Decided(Some(seq))) => {
+        match self.decided(run, asked).await? {
+            Some(seq) => {
                 // The log says so already; a run that got its turn meanwhile needs no place in the queue any more.
                 self.shared.lanes.promote(run);
                 Ok(Promoted::First(seq))
             }
-            Some(Answer::Decided(None) | Answer::Over) | None => Ok(Promoted::NotQueued),
+            None => Ok(Promoted::NotQueued),
+        }
+    }
+
+    /// The last event that a request caused; `None` when there was nothing to do. To say that of a run which goes on at
+    /// the next start would be untrue.
+    async fn decided(
+        &self,
+        run: &RunId,
+        asked: Option<Result<Answer, StoreError>>,
+    ) -> Result<Option<Seq>, AskError> {
+        match asked.transpose()? {
+            Some(Answer::Decided(seq)) => Ok(seq),
+            Some(Answer::Over) | None if self.shared.closing.is_cancelled() => {
+                match self.shared.store.run(run).await? {
+                    Some(record) if record.state != RunState::Ended => Err(AskError::AtRest(run.clone())),
+                    _ => Ok(None),
+                }
+            }
+            Some(Answer::Over) | None => Ok(None),
         }
     }
 }

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::mpsc;
+
 use super::{Executor, Place, lock};
 use crate::{
     agents::Catalog,
@@ -16,7 +18,7 @@ use crate::{
     },
     run::{
         child::{ChildEnd, ChildLog},
-        driver::{Driver, Holdings, Identity},
+        driver::{Driver, Holdings, Identity, Message},
         lanes::{Entry, Pass, Wish},
         machine::{Draft, Input, RunMachine},
         plan::{self, PlanError},
@@ -41,15 +43,23 @@ impl Executor {
         let runs = self.shared.store.unfinished_runs().await?;
         let n_runs = runs.len();
         let mut catalogs = Catalogs::new();
-        for run in runs {
-            if let Err(error) = self.resume(&run, &mut catalogs).await {
+        // All places before the first driver: a run that is being stopped stops the runs below it as soon as it is
+        // driven, and must reach those that are still to be taken up.
+        let places: Vec<_> = runs.iter().map(|run| self.take_place(run)).collect();
+        for (run, place) in runs.into_iter().zip(places) {
+            if let Err(error) = self.resume(&run, place, &mut catalogs).await {
                 self.strand(&run, error);
             }
         }
         Ok(n_runs)
     }
 
-    async fn resume(&self, run: &RunId, catalogs: &mut Catalogs) -> Result<(), StoreError> {
+    async fn resume(
+        &self,
+        run: &RunId,
+        (place, inbox): (Place, mpsc::Receiver<Message>),
+        catalogs: &mut Catalogs,
+    ) -> Result<(), StoreError> {
         let Folded { identity, seed, machine, outputs } = self.fold(run).await?;
         let transcript = Transcript::of(&self.shared.store, &identity.context).await?;
         let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
@@ -67,7 +77,6 @@ impl Executor {
         let (roots, catalog, equipment) = unblocked(equipping).await;
         catalogs.insert(roots, catalog);
         let pass = self.pass(&identity);
-        let (place, inbox) = self.take_place(run);
         match equipment {
             Ok(equipment) => {
                 let tree_replies = self.tree_replies(run, machine.start()).await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Executor, Steered};
+use super::{AskError, Executor, Steered};
 use crate::{
     protocol::{
         AgentName, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq, SessionCreated, SessionId,
@@ -99,7 +99,7 @@ impl Executor {
         let (pass, opening) = match self.enter(&start, wish).await? {
             Entry::Busy(holder) => match if_busy {
                 IfBusy::Reject | IfBusy::Queue => return Err(StartError::Busy(holder)),
-                IfBusy::Steer => match self.say_instead(&start, &holder, &plan).await? {
+                IfBusy::Steer => match self.say_instead(&start, &holder, &plan).await.map_err(unasked)? {
                     Some(steered) => return Ok(steered),
                     // It is ending: what was to be said to it becomes a run after it.
                     None => admitted(self.enter(&start, Wish::Last).await?)?,
@@ -108,7 +108,7 @@ impl Executor {
                     let admitted = admitted(self.enter(&start, Wish::Next).await?)?;
                     let reason = "interrupted by a newer request".to_owned();
                     let cancelled = self.cancel(&holder, start.by.clone(), Some(reason)).await;
-                    cancelled.map_err(|error| error.0)?;
+                    cancelled.map_err(unasked)?;
                     admitted
                 }
             },
@@ -144,7 +144,7 @@ impl Executor {
         start: &Start,
         holder: &RunId,
         plan: &RunPlan,
-    ) -> Result<Option<Started>, StoreError> {
+    ) -> Result<Option<Started>, AskError> {
         let steered = Started {
             disposition: Disposition::Steered,
             run: holder.clone(),
@@ -238,6 +238,14 @@ impl Executor {
         driver.absorb_all(first, &drafts);
         self.drive(driver, place, inbox, None);
         Ok(answer)
+    }
+}
+
+/// A run that has come to rest holds its context until the next start.
+fn unasked(error: AskError) -> StartError {
+    match error {
+        AskError::Store(error) => StartError::Store(error),
+        AskError::AtRest(_) => StartError::Draining,
     }
 }
 

@@ -163,6 +163,9 @@ impl Deciding<'_> {
     fn restarted(&mut self, unclean: bool, now: Timestamp) {
         if !self.machine.has_begun() {
             // It goes on waiting, and nothing of it was lost.
+            if self.machine.is_parked {
+                self.emit(RunResumed { unclean });
+            }
             return;
         }
         self.emit(RunResumed { unclean });

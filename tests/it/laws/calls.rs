@@ -208,13 +208,16 @@ pub fn a_mutator_is_never_rerun(run: &Run, violations: &mut Violations) {
     let mut executing: HashSet<&str> = HashSet::new();
     let mut cut: HashSet<&str> = HashSet::new();
     let mut was_stopped = false;
+    let mut is_parked = false;
     for event in &run.events {
         let call = event.text("callId");
         was_stopped |= event.is("run.stopping");
+        // A run that is unparked may have been in the hands of one daemon all the time: then its call was not cut.
+        let was_parked = std::mem::replace(&mut is_parked, event.is("run.parked"));
         if let Some(kind) = event.data("details")["kind"].as_str() {
             kinds.insert(call, kind);
         }
-        if event.is("run.resumed") {
+        if event.is("run.resumed") && !was_parked {
             let is_mutator = |call: &&str| kinds.get(call).is_some_and(|kind| MUTATORS.contains(kind));
             cut.extend(executing.iter().copied().filter(is_mutator));
         }

@@ -29,6 +29,11 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Its place among the envelopes that are checked, from 1.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
     /// A field beside `data`.
     pub fn outer(&self, field: &str) -> &'a Value {
         &self.envelope[field]

@@ -24,6 +24,7 @@ use crate::{
     support::{STUCK, lines},
 };
 
+mod once;
 mod watching;
 
 /// Runs that are alive at each kill.

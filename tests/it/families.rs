@@ -9,7 +9,7 @@ mod daemon;
 mod effects;
 mod tools;
 
-pub use agents::{Family, Shape};
+pub use agents::{Family, Shape, call};
 pub use beside::Beside;
 pub use daemon::ProbeDaemon;
 pub use effects::Effects;

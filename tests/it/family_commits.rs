@@ -215,7 +215,8 @@ impl Trial {
         let committed = self.count(stop).await;
         if is_there {
             match stop.side {
-                Side::Before => assert_eq!(committed, stop.n - 1, "{stop:?}"),
+                // One commit may have several of them.
+                Side::Before => assert!(committed < stop.n, "{stop:?}: {committed}"),
                 Side::After => assert!(stop.n <= committed, "{stop:?}: {committed}"),
             }
         }

@@ -25,6 +25,7 @@ mod rebuild;
 mod recording;
 mod runs;
 mod sessions;
+mod soak;
 mod storage;
 mod support;
 mod tidy;

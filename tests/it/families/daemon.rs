@@ -1,6 +1,6 @@
 //! A daemon with tools that tell what they did, as a process that can be killed.
 
-use std::{env, fs::OpenOptions, io::Write as _, path::Path, process::Stdio};
+use std::{env, fs::OpenOptions, io::Write as _, path::Path, process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 use subagentd::{
@@ -28,13 +28,20 @@ const NAME: &str = "families::daemon::serve_as_daemon";
 /// Where a home keeps what the tools did.
 const EFFECTS: &str = "effects.log";
 
+/// How long a thread is kept that has nothing to do: short, so that whoever counts threads need not wait long.
+const KEEP_THREADS: Duration = Duration::from_millis(100);
+
 /// Not a test: where the processes that [`ProbeDaemon::start`] starts become daemons. Among the tests of the suite it
 /// has nothing to do.
 #[test]
 fn serve_as_daemon() {
     if let Some(effects) = env::var_os(ROLE) {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_keep_alive(KEEP_THREADS)
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(serve(Path::new(&effects)));
     }
 }

@@ -28,6 +28,8 @@ const SHAPE: Shape = Shape { turns: [5, 3, 2], longest_ms: 25 };
 const PAUSE_US: u64 = 2_500;
 /// Spec 11, promise 6: how soon after the daemon's start runs go on.
 const GO_ON: Duration = Duration::from_secs(5);
+/// Every so manieth daemon is left alone until its runs have gone on.
+const UNATTENDED: usize = 4;
 /// Between looks at a database whose daemon has no client.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Events after which the moment is not waited for any longer.
@@ -167,7 +169,7 @@ impl<'home> Siege<'home> {
         let since = self.boundaries.last().copied();
         let spawned = self.clock.monotonic();
         let daemon = ProbeDaemon::start(self.home).await;
-        if let Some(since) = since.filter(|_| chance.once_in(4)) {
+        if let Some(since) = since.filter(|_| self.boundaries.len().is_multiple_of(UNATTENDED)) {
             self.see_all_go_on_by_themselves(since, spawned).await;
         }
         let mut wire = self.home.connect().await;

@@ -18,7 +18,7 @@ use crate::{
     families::{Effects, Family, ProbeDaemon, call},
     kills::is_full,
     laws,
-    process::{Home, Wire, text},
+    process::{Home, text},
     support::STUCK,
 };
 

@@ -87,3 +87,27 @@ impl Effects {
         violations
     }
 }
+
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    /// In the log `a` and `b` execute, and `a` succeeded.
+    fn check(told: &str, expected: Expect) {
+        let state =
+            |call: &str, to: &str| json!({ "type": "tool.state", "data": { "callId": call, "to": to } });
+        let log = [state("a", "executing"), state("b", "executing"), state("a", "success")];
+        expected.assert_eq(&Effects::read(told).violations(&log).join("\n"));
+    }
+
+    #[test]
+    fn what_the_log_allows_is_told_apart_from_what_it_does_not() {
+        check("mutate before a\nmutate before b\nmutate after a\n", expect![""]);
+        check("look before b\nlook before b\nlook after b\nlook af", expect![""]);
+        check("mutate before a\nmutate after a\nmutate before a\n", expect![""]);
+        check("mutate before a\n", expect![""]);
+        check("mutate after b\nlook before c\n", expect![""]);
+    }
+}

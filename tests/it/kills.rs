@@ -24,6 +24,7 @@ use crate::{
     support::{STUCK, lines},
 };
 
+mod once;
 mod watching;
 
 /// Runs that are alive at each kill.
@@ -62,18 +63,23 @@ struct Trials {
     runs_hit: usize,
 }
 
+/// Whether the trials of a whole issue are to be run, instead of the suite's share of them.
+pub fn is_full() -> bool {
+    env::var("SUBAGENTD_TRIALS").is_ok_and(|trials| trials == "full")
+}
+
 fn trials() -> Trials {
-    match env::var("SUBAGENTD_TRIALS").as_deref() {
-        Ok("full") => Trials { kills: 200, runs_hit: 20 },
-        _ => Trials { kills: 20, runs_hit: LIVE_RUNS },
+    match is_full() {
+        true => Trials { kills: 200, runs_hit: 20 },
+        false => Trials { kills: 20, runs_hit: LIVE_RUNS },
     }
 }
 
 /// Says which seed chose, when a test fails.
-struct Seed(u64);
+pub struct Seed(pub u64);
 
 impl Seed {
-    fn new() -> Seed {
+    pub fn new() -> Seed {
         let chosen =
             env::var("SUBAGENTD_SEED").ok().map(|seed| seed.parse().expect("SUBAGENTD_SEED is a number"));
         Seed(chosen.unwrap_or_else(|| SystemClock::new().now().0.unsigned_abs()))

@@ -8,6 +8,7 @@ use serde_json::Value;
 use self::log::{Log, Run, Violations};
 
 mod calls;
+mod children;
 mod delivery;
 mod log;
 mod runs;
@@ -25,6 +26,10 @@ const LOG_LAWS: &[fn(&Log, &mut Violations)] = &[
     log::calls_belong_to_one_run,
     log::runs_stay_in_their_session,
     calls::put_out_what_their_runs_think,
+    children::a_child_begins_with_its_call,
+    children::a_child_names_its_parent,
+    children::a_child_ends_before_its_call,
+    children::one_run_works_in_a_context,
 ];
 
 /// Laws over the events of one run, finished or not.
@@ -46,6 +51,8 @@ const RUN_LAWS: &[fn(&Run, &mut Violations)] = &[
     turns::the_transcript_is_well_formed,
     turns::the_turn_counts_its_calls,
     turns::prompt_ids_name_run_and_turn,
+    children::a_queued_run_begins_as_announced,
+    children::steers_are_taken_in_once_and_in_order,
     calls::were_asked_for,
     calls::follow_the_state_machine,
     calls::end_once,

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    ffi::OsStr,
     fs::{self, OpenOptions},
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
@@ -77,7 +78,8 @@ impl Home {
         fs::read_to_string(self.path("daemon.log")).unwrap_or_default()
     }
 
-    fn command(&self, program: &str) -> Command {
+    /// A program that finds its places in this home.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
@@ -231,18 +233,23 @@ impl Wire {
         }
     }
 
-    /// The result; an error fails the test.
-    pub async fn call(&mut self, method: &str, params: Value) -> Result<Value, Gone> {
+    /// The whole answer.
+    pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, Gone> {
         let id = self.send(method, params).await?;
         loop {
             let message = self.receive().await?;
-            if message["id"] != json!(id) {
-                self.notifications.push_back(message);
-                continue;
+            if message["id"] == json!(id) {
+                return Ok(message);
             }
-            assert!(message.get("error").is_none(), "{method}: {message}");
-            return Ok(message["result"].clone());
+            self.notifications.push_back(message);
         }
+    }
+
+    /// The result; an error fails the test.
+    pub async fn call(&mut self, method: &str, params: Value) -> Result<Value, Gone> {
+        let message = self.request(method, params).await?;
+        assert!(message.get("error").is_none(), "{method}: {message}");
+        Ok(message["result"].clone())
     }
 
     /// The next envelope of any subscription.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::process::Home;
 
 /// Files of the generated workspace.
-const FILES: u64 = 30;
+pub const FILES: u64 = 30;
 
 /// Chance from a seed: the same seed chooses the same.
 pub struct Chance(u64);
@@ -73,7 +73,8 @@ impl Recording {
     }
 }
 
-fn save(home: &Home, name: &str, lines: &[Value]) -> String {
+/// Writes a recording; answers the model's name.
+pub fn save(home: &Home, name: &str, lines: &[Value]) -> String {
     let path = home.path("recordings").join(format!("{name}.jsonl"));
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(&path, text).unwrap();
@@ -108,7 +109,7 @@ fn call(chance: &mut Chance) -> Value {
 }
 
 /// A streamed reply: each part a chunk, the last with the reason and the usage.
-fn reply(parts: Vec<Value>, tokens: u64) -> Value {
+pub fn reply(parts: Vec<Value>, tokens: u64) -> Value {
     let content =
         |part: &Value| json!({ "candidates": [{ "content": { "role": "model", "parts": [part] } }] });
     let mut chunks: Vec<Value> = parts.iter().map(content).collect();

@@ -29,6 +29,11 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Its place among the envelopes that are checked, from 1.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
     /// A field beside `data`.
     pub fn outer(&self, field: &str) -> &'a Value {
         &self.envelope[field]
@@ -108,12 +113,14 @@ impl<'a> Log<'a> {
     pub fn read(envelopes: &'a [Value]) -> Log<'a> {
         let events = Event::read_all(envelopes);
         let mut runs: Vec<Run> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for event in &events {
             let Some(id) = event.run_id() else { continue };
-            match runs.iter_mut().find(|run| run.id == id) {
-                Some(run) => run.events.push(*event),
-                None => runs.push(Run { id, events: vec![*event] }),
+            let place = *places.entry(id).or_insert(runs.len());
+            if place == runs.len() {
+                runs.push(Run { id, events: Vec::new() });
             }
+            runs[place].events.push(*event);
         }
         Log { events, runs }
     }

@@ -107,9 +107,61 @@ const CANCELLED: &str = r#"
     run.completed {"reason": "ABORTED", "turns": 1, "toolCalls": 0}
 "#;
 
+/// A run that calls two others, one of which has to wait for a place and calls a third; another run waits behind it in
+/// its context, and something is said to it.
+const FAMILY: &str = r#"
+    run.started {"agent": "lead", "path": "lead#1", "contextId": "x1"}
+    turn.started {"turn": 1}
+    model.started {"stream": "s1", "attempt": 1}
+    @q run.queued {"for": "context", "run": {"agent": "lead", "path": "lead#1", "contextId": "x1"}}
+    model.completed {"stream": "s1", "calls": ["c1", "c2"]}
+    tool.state c1 >validating {"name": "w"}
+    tool.state c2 >validating {"name": "w"}
+    tool.state c1 validating>scheduled {"name": "w"}
+    tool.state c1 scheduled>executing {"name": "w", "childRunId": "a"}
+    tool.state c2 validating>scheduled {"name": "w"}
+    tool.state c2 scheduled>executing {"name": "w", "childRunId": "b"}
+    @a run.started {"agent": "w", "path": "lead#1/w#1", "depth": 1, "parentCallId": "c1", "rootRunId": "r1", "contextId": "x2", "^": {"parentRunId": "r1"}}
+    @a turn.started {"turn": 1, "^": {"parentRunId": "r1"}}
+    @a model.started {"stream": "s2", "attempt": 1, "^": {"parentRunId": "r1"}}
+    @b run.queued {"for": "place", "run": {"agent": "w", "path": "lead#1/w#2", "depth": 1, "parentCallId": "c2", "rootRunId": "r1", "contextId": "x3"}, "^": {"parentRunId": "r1"}}
+    run.steered {"steerId": "m1", "text": "Faster."}
+    run.steered {"steerId": "m2", "text": "Better."}
+    @a model.completed {"stream": "s2", "calls": ["c3"], "^": {"parentRunId": "r1"}}
+    @a tool.state c3 >validating {"name": "complete_task", "^": {"parentRunId": "r1"}}
+    @a tool.state c3 validating>success {"name": "complete_task", "^": {"parentRunId": "r1"}}
+    @a turn.completed {"turn": 1, "toolCalls": 1, "^": {"parentRunId": "r1"}}
+    @a run.completed {"reason": "GOAL", "turns": 1, "toolCalls": 1, "^": {"parentRunId": "r1"}}
+    @b run.started {"agent": "w", "path": "lead#1/w#2", "depth": 1, "parentCallId": "c2", "rootRunId": "r1", "contextId": "x3", "^": {"parentRunId": "r1"}}
+    @b turn.started {"turn": 1, "^": {"parentRunId": "r1"}}
+    @b model.started {"stream": "s3", "attempt": 1, "^": {"parentRunId": "r1"}}
+    tool.state c1 executing>success {"name": "w", "result": {"data": {"runId": "a", "reason": "GOAL"}}}
+    @b model.completed {"stream": "s3", "calls": ["c4"], "^": {"parentRunId": "r1"}}
+    @b tool.state c4 >validating {"name": "v", "^": {"parentRunId": "r1"}}
+    @b tool.state c4 validating>scheduled {"name": "v", "^": {"parentRunId": "r1"}}
+    @b tool.state c4 scheduled>executing {"name": "v", "childRunId": "c", "^": {"parentRunId": "r1"}}
+    @c run.started {"agent": "v", "path": "lead#1/w#2/v#1", "depth": 2, "parentCallId": "c4", "rootRunId": "r1", "contextId": "x4", "^": {"parentRunId": "b"}}
+    @c run.stopping {"reason": "ABORTED", "then": "end", "^": {"parentRunId": "b"}}
+    @c run.completed {"reason": "ABORTED", "turns": 0, "toolCalls": 0, "^": {"parentRunId": "b"}}
+    @b tool.state c4 executing>cancelled {"name": "v", "result": {"data": {"runId": "c", "reason": "ABORTED"}}, "^": {"parentRunId": "r1"}}
+    @b run.stopping {"reason": "ABORTED", "then": "end", "^": {"parentRunId": "r1"}}
+    @b run.completed {"reason": "ABORTED", "turns": 1, "toolCalls": 1, "^": {"parentRunId": "r1"}}
+    tool.state c2 executing>cancelled {"name": "w", "result": {"data": {"runId": "b", "reason": "ABORTED"}}}
+    turn.completed {"turn": 1, "toolCalls": 2}
+    turn.started {"turn": 2}
+    run.steered {"steerId": "m1", "text": "Faster.", "turn": 2}
+    run.steered {"steerId": "m2", "text": "Better.", "turn": 2}
+    model.started {"stream": "s4", "attempt": 1}
+    run.stopping {"reason": "ABORTED", "then": "end"}
+    run.completed {"reason": "ABORTED", "turns": 2, "toolCalls": 2}
+    @q run.queued {"for": "place"}
+    @q run.started {"agent": "lead", "path": "lead#1", "contextId": "x1"}
+    @q run.completed {"reason": "ABORTED", "turns": 0, "toolCalls": 0}
+"#;
+
 #[test]
 fn lawful_logs_pass() {
-    for text in [GOOD, RECOVERED, PENDING, PANICKED, CANCELLED] {
+    for text in [GOOD, RECOVERED, PENDING, PANICKED, CANCELLED, FAMILY] {
         assert_eq!(check(&log(text)), Ok(()), "{text}");
         assert_eq!(check_finished(&log(text)), Ok(()), "{text}");
     }
@@ -174,6 +226,174 @@ const ASKED: &str = r#"
     model.started {"stream": "s1", "attempt": 1}
 "#;
 
+/// [`FAMILY`] with something else in the place of its only `from`.
+fn caught_in_family(from: &str, to: &str, expected: Expect) {
+    assert_eq!(FAMILY.matches(from).count(), 1, "{from}");
+    let sentences = check_finished(&log(&FAMILY.replace(from, to))).expect_err("a law is broken");
+    expected.assert_eq(&sentences.join("\n"));
+}
+
+/// But for `run.queued`: that a run had to wait, nobody else tells.
+#[test]
+fn every_lost_event_of_a_family_is_noticed() {
+    let whole = log(FAMILY);
+    let first_cut = whole.iter().position(|event| event["type"] == "run.stopping").unwrap();
+    for lost in (0..first_cut).filter(|at| whole[*at]["type"] != "run.queued") {
+        let mut log = whole.clone();
+        log.remove(lost);
+        assert!(check_finished(&log).is_err(), "nobody misses {}", whole[lost]);
+    }
+}
+
+#[test]
+fn a_child_begins_with_its_call() {
+    caught_in_family(
+        "\"childRunId\": \"b\"",
+        "\"childRunId\": \"z\"",
+        expect![[r#"
+        seq 11, run r1: run z is to answer the call and is not in the log
+        seq 15, run b: says that it answers a call, but no call names it
+        seq 37, run r1: ends before run z, which answers it
+        seq 44, run r1: ends before run z, which it called"#]],
+    );
+    caught_in_family(
+        "\"childRunId\": \"b\"",
+        "\"childRunId\": \"a\"",
+        expect![[r#"
+        seq 11, run r1: run a answers another call already
+        seq 12, run a: `parentCallId` is "c1", not "c2"
+        seq 12, run a: `path` is "lead#1/w#1", not "lead#1/w#2"
+        seq 15, run b: says that it answers a call, but no call names it
+        seq 37, run r1: tells {"runId":"b","reason":"ABORTED"}, but run a ended GOAL
+        seq 37, run r1: is cancelled, but run a ended GOAL"#]],
+    );
+    caught_in_family(
+        "    @a turn.started",
+        "    @x run.started {}\n    @x run.completed {\"reason\": \"ABORTED\", \"turns\": 0, \"toolCalls\": 0}\n    @a turn.started",
+        expect!["seq 13, run x: stands between a call and the beginning of its run b"],
+    );
+    caught_in_family(
+        "    tool.state c2 validating>scheduled",
+        "    @b warning {\"^\": {\"parentRunId\": \"r1\"}}\n    tool.state c2 validating>scheduled",
+        expect![[r#"
+            seq 10, run b: begins before the call that it answers executes
+            seq 10, run b: `agent` is null, not "w"
+            seq 10, run b: `parentCallId` is null, not "c2"
+            seq 10, run b: `rootRunId` is null, not "r1"
+            seq 10, run b: `depth` is null, not 1
+            seq 10, run b: `path` is null, not "lead#1/w#2"
+            seq 10, run b: `warning` of a run that has not begun
+            seq 16, run b: says a second time what the run will be
+            seq 32, run c: `rootRunId` is "r1", not "b"
+            seq 32, run c: `depth` is 2, not 1
+            seq 32, run c: `path` is "lead#1/w#2/v#1", not "/v#1""#]],
+    );
+}
+
+#[test]
+fn a_child_names_its_parent() {
+    caught_in_family("\"depth\": 2", "\"depth\": 1", expect!["seq 31, run c: `depth` is 1, not 2"]);
+    caught_in_family(
+        "w#2/v#1",
+        "w#1/v#1",
+        expect![[r#"seq 31, run c: `path` is "lead#1/w#1/v#1", not "lead#1/w#2/v#1""#]],
+    );
+    caught_in_family(
+        "\"parentCallId\": \"c4\", \"rootRunId\": \"r1\"",
+        "\"parentCallId\": \"c1\"",
+        expect![[r#"
+            seq 31, run c: `parentCallId` is "c1", not "c4"
+            seq 31, run c: `rootRunId` is null, not "r1""#]],
+    );
+    caught_in_family(
+        "@a turn.completed {\"turn\": 1, \"toolCalls\": 1, \"^\": {\"parentRunId\": \"r1\"}}",
+        "@a turn.completed {\"turn\": 1, \"toolCalls\": 1}",
+        expect!["seq 21, run a: names null as the parent, which is r1"],
+    );
+    caught(
+        r#"run.started {"depth": 1}"#,
+        expect!["seq 1, run r1: says that it answers a call, but no call names it"],
+    );
+}
+
+#[test]
+fn a_child_ends_before_its_call() {
+    caught_in_family(
+        "    @c run.completed {\"reason\": \"ABORTED\", \"turns\": 0, \"toolCalls\": 0, \"^\": {\"parentRunId\": \"b\"}}\n",
+        "",
+        expect![[r#"
+            seq 31, run c: the run that begins here never ends
+            seq 33, run b: ends before run c, which answers it
+            seq 35, run b: ends before run c, which it called"#]],
+    );
+    caught_in_family(
+        "\"data\": {\"runId\": \"a\", \"reason\": \"GOAL\"}",
+        "\"data\": {\"runId\": \"a\", \"reason\": \"ERROR\"}",
+        expect![[r#"seq 26, run r1: tells {"runId":"a","reason":"ERROR"}, but run a ended GOAL"#]],
+    );
+    caught_in_family(
+        "tool.state c1 executing>success",
+        "tool.state c1 executing>error",
+        expect!["seq 26, run r1: is error, but run a ended GOAL"],
+    );
+}
+
+#[test]
+fn a_queued_run_begins_as_announced_and_alone() {
+    caught_in_family(
+        "@q run.started {\"agent\": \"lead\"",
+        "@q run.started {\"agent\": \"other\"",
+        expect!["seq 46, run q: begins as something else than what was queued"],
+    );
+    caught_in_family(
+        "@q run.queued {\"for\": \"place\"}",
+        "@q turn.started {\"turn\": 1}",
+        expect![[r#"
+        seq 45, run q: `turn.started` of a run that only waits
+        seq 47, run q: `turns` is 0, the log shows 1"#]],
+    );
+    caught_in_family(
+        "    run.steered {\"steerId\": \"m1\", \"text\": \"Faster.\"}",
+        "    @y run.started {\"contextId\": \"x1\"}\n    @y run.queued {\"for\": \"context\", \"run\": {}}\n    @y run.completed {\"reason\": \"ABORTED\", \"turns\": 0, \"toolCalls\": 0}\n    run.steered {\"steerId\": \"m1\", \"text\": \"Faster.\"}",
+        expect![[r#"
+            seq 16, run y: begins in the context of run r1, which goes on
+            seq 17, run y: says a second time what the run will be
+            seq 17, run y: waits for a context that it works in"#]],
+    );
+}
+
+#[test]
+fn steers_are_taken_in_once_and_in_order() {
+    caught(
+        r#"
+        run.started {}
+        run.steered {"steerId": "m1", "text": "a"}
+        run.steered {"steerId": "m2", "text": "b"}
+        run.steered {"steerId": "m2", "text": "b"}
+        run.steered {"steerId": "m3", "text": "c"}
+        turn.started {"turn": 1}
+        run.steered {"steerId": "m2", "text": "b", "turn": 1}
+        run.steered {"steerId": "m1", "text": "z", "turn": 1}
+        model.started {"stream": "s1", "attempt": 1}
+        run.steered {"steerId": "m3", "text": "c", "turn": 1}
+        "#,
+        expect![[r#"
+            seq 4, run r1: message m2 is kept a second time
+            seq 7, run r1: message m2 is not the one whose turn it is
+            seq 8, run r1: message m1 is not the one whose turn it is
+            seq 9, run r1: asks the model without message m3
+            seq 10, run r1: message m3 comes in not where its turn begins"#]],
+    );
+    caught(
+        r#"
+        run.started {}
+        run.steered {"steerId": "m1", "text": "a"}
+        run.completed {"reason": "GOAL", "turns": 0, "toolCalls": 0}
+        "#,
+        expect!["seq 3, run r1: completes without having taken in message m1"],
+    );
+}
+
 fn caught_in_turn(text: &str, expected: Expect) {
     caught(&format!("{ASKED}{text}"), expected);
 }
@@ -235,7 +455,9 @@ fn log_laws() {
 fn a_run_begins_once() {
     caught(
         r#"turn.started {"turn": 1}"#,
-        expect!["seq 1, run r1: `turn.started` of a run that has not begun"],
+        expect![[r#"
+            seq 1, run r1: `turn.started` of a run that has not begun
+            seq 1, run r1: `turn.started` of a run that only waits"#]],
     );
     caught(
         r#"

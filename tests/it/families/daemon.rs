@@ -59,6 +59,7 @@ async fn serve(effects: &Path) {
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,
+        redactor: subagentd::redact::Redactor::none(),
     };
     let effects = OpenOptions::new().create(true).append(true).open(effects).unwrap();
     let tools = Registry::with(tools::all(effects));

@@ -60,6 +60,8 @@ impl From<StartError> for RpcError {
                 .with_hint("wait for it, or start with ifBusy queue, steer or interrupt"),
             StartError::Closed => RpcError::new(ErrorKind::SessionClosed, message)
                 .with_hint("start without sessionId: that opens a new session"),
+            StartError::QueueFull => RpcError::new(ErrorKind::LimitExceeded, message)
+                .with_hint("queue/list shows what waits; queue/remove takes runs out"),
             StartError::Draining => RpcError::new(ErrorKind::ShuttingDown, message)
                 .with_hint("ask again when the daemon has been started anew"),
         }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     executor::Executor,
     gate::{Gate, Work},
-    lanes::Pass,
+    lanes::Turn,
     machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
     plan::Equipment,
     slots::Slot,
@@ -28,7 +28,9 @@ use super::{
 };
 use crate::{
     models::ResolvedModel,
-    protocol::{CallId, EventBody, ParkReason, Private, RunSeed, Sampling, Seq, ToolDeclaration},
+    protocol::{
+        CallId, EventBody, ParkReason, Private, QueuedFor, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
+    },
     store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
 };
@@ -76,8 +78,8 @@ pub(super) struct DriverParts {
 #[derive(Default)]
 pub(super) struct Holdings {
     pub slot: Option<Slot>,
-    /// A root run's right to its context.
-    pub pass: Option<Pass>,
+    /// A root run's context, and when it is its own.
+    pub turn: Option<Turn>,
     /// Replies that the tree of runs was promised.
     pub tree_replies: Arc<AtomicU32>,
 }
@@ -134,7 +136,8 @@ enum Landing {
     Judged(Vec<Judged>),
     /// The context is the run's own; this is what is in it.
     Context(Transcript),
-    Slot(Slot),
+    /// With what is in the context, for a run that has not begun.
+    Slot(Slot, Option<Transcript>),
 }
 
 type Judged = (CallId, Judgement, Option<Work>);
@@ -193,6 +196,10 @@ impl Driver {
         match body {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
+            // In the order of the log, whoever asked for it.
+            EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }) => {
+                self.parts.executor.lanes().promote(&self.identity.run);
+            }
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
@@ -212,8 +219,9 @@ impl Driver {
         }
     }
 
-    /// Ends when the run has, or when the daemon stops; then the run stays unfinished in the log.
-    pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>, first: Option<Input>) {
+    /// Ends when the run has, or when the daemon stops; then the run stays unfinished in the log. Answers whether the
+    /// run has ended.
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>, first: Option<Input>) -> bool {
         if let Some(input) = first {
             self.step(vec![Message::internal(input)]).await;
         }
@@ -227,6 +235,7 @@ impl Driver {
             self.settle();
         }
         self.tasks.shutdown().await;
+        self.machine.is_finished()
     }
 
     /// Lets the world follow what was committed. An end that could not be committed is still to come for the machine:

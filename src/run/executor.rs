@@ -19,7 +19,7 @@ use super::{
     completion::CompletionTool,
     doors::{Bar, Doors},
     driver::{Driver, DriverParts, Message},
-    lanes::Lanes,
+    lanes::{Lanes, Pass},
     machine::Input,
     plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
     slots::Slots,
@@ -89,6 +89,8 @@ struct Shared {
     n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
     stranded: Mutex<BTreeMap<RunId, StoreError>>,
+    /// Of runs that are unfinished and that nobody drives until the next start: their contexts stay theirs.
+    resting: Mutex<Vec<Pass>>,
     /// Replies promised to the trees of runs that were resumed, by root.
     trees: Mutex<HashMap<RunId, Weak<AtomicU32>>>,
 }
@@ -97,6 +99,8 @@ struct Shared {
 #[derive(Clone)]
 struct Handle {
     inbox: mpsc::Sender<Message>,
+    /// Another run called it.
+    is_child: bool,
     /// Cancelled when nothing drives the run any more.
     is_over: CancellationToken,
 }
@@ -107,6 +111,14 @@ pub(super) struct Place {
     executor: Executor,
     run: RunId,
     is_over: CancellationToken,
+    /// A root run's right to its context, until its last event.
+    pass: Option<Pass>,
+}
+
+impl Place {
+    pub fn hold(&mut self, pass: Option<Pass>) {
+        self.pass = pass;
+    }
 }
 
 impl Drop for Place {
@@ -140,6 +152,7 @@ impl Executor {
             n_live: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
             stranded: Mutex::default(),
+            resting: Mutex::default(),
             trees: Mutex::default(),
         };
         Executor { shared: Arc::new(shared) }
@@ -199,10 +212,17 @@ impl Executor {
         self.shared.closing.cancel();
     }
 
-    /// Stops every run that is being driven, roots first, whose stop is that of those below them.
+    /// Keeps the context of a run that goes on at the next start from everybody else until then.
+    fn rest(&self, pass: Option<Pass>) {
+        lock(&self.shared.resting).extend(pass);
+    }
+
+    /// Stops every run that is being driven: first those that nobody called, whose stop is that of the runs below them.
     pub async fn cancel_all(&self, by: Option<&str>, reason: &str) {
-        let runs: Vec<RunId> = self.runs().keys().cloned().collect();
-        for run in runs {
+        let mut runs: Vec<(bool, RunId)> =
+            self.runs().iter().map(|(run, handle)| (handle.is_child, run.clone())).collect();
+        runs.sort();
+        for (_, run) in runs {
             // What cannot be cancelled is still counted as live by whoever waits for the end.
             if let Err(error) = self.cancel(&run, by.map(str::to_owned), Some(reason.to_owned())).await {
                 tracing::warn!(%run, %error, "the run could not be cancelled");
@@ -214,16 +234,25 @@ impl Executor {
         &self.shared.slots
     }
 
-    pub(super) fn take_place(&self, run: &RunId) -> (Place, mpsc::Receiver<Message>) {
+    pub(super) fn lanes(&self) -> &Lanes {
+        &self.shared.lanes
+    }
+
+    /// Whether nobody drives the run, since it cannot be read back.
+    pub(super) fn is_stranded(&self, run: &RunId) -> bool {
+        lock(&self.shared.stranded).contains_key(run)
+    }
+
+    pub(super) fn take_place(&self, run: &RunId, is_child: bool) -> (Place, mpsc::Receiver<Message>) {
         let (inbox, receiver) = mpsc::channel(INBOX);
         let is_over = CancellationToken::new();
         let n_live = {
             let mut runs = self.runs();
-            runs.insert(run.clone(), Handle { inbox, is_over: is_over.clone() });
+            runs.insert(run.clone(), Handle { inbox, is_child, is_over: is_over.clone() });
             runs.len()
         };
         self.shared.n_live.send_replace(n_live);
-        (Place { executor: self.clone(), run: run.clone(), is_over }, receiver)
+        (Place { executor: self.clone(), run: run.clone(), is_over, pass: None }, receiver)
     }
 
     pub(super) fn drive(
@@ -234,9 +263,13 @@ impl Executor {
         first: Option<Input>,
     ) {
         let task = async move {
-            let driven = AssertUnwindSafe(driver.run(inbox, first)).catch_unwind().await;
-            if driven.is_err() {
-                place.executor.bury(&place).await;
+            let mut place = place;
+            let has_ended = match AssertUnwindSafe(driver.run(inbox, first)).catch_unwind().await {
+                Ok(has_ended) => has_ended,
+                Err(_panic) => place.executor.bury(&place).await,
+            };
+            if !has_ended {
+                place.executor.rest(place.pass.take());
             }
         };
         self.shared.tracker.spawn(task);

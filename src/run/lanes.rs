@@ -45,8 +45,10 @@ pub struct Pass {
 pub enum Entry {
     /// The context is the run's own.
     Free(Pass),
-    /// It waits behind others.
-    Waiting(Pass),
+    /// It waits behind others; this run holds the context.
+    Waiting(Pass, RunId),
+    /// So many wait that one more is refused.
+    Full,
     /// It would have to wait and did not want to: this run holds the context.
     Busy(RunId),
     /// The context that was looked up may not be the right one any more: look again.
@@ -60,6 +62,20 @@ pub enum Wish {
     Next,
     /// Only if nobody is there.
     Free,
+    /// Last, and however many wait: it waited before.
+    Back,
+}
+
+/// Runs that may wait for one context. Each holds its plan and its workspace's folders open; so many are a script's
+/// mistake.
+const MOST_WAITING: usize = 256;
+
+/// What a driver needs to know of its run's context.
+#[derive(Clone)]
+pub struct Turn {
+    pub context: ContextId,
+    /// Fires when the context is the run's own.
+    pub granted: CancellationToken,
 }
 
 impl Lanes {
@@ -81,28 +97,32 @@ impl Lanes {
         let mut inner = self.lock();
         let granted = CancellationToken::new();
         let is_current = inner.ended == edition;
-        let (context, is_free) = match inner.lanes.get_mut(&key) {
+        let (context, holder) = match inner.lanes.get_mut(&key) {
             None if !is_current => return Entry::Outdated,
             None => {
                 let context = found.unwrap_or(fresh);
                 let lane = Lane { context: context.clone(), holder: run.clone(), waiting: VecDeque::new() };
                 inner.lanes.insert(key.clone(), lane);
                 granted.cancel();
-                (context, true)
+                (context, None)
             }
             Some(lane) => {
                 let waiter = (run.clone(), granted.clone());
                 match wish {
                     Wish::Free => return Entry::Busy(lane.holder.clone()),
-                    Wish::Last => lane.waiting.push_back(waiter),
+                    Wish::Last | Wish::Next if MOST_WAITING <= lane.waiting.len() => return Entry::Full,
+                    Wish::Last | Wish::Back => lane.waiting.push_back(waiter),
                     Wish::Next => lane.waiting.push_front(waiter),
                 }
-                (lane.context.clone(), false)
+                (lane.context.clone(), Some(lane.holder.clone()))
             }
         };
         drop(inner);
         let pass = Pass { lanes: self.clone(), key, run, context, granted };
-        if is_free { Entry::Free(pass) } else { Entry::Waiting(pass) }
+        match holder {
+            None => Entry::Free(pass),
+            Some(holder) => Entry::Waiting(pass, holder),
+        }
     }
 
     /// Puts a waiting run before all others that wait for its context. False when it waits for none.
@@ -131,13 +151,8 @@ impl Lanes {
 }
 
 impl Pass {
-    pub fn context(&self) -> &ContextId {
-        &self.context
-    }
-
-    /// Fires when the context is the run's own.
-    pub fn granted(&self) -> CancellationToken {
-        self.granted.clone()
+    pub fn turn(&self) -> Turn {
+        Turn { context: self.context.clone(), granted: self.granted.clone() }
     }
 }
 
@@ -173,7 +188,7 @@ mod tests {
 
     fn pass(entry: Entry) -> Pass {
         match entry {
-            Entry::Free(pass) | Entry::Waiting(pass) => pass,
+            Entry::Free(pass) | Entry::Waiting(pass, _) => pass,
             _ => panic!("no pass"),
         }
     }
@@ -184,15 +199,15 @@ mod tests {
         let first = pass(enter(&lanes, "1", Wish::Last));
         let second = pass(enter(&lanes, "2", Wish::Last));
         let third = pass(enter(&lanes, "3", Wish::Last));
-        assert!(first.granted().is_cancelled() && !second.granted().is_cancelled());
-        assert_eq!(third.context(), first.context());
+        assert!(first.turn().granted.is_cancelled() && !second.turn().granted.is_cancelled());
+        assert_eq!(third.turn().context, first.turn().context);
         assert!(lanes.promote(&"3".into()));
         drop(first);
-        assert!(third.granted().is_cancelled() && !second.granted().is_cancelled());
+        assert!(third.turn().granted.is_cancelled() && !second.turn().granted.is_cancelled());
         assert!(matches!(enter(&lanes, "4", Wish::Free), Entry::Busy(run) if run.as_str() == "3"));
         let urgent = pass(enter(&lanes, "5", Wish::Next));
         drop(third);
-        assert!(urgent.granted().is_cancelled() && !second.granted().is_cancelled());
+        assert!(urgent.turn().granted.is_cancelled() && !second.turn().granted.is_cancelled());
         drop((second, urgent));
         assert_eq!(lanes.len(), 0);
     }

@@ -124,6 +124,8 @@ pub struct RunMachine {
     last_text: Arc<str>,
     /// The last reply was cut by the output limit and the model was told to go on.
     was_continued: bool,
+    /// What that reply said, and those before it that were cut.
+    cut_text: Arc<str>,
     /// Restarts after unclean stops, since the run last got further.
     idle_resumes: u32,
 }

@@ -220,13 +220,29 @@ impl RunPlan {
 
 /// A definition as the log keeps it: what it says was filled in before.
 fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinition {
-    let mut definition = definition.clone();
-    definition.prompt = redactor.owned(definition.prompt);
-    definition.query = redactor.owned(definition.query);
-    for message in &mut definition.initial_messages {
-        message.text = redactor.owned(std::mem::take(&mut message.text));
+    let as_json = serde_json::to_value(definition).and_then(|mut value| {
+        redactor.value(&mut value);
+        serde_json::from_value::<AgentDefinition>(value)
+    });
+    match as_json {
+        // What it is called and what it may use is not what a secret looks like, and is needed as it is.
+        Ok(redacted) => AgentDefinition {
+            name: definition.name.clone(),
+            model: definition.model.clone(),
+            tools: definition.tools.clone(),
+            ..redacted
+        },
+        // A secret stood where a number or a word of ours must stand: only what a run needs from here on is kept.
+        Err(_) => AgentDefinition {
+            title: redactor.owned(definition.title.clone()),
+            description: None,
+            inputs: Vec::new(),
+            query: String::new(),
+            initial_messages: Vec::new(),
+            prompt: String::new(),
+            ..definition.clone()
+        },
     }
-    definition
 }
 
 /// What a run of this definition works with. Reads the file system.

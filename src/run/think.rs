@@ -84,10 +84,13 @@ impl Thinking {
             calls(&parts).map(|it| (it.call_id.clone(), it.arguments.clone())).collect();
         let redactor = &self.gate.supplies.redactor;
         let mut message = redactor.message(Message { role: Role::Model, parts, raw });
-        let (shown, _) = self.live.freeze();
+        let (shown, shown_thought) = self.live.freeze();
         if message.text() != shown {
             // Between two texts stood something else, and a secret went across: what was shown is what is kept.
             say_at_once(&mut message, shown);
+        }
+        if thought(&message) != shown_thought {
+            think_at_once(&mut message, shown_thought);
         }
         let mut secret_arguments = Vec::new();
         let kept = message.parts.iter_mut().filter_map(|part| match part {
@@ -156,6 +159,21 @@ fn calls(parts: &[Part]) -> impl Iterator<Item = &ToolCall> {
         Part::ToolCall(call) => Some(call),
         _ => None,
     })
+}
+
+fn thought(message: &Message) -> String {
+    let thoughts = message.parts.iter().filter_map(|part| match part {
+        Part::Thought { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    thoughts.collect()
+}
+
+/// As [`say_at_once`], for thoughts; signatures were made for what is not there any more.
+fn think_at_once(message: &mut Message, text: String) {
+    message.parts.retain(|part| !matches!(part, Part::Thought { .. }));
+    message.parts.insert(0, Part::Thought { text, signature: None });
+    message.raw = None;
 }
 
 /// Puts the whole text where the first piece of it stood.

@@ -62,18 +62,25 @@ async fn drain(state: Arc<State>, caller: Caller, params: DrainParams) -> Result
     let client = caller.introduction().map(|it| it.client_id);
     tracing::info!(?client, ?mode, deadline_ms, "asked to bring the runs to rest");
     state.executor.refuse_new();
-    match mode {
-        DrainMode::Finish => (),
-        DrainMode::Park => state.executor.suspend(),
-        DrainMode::Cancel => {
-            let by = client.map(|client| client.to_string());
-            state.executor.cancel_all(by.as_deref(), "the daemon was drained").await;
-        }
+    if mode == DrainMode::Park {
+        state.executor.suspend();
     }
+    let by = client.map(|client| client.to_string());
     let mut live = state.executor.watch_live_runs();
+    let none_left = async {
+        while *live.borrow_and_update() != 0 {
+            // Also those that were starting when new ones began to be refused.
+            if mode == DrainMode::Cancel {
+                state.executor.cancel_all(by.as_deref(), "the daemon was drained").await;
+            }
+            // The sender lives as long as the executor, which the state holds.
+            if live.changed().await.is_err() {
+                return;
+            }
+        }
+    };
     tokio::select! {
-        // The sender lives as long as the executor, which the state holds.
-        _none_left = live.wait_for(|n_live| *n_live == 0) => (),
+        () = none_left => (),
         () = state.clock.sleep(Duration::from_millis(deadline_ms)) => (),
         () = state.stop.cancelled() => (),
     }

@@ -13,10 +13,8 @@ use super::{
     runs::record,
 };
 use crate::{
-    protocol::{
-        ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId, RunState,
-    },
-    run::{Cancelled, Promoted},
+    protocol::{ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId},
+    run::Promoted,
 };
 
 pub fn register(api: &mut Api<State>) {
@@ -30,13 +28,10 @@ async fn remove(
     params: QueueRunParams,
 ) -> Result<QueueRunResult, RpcError> {
     let QueueRunParams { run_id } = params;
-    if record(&state, &run_id).await?.state != RunState::Queued {
-        return Err(not_queued(&state, &run_id).await?);
-    }
-    let reason = Some("taken out of the queue".to_owned());
-    match state.executor.cancel(&run_id, by(&caller), reason).await? {
-        Cancelled::Stopping(seq) => Ok(QueueRunResult { run_id, seq }),
-        Cancelled::NothingToDo => Err(not_queued(&state, &run_id).await?),
+    record(&state, &run_id).await?;
+    match state.executor.remove(&run_id, by(&caller)).await? {
+        Some(seq) => Ok(QueueRunResult { run_id, seq }),
+        None => Err(not_queued(&state, &run_id).await?),
     }
 }
 

@@ -135,7 +135,9 @@ async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
     let record = record(state, run).await?;
     let message = match record.reason {
         Some(reason) => format!("run {run} has ended: {}", reason.as_str()),
-        None => format!("run {run} is ending and has no further turn"),
+        None => {
+            format!("run {run} is ending and has no further turn, or too many messages wait for its next one")
+        }
     };
     Ok(RpcError::new(ErrorKind::RunNotActive, message)
         .with_details(json!({ "state": record.state, "reason": record.reason }))

@@ -126,7 +126,7 @@ impl Driver {
         }
         let mut drafts = machine.open(Opening::Now, None, plan.warnings());
         carry_seed(&mut drafts, &plan.seed);
-        let (place, inbox) = self.parts.executor.take_place(run);
+        let (place, inbox) = self.parts.executor.take_place(run, true);
         Birth { call: call.clone(), identity, plan: Arc::clone(plan), machine, drafts, slot, place, inbox }
     }
 
@@ -138,7 +138,7 @@ impl Driver {
             self.prepared.remove(&call);
             let holdings = Holdings {
                 slot,
-                pass: None,
+                turn: None,
                 tree_replies: Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
             };
             let executor = &self.parts.executor;

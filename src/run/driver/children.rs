@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{super::child::ChildLog, Driver, Landing};
-use crate::protocol::{CallId, CallState, RunId, Seq, ToolState};
+use super::{
+    super::{child::ChildLog, machine::Input},
+    Driver, Landing,
+};
+use crate::protocol::{CallId, CallState, RunId, Seq, ToolErrorType, ToolResult, ToolState, Usage};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
@@ -43,6 +46,9 @@ impl Driver {
                 if stop {
                     let reason = "the run that called it was stopped".to_owned();
                     while let Err(error) = executor.cancel(&run, None, Some(reason.clone())).await {
+                        if executor.is_stranded(&run) {
+                            return;
+                        }
                         tracing::warn!(%run, %error, "a run below a stopped one could not be stopped; tried again");
                         clock.sleep(RETRY).await;
                     }
@@ -62,7 +68,13 @@ impl Driver {
             };
             let end = tokio::select! {
                 end = ended => end,
-                () = stopping => unreachable!("stopping never completes"),
+                // It cannot be read back, so it cannot be stopped now; it is tried again at the next start.
+                () = stopping => {
+                    let message = format!("the run {run} that answers the call cannot be read; its end is unknown");
+                    let result = ToolResult::failure(ToolErrorType::Interrupted, message);
+                    let (usage, output) = (Usage::default(), None);
+                    return Landing::Input(Input::ChildSettled { call, result, usage, output });
+                }
             };
             tracing::debug!(%parent, child = %run, reason = end.reason(), "a run below has ended");
             Landing::Input(end.settled(call, limits))

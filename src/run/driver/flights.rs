@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::{
         gate::{Standing, Work},
+        lanes::Turn,
         machine::{Input, ModelAsk, Want},
         think::Thinking,
         transcript::Transcript,
@@ -70,11 +71,7 @@ impl Driver {
                 self.launch(want, settled, None);
             }
             Want::Context => self.begin_context(want),
-            Want::Slot => {
-                let slots = self.parts.executor.slots();
-                let ticket = slots.queue(&self.identity.session, self.machine.has_begun());
-                self.launch(want, async move { Landing::Slot(ticket.slot().await) }, None);
-            }
+            Want::Slot => self.begin_queueing(want),
             Want::Backoff { ask, not_before } => {
                 let ask = *ask;
                 let wait = self.parts.clock.sleep(not_before.since(self.parts.clock.now()));
@@ -142,23 +139,44 @@ impl Driver {
 
     /// Waits until no run before this one is left in the context, then reads what is in it.
     fn begin_context(&mut self, want: Want) {
-        // A run that may have to wait for its context got a pass when it was queued.
-        let Some(pass) = &self.holdings.pass else { return };
-        let (granted, context) = (pass.granted(), pass.context().clone());
+        // Only root runs wait for a context, and each has its turn.
+        let Some(turn) = self.holdings.turn.clone() else { return };
+        let reading = self.read_context(turn);
+        self.launch(want, async move { Landing::Context(reading.await) }, None);
+    }
+
+    /// Waits for a slot. A run that has not begun waits for its context first, also when it had it before a restart:
+    /// what is in it may have changed.
+    fn begin_queueing(&mut self, want: Want) {
+        let (slots, session) = (self.parts.executor.slots().clone(), self.identity.session.clone());
+        let turn = self.holdings.turn.clone().filter(|_| !self.machine.has_begun());
+        let Some(turn) = turn else {
+            let ticket = slots.queue(&session, self.machine.has_begun());
+            return self.launch(want, async move { Landing::Slot(ticket.slot().await, None) }, None);
+        };
+        let reading = self.read_context(turn);
+        let queueing = async move {
+            let transcript = reading.await;
+            Landing::Slot(slots.queue(&session, false).slot().await, Some(transcript))
+        };
+        self.launch(want, queueing, None);
+    }
+
+    fn read_context(&self, turn: Turn) -> impl Future<Output = Transcript> + Send + 'static {
+        let Turn { context, granted } = turn;
         let (store, clock) = (self.parts.store.clone(), Arc::clone(&self.parts.clock));
-        let reading = async move {
+        async move {
             granted.cancelled().await;
             loop {
                 match Transcript::of(&store, &context).await {
-                    Ok(transcript) => return Landing::Context(transcript),
+                    Ok(transcript) => return transcript,
                     Err(error) => {
                         tracing::warn!(%context, %error, "a context cannot be read; tried again");
                         clock.sleep(STORE_RETRY).await;
                     }
                 }
             }
-        };
-        self.launch(want, reading, None);
+        }
     }
 
     fn begin_tool(&mut self, call: CallId, want: Want) {

@@ -77,7 +77,10 @@ impl Driver {
                 self.adopt(transcript);
                 ready.push(Message::internal(Input::ContextFree));
             }
-            (Ok((_, Landing::Slot(slot))), _) => {
+            (Ok((_, Landing::Slot(slot, transcript))), _) => {
+                if let Some(transcript) = transcript {
+                    self.adopt(transcript);
+                }
                 self.holdings.slot = Some(slot);
                 self.machine.hold_slot();
                 ready.push(Message::internal(Input::SlotTaken));

@@ -83,16 +83,19 @@ impl Executor {
         }
     }
 
+    /// Takes a run that has not begun out of its queue: it ends `ABORTED`. `None` when it does not wait to begin.
+    pub async fn remove(&self, run: &RunId, by: Option<String>) -> Result<Option<Seq>, AskError> {
+        let input = Input::Removed { by };
+        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+        self.decided(run, asked).await
+    }
+
     /// Puts a run before all others that wait for its context.
     pub async fn promote(&self, run: &RunId, by: Option<String>) -> Result<Promoted, AskError> {
         let input = Input::Promoted { by };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
         match self.decided(run, asked).await? {
-            Some(seq) => {
-                // The log says so already; a run that got its turn meanwhile needs no place in the queue any more.
-                self.shared.lanes.promote(run);
-                Ok(Promoted::First(seq))
-            }
+            Some(seq) => Ok(Promoted::First(seq)),
             None => Ok(Promoted::NotQueued),
         }
     }

@@ -13,8 +13,8 @@ use super::{Executor, Place, lock};
 use crate::{
     agents::Catalog,
     protocol::{
-        AgentName, CallId, CallState, EventBody, ModelRef, RunErrorCode, RunId, RunQueued, RunSeed,
-        RunStarted, Seq,
+        AgentName, CallId, CallState, ContextId, EventBody, ModelRef, RunErrorCode, RunId, RunQueued,
+        RunRecord, RunSeed, RunStarted, Seq, SessionId, ToolErrorType, ToolResult, Usage,
     },
     run::{
         child::{ChildEnd, ChildLog},
@@ -45,21 +45,46 @@ impl Executor {
         let mut catalogs = Catalogs::new();
         // All places before the first driver: a run that is being stopped stops the runs below it as soon as it is
         // driven, and must reach those that are still to be taken up.
-        let places: Vec<_> = runs.iter().map(|run| self.take_place(run)).collect();
+        let mut places = Vec::with_capacity(n_runs);
+        for run in &runs {
+            let is_child = self.shared.store.run(run).await?.is_some_and(|it| it.parent_run_id.is_some());
+            places.push(self.take_place(run, is_child));
+        }
+        // Slots before the first driver, too: those that were at work go before those that waited.
+        let mut ready = Vec::with_capacity(n_runs);
         for (run, place) in runs.into_iter().zip(places) {
-            if let Err(error) = self.resume(&run, place, &mut catalogs).await {
-                self.strand(&run, error);
+            match self.resume(&run, place, &mut catalogs).await {
+                Ok(resumed) => ready.extend(resumed),
+                Err(error) => {
+                    self.keep_context(&run).await;
+                    self.strand(&run, error);
+                }
             }
         }
+        for Ready { driver, place, inbox, first } in ready {
+            self.drive(*driver, place, inbox, Some(first));
+        }
         Ok(n_runs)
+    }
+
+    /// Nobody else gets the context of a run that is left for the next start.
+    async fn keep_context(&self, run: &RunId) {
+        match self.shared.store.run(run).await {
+            Ok(Some(record)) if record.parent_run_id.is_none() => {
+                let RunRecord { session_id, agent, context_id, .. } = record;
+                self.rest(self.pass(session_id, agent, run, &context_id));
+            }
+            Ok(_) => (),
+            Err(error) => tracing::warn!(%run, %error, "the context of a stranded run is not known"),
+        }
     }
 
     async fn resume(
         &self,
         run: &RunId,
-        (place, inbox): (Place, mpsc::Receiver<Message>),
+        (mut place, inbox): (Place, mpsc::Receiver<Message>),
         catalogs: &mut Catalogs,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Ready>, StoreError> {
         let Folded { identity, seed, machine, outputs } = self.fold(run).await?;
         let transcript = Transcript::of(&self.shared.store, &identity.context).await?;
         let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
@@ -76,10 +101,16 @@ impl Executor {
         };
         let (roots, catalog, equipment) = unblocked(equipping).await;
         catalogs.insert(roots, catalog);
-        let pass = self.pass(&identity);
+        let tree_replies = self.tree_replies(run, machine.start()).await?;
+        // Runs that others called have contexts of their own.
+        let pass = match &identity.parent {
+            Some(_) => None,
+            None => self.pass(identity.session.clone(), identity.agent.clone(), run, &identity.context),
+        };
+        let turn = pass.as_ref().map(Pass::turn);
+        place.hold(pass);
         match equipment {
             Ok(equipment) => {
-                let tree_replies = self.tree_replies(run, machine.start()).await?;
                 let slot = match machine.may_need_slot(&restarted) {
                     true => self.shared.slots.try_take(&identity.session),
                     false => None,
@@ -88,14 +119,14 @@ impl Executor {
                 if slot.is_some() {
                     machine.hold_slot();
                 }
-                let holdings = Holdings { slot, pass, tree_replies };
+                let holdings = Holdings { slot, turn, tree_replies };
                 let parts = self.driver_parts();
                 let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
                 driver.adopt(transcript);
                 for (call, executing) in outputs {
                     driver.open_output(call, executing);
                 }
-                self.drive(driver, place, inbox, Some(restarted));
+                Ok(Some(Ready { driver: Box::new(driver), place, inbox, first: restarted }))
             }
             Err(error) => {
                 let code = match &error {
@@ -108,28 +139,30 @@ impl Executor {
                 drop(inbox);
                 let executor = self.clone();
                 let ending = async move {
-                    executor.wind_down(&place, identity, machine, vec![restarted, fatal]).await;
-                    drop(pass);
+                    let mut place = place;
+                    if !executor.wind_down(&place, identity, machine, vec![restarted, fatal]).await {
+                        executor.rest(place.pass.take());
+                    }
                 };
                 self.shared.tracker.spawn(ending);
+                Ok(None)
             }
         }
-        Ok(())
     }
 
-    /// A root run's right to its context; runs that others called have contexts of their own.
-    fn pass(&self, identity: &Identity) -> Option<Pass> {
-        if identity.parent.is_some() {
-            return None;
-        }
+    /// A root run's right to its context.
+    fn pass(&self, session: SessionId, agent: AgentName, run: &RunId, context: &ContextId) -> Option<Pass> {
         let lanes = &self.shared.lanes;
-        let key = (identity.session.clone(), identity.agent.clone());
-        let contexts = (Some(identity.context.clone()), identity.context.clone());
-        match lanes.enter(key, identity.run.clone(), Wish::Last, lanes.edition(), contexts) {
-            Entry::Free(pass) | Entry::Waiting(pass) => Some(pass),
-            // Nothing ends between the look at the edition and the entry that could matter: the context is the one
-            // in the log.
-            Entry::Busy(_) | Entry::Outdated => None,
+        let key = (session, agent);
+        loop {
+            let contexts = (Some(context.clone()), context.clone());
+            match lanes.enter(key.clone(), run.clone(), Wish::Back, lanes.edition(), contexts) {
+                Entry::Free(pass) | Entry::Waiting(pass, _) => return Some(pass),
+                // The context is the one in the log, whatever ends meanwhile.
+                Entry::Outdated => (),
+                // Nobody who waits again is refused.
+                Entry::Busy(_) | Entry::Full => return None,
+            }
         }
     }
 
@@ -147,60 +180,77 @@ impl Executor {
         Ok(counter)
     }
 
-    /// Ends a run whose driver panicked.
-    pub(super) async fn bury(&self, place: &Place) {
+    /// Ends a run whose driver panicked. Answers whether it has ended.
+    pub(super) async fn bury(&self, place: &Place) -> bool {
         let run = &place.run;
         let id = ids::fresh::<String>();
         tracing::error!(%run, %id, "a run's driver panicked");
         match self.fold(run).await {
             Ok(Folded { identity, machine, .. }) => {
                 let input = Input::Panicked { id, now: self.shared.clock.now() };
-                self.wind_down(place, identity, machine, vec![input]).await;
+                self.wind_down(place, identity, machine, vec![input]).await
             }
-            Err(error) => self.strand(run, error),
+            Err(error) => {
+                self.strand(run, error);
+                false
+            }
         }
     }
 
-    /// Ends a run that has no driver: first the runs below it, then itself.
+    /// Ends a run that has no driver: first the runs below it, then itself. Answers whether it has ended.
     async fn wind_down(
         &self,
         place: &Place,
         identity: Identity,
         mut machine: RunMachine,
         inputs: Vec<Input>,
-    ) {
+    ) -> bool {
         let mut inputs = inputs;
         for (call, run) in machine.open_children() {
             let end = tokio::select! {
                 end = self.end_child(&run) => end,
-                () = self.shared.stop.cancelled() => return,
+                () = self.shared.stop.cancelled() => return false,
             };
-            inputs.push(end.settled(call, OutputLimits::default()));
+            inputs.push(match end {
+                Some(end) => end.settled(call, OutputLimits::default()),
+                None => {
+                    let message =
+                        format!("the run {run} that answers the call cannot be read; its end is unknown");
+                    let result = ToolResult::failure(ToolErrorType::Interrupted, message);
+                    Input::ChildSettled { call, result, usage: Usage::default(), output: None }
+                }
+            });
         }
         let before = machine.turn();
         let drafts: Vec<Draft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
         loop {
             let events = identity.events(&drafts, self.shared.clock.now(), before);
             match self.shared.store.append(events).await {
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(error @ (StoreError::Full | StoreError::Database(_))) => {
                     tracing::warn!(run = %place.run, %error, "the end of a run could not be written; tried again");
                     tokio::select! {
                         () = self.shared.clock.sleep(RETRY) => (),
-                        () = self.shared.stop.cancelled() => return,
+                        () = self.shared.stop.cancelled() => return false,
                     }
                 }
-                Err(error) => return self.strand(&place.run, error),
+                Err(error) => {
+                    self.strand(&place.run, error);
+                    return false;
+                }
             }
         }
     }
 
-    /// Stops a run and waits for its end.
-    async fn end_child(&self, run: &RunId) -> ChildEnd {
+    /// Stops a run and waits for its end; `None` when it cannot be read back.
+    async fn end_child(&self, run: &RunId) -> Option<ChildEnd> {
         let mut log = ChildLog::of(&self.shared.store, run);
         loop {
             let reason = "the run that called it cannot go on".to_owned();
             if let Err(error) = self.cancel(run, None, Some(reason)).await {
+                if self.is_stranded(run) {
+                    return None;
+                }
                 tracing::warn!(%run, %error, "a run could not be stopped; tried again");
             }
             let ended = tokio::select! {
@@ -209,7 +259,7 @@ impl Executor {
                 () = self.shared.clock.sleep(RETRY) => continue,
             };
             match ended {
-                Ok(end) => return end,
+                Ok(end) => return Some(end),
                 Err(error) => {
                     tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");
                     self.shared.clock.sleep(RETRY).await;
@@ -274,6 +324,14 @@ fn agent_path(start: &RunStarted) -> Vec<AgentName> {
     let name = |step: &str| AgentName::from(step.rsplit_once('#').map_or(step, |(name, _)| name));
     let names: Vec<AgentName> = start.path.split('/').filter(|step| !step.is_empty()).map(name).collect();
     if names.is_empty() { vec![start.agent.clone()] } else { names }
+}
+
+/// A run that can be driven.
+struct Ready {
+    driver: Box<Driver>,
+    place: Place,
+    inbox: mpsc::Receiver<Message>,
+    first: Input,
 }
 
 /// What a run's events say about it.

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{AskError, Executor, Steered};
+use tokio::sync::mpsc;
+
+use super::{AskError, Executor, Place, Steered};
 use crate::{
     protocol::{
         AgentName, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq, SessionCreated, SessionId,
+        SessionState,
     },
     run::{
-        driver::{Driver, Holdings, Identity, Lineage, carry_seed},
+        driver::{Driver, Holdings, Identity, Lineage, Message, carry_seed},
         lanes::{Entry, Pass, Wish},
         machine::{Opening, RunMachine, Terms},
         plan::RunPlan,
@@ -54,8 +57,10 @@ pub enum StartError {
     Store(#[from] StoreError),
     #[error("run {0} of this agent lives in the session")]
     Busy(RunId),
-    #[error("the session is being closed")]
+    #[error("the session is closed, or is being closed")]
     Closed,
+    #[error("so many runs of this agent wait in the session that one more is refused")]
+    QueueFull,
     #[error("the daemon takes no new runs; nothing was started")]
     Draining,
 }
@@ -89,36 +94,59 @@ impl Executor {
             Where::NewSession => (ids::fresh::<SessionId>(), true),
             Where::Session(session) => (session, false),
         };
+        let _entering = self.shared.doors.enter(&session).ok_or(StartError::Closed)?;
+        // Among the living before anything is looked at: who waits until nobody lives waits for this, too.
+        let run = ids::fresh::<RunId>();
+        let place = self.take_place(&run, false);
         if self.is_draining() {
             return Err(StartError::Draining);
         }
-        let _entering = self.shared.doors.enter(&session).ok_or(StartError::Closed)?;
+        // Behind the door nobody closes it any more.
+        if !is_new_session && !self.is_open(&session).await? {
+            return Err(StartError::Closed);
+        }
         let agent = plan.seed.definition.name.clone();
-        let start = Start { session, is_new_session, run: ids::fresh(), agent, by, keyed };
+        let start = Start { session, is_new_session, run, agent, by, keyed };
         let wish = if if_busy == IfBusy::Queue { Wish::Last } else { Wish::Free };
-        let (pass, opening) = match self.enter(&start, wish).await? {
-            Entry::Busy(holder) => match if_busy {
-                IfBusy::Reject | IfBusy::Queue => return Err(StartError::Busy(holder)),
-                IfBusy::Steer => match self.say_instead(&start, &holder, &plan).await.map_err(unasked)? {
-                    Some(steered) => return Ok(steered),
-                    // It is ending: what was to be said to it becomes a run after it.
-                    None => admitted(self.enter(&start, Wish::Last).await?)?,
-                },
-                IfBusy::Interrupt => {
-                    let admitted = admitted(self.enter(&start, Wish::Next).await?)?;
-                    let reason = "interrupted by a newer request".to_owned();
-                    let cancelled = self.cancel(&holder, start.by.clone(), Some(reason)).await;
-                    cancelled.map_err(unasked)?;
-                    admitted
+        let entry = self.enter(&start, wish).await?;
+        let Entry::Busy(holder) = entry else {
+            let (pass, opening, _) = admitted(entry)?;
+            return Ok(self.begin(start, plan, pass, opening, place).await?);
+        };
+        match if_busy {
+            IfBusy::Reject | IfBusy::Queue => Err(StartError::Busy(holder)),
+            IfBusy::Steer => match self.say_instead(&start, &holder, &plan).await.map_err(unasked)? {
+                Some(steered) => Ok(steered),
+                // It is ending: what was to be said to it becomes a run after it.
+                None => {
+                    let (pass, opening, _) = admitted(self.enter(&start, Wish::Last).await?)?;
+                    Ok(self.begin(start, plan, pass, opening, place).await?)
                 }
             },
-            entry => admitted(entry)?,
-        };
-        let opening = match opening {
-            Opening::Queued { .. } => Opening::Queued { front: if_busy == IfBusy::Interrupt },
-            Opening::Now => Opening::Now,
-        };
-        Ok(self.begin(start, plan, pass, opening).await?)
+            IfBusy::Interrupt => {
+                let (pass, opening, holder) = admitted(self.enter(&start, Wish::Next).await?)?;
+                let opening = match opening {
+                    Opening::Queued { .. } => Opening::Queued { front: true },
+                    Opening::Now => Opening::Now,
+                };
+                let by = start.by.clone();
+                // In the log before anything is cancelled for it.
+                let started = self.begin(start, plan, pass, opening, place).await?;
+                if let Some(holder) = holder {
+                    let reason = "interrupted by a newer request".to_owned();
+                    if let Err(error) = self.cancel(&holder, by, Some(reason)).await {
+                        // The new run waits for its end all the same, which is what its answer says.
+                        tracing::warn!(run = %holder, %error, "the run that was to be interrupted goes on");
+                    }
+                }
+                Ok(started)
+            }
+        }
+    }
+
+    async fn is_open(&self, session: &SessionId) -> Result<bool, StoreError> {
+        let summary = self.shared.store.session(session).await?;
+        Ok(summary.is_some_and(|summary| summary.state == SessionState::Open))
     }
 
     /// Enters the lane of the agent's context.
@@ -166,12 +194,15 @@ impl Executor {
         plan: RunPlan,
         pass: Pass,
         opening: Opening,
+        (mut place, inbox): (Place, mpsc::Receiver<Message>),
     ) -> Result<Started, StoreError> {
         let Start { session, is_new_session, run, agent, by, keyed } = start;
+        let turn = pass.turn();
+        place.hold(Some(pass));
         let identity = Identity {
             session: session.clone(),
             run: run.clone(),
-            context: pass.context().clone(),
+            context: turn.context.clone(),
             agent: agent.clone(),
             parent: None,
             agent_path: vec![agent.clone()],
@@ -224,11 +255,10 @@ impl Executor {
         };
         let mut answer = Started { disposition, run: run.clone(), session, agent, seq: Seq(0) };
         let keyed = keyed.map(|make| make(&answer));
-        let (place, inbox) = self.take_place(&run);
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;
 
-        let holdings = Holdings { slot, pass: Some(pass), ..Holdings::default() };
+        let holdings = Holdings { slot, turn: Some(turn), ..Holdings::default() };
         let RunPlan { seed, equipment, .. } = plan;
         let parts = self.driver_parts();
         let mut driver = Driver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);
@@ -249,11 +279,13 @@ fn unasked(error: AskError) -> StartError {
     }
 }
 
-fn admitted(entry: Entry) -> Result<(Pass, Opening), StartError> {
+/// The run's right to its context, how it starts, and who holds the context now.
+fn admitted(entry: Entry) -> Result<(Pass, Opening, Option<RunId>), StartError> {
     match entry {
-        Entry::Free(pass) => Ok((pass, Opening::Now)),
-        Entry::Waiting(pass) => Ok((pass, Opening::Queued { front: false })),
+        Entry::Free(pass) => Ok((pass, Opening::Now, None)),
+        Entry::Waiting(pass, holder) => Ok((pass, Opening::Queued { front: false }, Some(holder))),
         Entry::Busy(holder) => Err(StartError::Busy(holder)),
+        Entry::Full => Err(StartError::QueueFull),
         // `enter` looks again until what it looked up holds.
         Entry::Outdated => unreachable!("an outdated entry is entered again"),
     }

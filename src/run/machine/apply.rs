@@ -35,6 +35,7 @@ impl RunMachine {
             replies: 0,
             last_text: "".into(),
             was_continued: false,
+            cut_text: "".into(),
             idle_resumes: 0,
         }
     }
@@ -76,7 +77,10 @@ impl RunMachine {
             EventBody::RunSteered(data) => self.apply_steered(data),
             EventBody::RunParked(_) => self.is_parked = true,
             EventBody::TurnCompleted(_) => self.turn_is_open = false,
-            EventBody::ContextNudged(_) => self.was_continued = true,
+            EventBody::ContextNudged(_) => {
+                self.was_continued = true;
+                self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
+            }
             EventBody::RunResumed(data) => {
                 self.is_parked = false;
                 // A run that only waits, e.g. for the runs below it, is not what the daemon crashed under.
@@ -90,6 +94,9 @@ impl RunMachine {
             EventBody::TurnStarted(data) => {
                 self.turn = data.turn;
                 self.turn_is_open = true;
+                if !self.was_continued {
+                    self.cut_text = "".into();
+                }
                 self.calls.clear();
                 self.grace = data.grace.map(|reason| Grace { reason, since_us: self.active_us });
                 let stage = Stage::Waiting { not_before: Timestamp::default() };

@@ -92,6 +92,11 @@ impl Deciding<'_> {
             Input::ContextFree => self.context_free(),
             Input::SlotTaken => self.slot_taken(),
             Input::Promoted { by } => self.promoted(by),
+            Input::Removed { by } => {
+                if !self.machine.has_begun() {
+                    self.cancel(by, Some("taken out of the queue".to_owned()), None);
+                }
+            }
             Input::Steer { id, text, by } => self.steer(id, text, by),
             Input::Park { reason } => {
                 if !self.machine.is_parked {

@@ -47,6 +47,10 @@ pub enum Input {
     Promoted {
         by: Option<String>,
     },
+    /// Taken out of the queue in which it waits to begin.
+    Removed {
+        by: Option<String>,
+    },
     /// Somebody says something to the run.
     Steer {
         id: String,

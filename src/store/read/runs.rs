@@ -99,11 +99,11 @@ impl Store {
     }
 
     /// Runs that have not ended: those that had begun in the order in which they did, then those that wait for it, the
-    /// next one first.
+    /// next one first: whoever has its context already goes before those who wait for that.
     pub async fn unfinished_runs(&self) -> Result<Vec<RunId>, StoreError> {
         let rows = sqlx::query_scalar::<_, String>(
             "select run_id from runs where state <> 'ended'
-             order by started_seq is null, started_seq, queue_rank",
+             order by started_seq is null, started_seq, queued_for = 'context', queue_rank",
         )
         .fetch_all(&self.shared.readers)
         .await?;

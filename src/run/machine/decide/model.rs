@@ -121,7 +121,9 @@ impl Deciding<'_> {
         }
         if is_result {
             self.end_turn();
-            return self.complete(CompletionResult { result: text, output: None });
+            // A continued answer is one answer.
+            let result = format!("{}{text}", self.machine.cut_text);
+            return self.complete(CompletionResult { result, output: None });
         }
         self.limit(Reason::ErrorNoCompleteTaskCall);
     }

@@ -6,6 +6,9 @@ use super::{
 };
 use crate::protocol::{Message, Private, StopThen};
 
+/// Messages that wait for one run's next turn. They are read as one; more is no conversation.
+const MOST_STEERS: usize = 256;
+
 impl Deciding<'_> {
     pub(super) fn open(&mut self, opening: Opening, by: Option<String>, warnings: Vec<String>) {
         match opening {
@@ -73,8 +76,9 @@ impl Deciding<'_> {
     /// Kept until the next turn. A run that is ending has no next turn: then nothing happens, and whoever asked is told.
     pub(super) fn steer(&mut self, id: String, text: String, by: Option<String>) {
         let is_last_turn = self.machine.grace.is_some() || self.machine.pending().is_some();
+        let has_room = self.machine.steers.len() < MOST_STEERS;
         let is_ending = matches!(self.machine.stopping(), Some(StopThen::End | StopThen::Grace));
-        if !is_last_turn && !is_ending {
+        if !is_last_turn && !is_ending && has_room {
             self.emit_with(RunSteered { steer_id: id, text, turn: None }, Private::default(), None, by);
         }
     }

@@ -10,7 +10,7 @@ use subagentd::{
 };
 use tokio::{
     sync::{Semaphore, mpsc},
-    task::JoinHandle,
+    task::{AbortHandle, JoinSet},
     time::timeout,
 };
 
@@ -61,20 +61,41 @@ impl Scene {
     }
 }
 
+/// What goes on beside the test.
+struct Beside<T> {
+    task: AbortHandle,
+    set: JoinSet<T>,
+}
+
+impl<T: Send + 'static> Beside<T> {
+    fn new(work: impl Future<Output = T> + Send + 'static) -> Beside<T> {
+        let mut set = JoinSet::new();
+        Beside { task: set.spawn(work), set }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    async fn end(mut self) -> T {
+        timeout(STUCK, self.set.join_next()).await.expect("it does not end").unwrap().unwrap()
+    }
+}
+
 fn waiting() -> Reply {
     Reply::calls(&[("probe", json!({ "do": "wait" }))])
 }
 
 /// Asks the daemon to stop, and waits until it has begun to.
-async fn shut_down(running: Running, client: &mut Client) -> JoinHandle<bool> {
+async fn shut_down(running: Running, client: &mut Client) -> Beside<bool> {
     client.call("daemon/shutdown", json!({})).await;
-    let stopping = tokio::spawn(running.daemon.stop());
+    let stopping = Beside::new(running.daemon.stop());
     client.settle().await;
     stopping
 }
 
-async fn stopped(stopping: JoinHandle<bool>) {
-    assert!(timeout(STUCK, stopping).await.expect("the daemon did not stop").unwrap(), "something was left");
+async fn stopped(stopping: Beside<bool>) {
+    assert!(stopping.end().await, "something was left");
 }
 
 fn of_type<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -190,7 +211,7 @@ async fn stopping_daemon_refuses_new_runs_and_answers_what_only_reads() {
     scene.began().await;
     let shutdown = client.call("daemon/shutdown", json!({})).await;
     assert_eq!(shutdown["suspendedRuns"], 1);
-    let stopping = tokio::spawn(running.daemon.stop());
+    let stopping = Beside::new(running.daemon.stop());
     let start = |more: Value| {
         let mut params = json!({ "agent": "worker", "model": "script", "prompt": "x" });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -204,9 +225,11 @@ async fn stopping_daemon_refuses_new_runs_and_answers_what_only_reads() {
     client.call("daemon/status", json!({})).await;
     // A cancel still counts.
     client.call("run/cancel", json!({ "runId": run })).await;
-    assert_eq!(client.ended(&run).await["reason"], "ABORTED");
     stopped(stopping).await;
     let running = scene.house.boot().await;
+    assert_eq!(running.client().ended(&run).await["reason"], "ABORTED");
+    let log = running.log().await;
+    assert_eq!(of_type(&log, "run.resumed").len(), 0, "{}", lines(&log));
     running.stop().await;
 }
 
@@ -240,14 +263,10 @@ async fn parents_that_wait_for_children_and_runs_that_wait_for_both_hold_up_no_s
 }
 
 /// A request to bring the daemon to rest, on a connection of its own.
-fn drain(running: &Running, mode: &str, deadline_ms: u64) -> JoinHandle<Value> {
+fn drain(running: &Running, mode: &str, deadline_ms: u64) -> Beside<Value> {
     let mut client = running.client();
     let params = json!({ "mode": mode, "deadlineMs": deadline_ms });
-    tokio::spawn(async move { client.call("daemon/drain", params).await })
-}
-
-async fn drained(draining: JoinHandle<Value>) -> Value {
-    timeout(STUCK, draining).await.expect("the drain is not answered").unwrap()
+    Beside::new(async move { client.call("daemon/drain", params).await })
 }
 
 async fn refuses_new_runs(client: &mut Client, running: &Running) {
@@ -269,13 +288,13 @@ async fn drain_lets_runs_finish_and_takes_no_new_ones() {
     let draining = drain(&running, "finish", 5_000);
     client.settle().await;
     scene.clock.advance(Duration::from_secs(5));
-    let result = drained(draining).await;
+    let result = draining.end().await;
     assert_eq!((&result["drained"], &result["liveRuns"]), (&json!(false), &json!(2)), "{result}");
     refuses_new_runs(&mut client, &running).await;
     let draining = drain(&running, "finish", 600_000);
     client.settle().await;
     scene.handle.release.add_permits(2);
-    let result = drained(draining).await;
+    let result = draining.end().await;
     assert_eq!(result, json!({ "drained": true, "liveRuns": 0, "suspendedRuns": 0 }));
     for run in [&run, &queued] {
         assert_eq!(client.ended(run).await["reason"], "GOAL");
@@ -299,7 +318,7 @@ async fn drain_parks_runs_where_their_turns_end() {
     assert!(!draining.is_finished());
     refuses_new_runs(&mut client, &running).await;
     scene.handle.release.add_permits(1);
-    let result = drained(draining).await;
+    let result = draining.end().await;
     assert_eq!(result, json!({ "drained": true, "liveRuns": 0, "suspendedRuns": 2 }));
     let status = client.call("daemon/status", json!({})).await;
     assert_eq!((&status["runs"]["running"], &status["runs"]["queued"]), (&json!(1), &json!(1)), "{status}");
@@ -329,7 +348,7 @@ async fn run_at_rest_can_be_cancelled_or_says_that_it_cannot() {
     let draining = drain(&running, "park", 600_000);
     client.settle().await;
     scene.handle.release.add_permits(1);
-    drained(draining).await;
+    draining.end().await;
     let cancelled = client.request("run/cancel", json!({ "runId": run })).await;
     match cancelled["error"]["data"]["kind"].as_str() {
         Some(kind) => assert_eq!(kind, "SHUTTING_DOWN", "{cancelled}"),
@@ -359,7 +378,7 @@ async fn drain_cancels_runs_their_children_and_those_that_wait() {
     let (run, session) = client.start(&running, "lead", json!({})).await;
     let (queued, _) = client.start(&running, "lead", json!({ "sessionId": session })).await;
     scene.began().await;
-    let result = drained(drain(&running, "cancel", 60_000)).await;
+    let result = drain(&running, "cancel", 60_000).end().await;
     assert_eq!(result, json!({ "drained": true, "liveRuns": 0, "suspendedRuns": 0 }));
     for run in [&run, &queued] {
         assert_eq!(client.ended(run).await["reason"], "ABORTED");

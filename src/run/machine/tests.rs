@@ -217,6 +217,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         "context-free" => Input::ContextFree,
         "slot-taken" => Input::SlotTaken,
         "promoted" => Input::Promoted { by: None },
+        "removed" => Input::Removed { by: None },
         "park" => Input::Park { reason: ParkReason::StorageFull },
         "unpark" => Input::Unparked,
         "done" => {

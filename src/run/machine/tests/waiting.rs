@@ -557,3 +557,101 @@ fn a_parked_run_goes_on_where_it_was() {
         "#]],
     );
 }
+
+#[test]
+fn only_a_run_that_has_not_begun_is_taken_out_of_its_queue() {
+    TOOL.check(
+        "
+        open queued
+        removed
+        ",
+        expect![[r#"
+              run.queued for=Context with all it needs
+            > removed
+              run.stopping ABORTED then=End
+              run.completed ABORTED turns=0 calls=0
+              wants 
+        "#]],
+    );
+    TOOL.check(
+        "
+        model a
+        child a run-a
+        gives its slot back
+        settled a
+        removed
+        ",
+        expect![[r#"
+            > model a
+              model.completed "" calls=["a"]
+              tool.state a Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants child(a: run-a) timer@1000ms
+            > gives its slot back
+            > settled a
+              tool.state a Success
+              turn.completed 1
+              turn.started 2
+              run.queued for=Place
+              wants slot
+            > removed
+              (stale)
+              wants slot
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_that_was_continued_is_one_answer() {
+    Script { completion: Completion::Message, ..TOOL }.check(
+        "
+        cut-short | one,
+        cut-short | two,
+        ",
+        expect![[r#"
+            > cut-short | one,
+              model.completed "one," calls=[]
+              context.nudged
+              turn.completed 1
+              turn.started 2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+            > cut-short | two,
+              model.completed "two," calls=[]
+              run.stopping ERROR then=End
+              turn.completed 2
+              run.completed ERROR turns=2 calls=0 partial="two," ModelFailed
+              wants 
+        "#]],
+    );
+    Script { completion: Completion::Message, ..TOOL }.check(
+        "
+        cut-short | one and
+        model | two
+        ",
+        expect![[r#"
+            > cut-short | one and
+              model.completed "one and" calls=[]
+              context.nudged
+              turn.completed 1
+              turn.started 2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+            > model | two
+              model.completed "two" calls=[]
+              turn.completed 2
+              run.completed GOAL turns=2 calls=0 result="one andtwo"
+              wants 
+        "#]],
+    );
+}
+
+#[test]
+fn so_many_messages_wait_and_no_more() {
+    let many: String = (0..300).map(|n| format!("steer s{n} | x\n")).collect();
+    let kept = TOOL.play(&many).lines().filter(|line| line.contains("run.steered")).count();
+    assert_eq!(kept, 256);
+}

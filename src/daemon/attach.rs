@@ -60,8 +60,12 @@ struct Progress {
 }
 
 /// A cursor that lies inside of the log.
-pub(super) fn checked(state: &State, from: Seq) -> Result<Seq, RpcError> {
-    let head = state.store.head();
+pub(super) async fn checked(state: &State, from: Seq) -> Result<Seq, RpcError> {
+    if (Seq(0)..=state.store.head()).contains(&from) {
+        return Ok(from);
+    }
+    // Whoever read the database may be ahead of what is published.
+    let head = state.store.newest().await?;
     if (Seq(0)..=head).contains(&from) {
         return Ok(from);
     }
@@ -82,7 +86,7 @@ impl Attachment {
         let (from, snapshot, catch_up) = match from {
             AttachFrom::Word(FromWord::Now) => (view.seq, true, None),
             AttachFrom::Word(FromWord::Start) => (Seq(0), false, Some(view.seq)),
-            AttachFrom::Seq(seq) => (checked(state, seq)?, false, Some(view.seq)),
+            AttachFrom::Seq(seq) => (checked(state, seq).await?, false, Some(view.seq)),
         };
         let mut open = BTreeMap::new();
         let mut open_items = Vec::new();

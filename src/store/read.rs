@@ -97,6 +97,14 @@ impl Store {
         Ok(Page { events, searched_to, head })
     }
 
+    /// The newest `seq` that a reader can have seen. Between its commit and its publishing an event can be read and is
+    /// not yet below [`Store::head`].
+    pub async fn newest(&self) -> Result<Seq, StoreError> {
+        let seq: Option<i64> =
+            sqlx::query_scalar("select max(seq) from events").fetch_one(&self.shared.readers).await?;
+        Ok(Seq(seq.unwrap_or(0)).max(self.head()))
+    }
+
     /// Every event of a run, typed. Types this version does not know are left out.
     pub async fn run_events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
         let query = sqlx::query(

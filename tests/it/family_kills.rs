@@ -200,7 +200,14 @@ impl<'home> Siege<'home> {
             std::thread::sleep(Duration::from_micros(chance.below(PAUSE_US)));
         }
         daemon.kill().await;
-        self.boundaries.push(self.beside.head().await);
+        let boundary = self.beside.head().await;
+        // Spec 11, promise 2: what was seen is in the log.
+        let seen = self.sessions.values().copied().max().unwrap_or(0).max(self.discovered);
+        assert!(
+            seen <= boundary,
+            "event {seen} was seen by a client, and after the kill the log ends with {boundary}"
+        );
+        self.boundaries.push(boundary);
     }
 
     /// Spec 11, promise 6: without a client's help.

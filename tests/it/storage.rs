@@ -58,3 +58,27 @@ async fn run_outlives_a_store_that_fails_and_its_tool_runs_once() {
     assert_eq!(client.call("daemon/status", json!({})).await["degraded"], json!([]));
     running.stop().await;
 }
+
+/// An event can be read a moment before it is published. A row that nobody published stands in for that moment.
+#[tokio::test]
+async fn cursor_of_an_event_that_was_read_is_never_gone() {
+    let script = Script::new([Reply::done("ok")]);
+    let running = House::new().script(&script).agent("writer", WRITER).boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "writer", json!({})).await;
+    client.ended(&run).await;
+    let head = running.daemon.store().head().0;
+    tamper(
+        &running,
+        "insert into events (time_us, type, session_id, head, body) \
+         select time_us, 'session.updated', session_id, '{}', '{}' from events limit 1",
+    )
+    .await;
+    let page = client.call("events/list", json!({ "from": head })).await;
+    assert_eq!(page["events"][0]["seq"], head + 1, "{page}");
+    client.call("events/list", json!({ "from": head + 1 })).await;
+    client.call("session/attach", json!({ "sessionId": session, "from": head + 1 })).await;
+    let (kind, _) = client.refused("events/list", json!({ "from": head + 2 })).await;
+    assert_eq!(kind, "CURSOR_GONE");
+    running.stop().await;
+}

@@ -23,7 +23,7 @@ pub fn register(api: &mut Api<State>) {
 
 async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<EventsListResult, RpcError> {
     let EventsListParams { filter, from, limit, wait_ms } = params;
-    let cursor = super::super::attach::checked(&state, from)?;
+    let cursor = super::super::attach::checked(&state, from).await?;
     let filter = Filter::from(filter);
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     // Followed from before the page is read, so an event in between ends the wait.

@@ -8,6 +8,7 @@ use subagentd::{
     config::{Config, Places},
     daemon::{Daemon, Edges, Settings, rpc},
     models::Models,
+    redact::Redactor,
     sys::clock::SystemClock,
     tools::Registry,
 };
@@ -59,7 +60,7 @@ async fn serve(effects: &Path) {
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,
-        redactor: subagentd::redact::Redactor::none(),
+        redactor: Redactor::none(),
     };
     let effects = OpenOptions::new().create(true).append(true).open(effects).unwrap();
     let tools = Registry::with(tools::all(effects));

@@ -106,8 +106,19 @@ mod tests {
     fn what_the_log_allows_is_told_apart_from_what_it_does_not() {
         check("mutate before a\nmutate before b\nmutate after a\n", expect![""]);
         check("look before b\nlook before b\nlook after b\nlook af", expect![""]);
-        check("mutate before a\nmutate after a\nmutate before a\n", expect![""]);
-        check("mutate before a\n", expect![""]);
-        check("mutate after b\nlook before c\n", expect![""]);
+        check(
+            "mutate before a\nmutate after a\nmutate before a\n",
+            expect!["call a began 2 times, was done 1 times: what changes things runs once"],
+        );
+        check(
+            "mutate before a\n",
+            expect!["call a began 1 times, was done 0 times: it is said to have succeeded"],
+        );
+        check(
+            "mutate after b\nlook before c\n",
+            expect![[r#"
+            call b began 0 times, was done 1 times: what changes things runs once
+            call c began 1 times, was done 0 times: the log does not say once that it executes"#]],
+        );
     }
 }

@@ -152,7 +152,8 @@ async fn an_unknown_field_is_an_error_for_a_strict_client() {
     client.receive().await;
     client.request(2, "run/start", json!({ "workspace": "/", "agnt": "a" })).await;
     let violations = client.receive().await["error"]["data"]["details"]["violations"].to_string();
-    expect![[r#"[{"pointer":"/agnt","message":"unknown field; did you mean `agent`?"}]"#]].assert_eq(&violations);
+    expect![[r#"[{"pointer":"/agnt","message":"unknown field; did you mean `agent`?"}]"#]]
+        .assert_eq(&violations);
     client.assert_alive().await;
 }
 

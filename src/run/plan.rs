@@ -221,8 +221,17 @@ impl RunPlan {
 /// A definition as the log keeps it: what it says was filled in before.
 fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinition {
     let mut definition = definition.clone();
+    definition.title = redactor.owned(definition.title);
+    definition.description = definition.description.map(|text| redactor.owned(text));
     definition.prompt = redactor.owned(definition.prompt);
     definition.query = redactor.owned(definition.query);
+    for input in &mut definition.inputs {
+        input.description = input.description.take().map(|text| redactor.owned(text));
+        redactor.value(&mut input.schema);
+        if let Some(default) = &mut input.default {
+            redactor.value(default);
+        }
+    }
     for message in &mut definition.initial_messages {
         message.text = redactor.owned(std::mem::take(&mut message.text));
     }
@@ -270,7 +279,7 @@ fn equipment(
 pub(super) fn toolset(definition: &AgentDefinition, callables: &Callables, supplies: &Supplies) -> Toolset {
     let mut selection = definition.tools.clone();
     selection.deny.extend(supplies.defaults.excluded.iter().cloned());
-    supplies.registry.with_agents(callables.tools()).select(&selection)
+    supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection)
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -21,6 +21,7 @@ mod random;
 mod rebuild;
 mod recording;
 mod runs;
+mod secrets;
 mod sessions;
 mod storage;
 mod support;

@@ -104,7 +104,7 @@ impl Daemon {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
         let state = State {
-            once: once::Once::new(store.clone(), runs.clone()),
+            once: once::Once::new(store.clone(), settings.redactor.clone(), runs.clone()),
             session_changes: Semaphore::new(1),
             store,
             executor,

@@ -5,6 +5,7 @@
 //! store, where it was written in the transaction of the effect.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -17,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     protocol::{ErrorKind, IdempotencyKey, RpcError, RunId},
+    redact::Redactor,
     store::{KeptAnswer, Keyed, Store},
 };
 
@@ -32,6 +34,8 @@ pub(super) struct Once {
 
 struct Shared {
     store: Store,
+    /// Says which keys must not be stored as they are.
+    redactor: Redactor,
     /// Owns the effects: they end also when nobody waits for them.
     tracker: TaskTracker,
     flights: Mutex<HashMap<IdempotencyKey, Flight>>,
@@ -84,8 +88,16 @@ impl Drop for Landing {
 }
 
 impl Once {
-    pub fn new(store: Store, tracker: TaskTracker) -> Once {
-        Once { shared: Arc::new(Shared { store, tracker, flights: Mutex::default() }) }
+    pub fn new(store: Store, redactor: Redactor, tracker: TaskTracker) -> Once {
+        Once { shared: Arc::new(Shared { store, redactor, tracker, flights: Mutex::default() }) }
+    }
+
+    /// A key that holds a secret is known by its digest. It stays as telling as it was.
+    fn storable(&self, key: IdempotencyKey) -> IdempotencyKey {
+        match self.shared.redactor.text(&key.0) {
+            Cow::Borrowed(_) => key,
+            Cow::Owned(_) => IdempotencyKey(format!("sha256:{}", hex_digest(&key.0))),
+        }
     }
 
     /// Runs `effect`, or answers what it answered before. The effect runs to its end also when its caller goes away.
@@ -109,6 +121,7 @@ impl Once {
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             };
         };
+        let key = self.storable(key);
         let ask = Ask { method, params_digest: digest(params) };
         let (mut outcome, is_first) = match self.board(&key, &ask)? {
             Boarded::Waits(outcome) => (outcome, false),
@@ -223,7 +236,11 @@ fn digest(params: &impl Serialize) -> String {
         fields.remove("idempotencyKey");
     }
     sort(&mut params);
-    let digest = Sha256::digest(params.to_string());
+    hex_digest(&params.to_string())
+}
+
+fn hex_digest(text: &str) -> String {
+    let digest = Sha256::digest(text);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

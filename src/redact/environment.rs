@@ -7,6 +7,9 @@ const LEAST_LENGTH: usize = 8;
 /// while one may be coming in stays small, even when every byte of it is escaped.
 const PIECE_LENGTH: usize = 4096;
 
+/// Shorter lines of a longer value are not looked for by themselves.
+const LEAST_LINE: usize = 16;
+
 /// Numbers shorter than this are sizes and durations (`TOKEN_TTL`).
 const LEAST_DIGITS: usize = 12;
 
@@ -83,7 +86,8 @@ pub(super) fn secrets(environment: impl Iterator<Item = (String, String)>) -> Ve
         let is_named = names_a_secret(&name) && is_telling(value);
         // An address in a variable of any name: only its password is secret.
         let hidden = if is_named { Some(value) } else { password_of(value).filter(|word| is_telling(word)) };
-        for piece in hidden.into_iter().flat_map(pieces) {
+        for piece in hidden.into_iter().flat_map(|value| pieces(value).into_iter().chain(random_lines(value)))
+        {
             secrets.push(Secret { name: name.clone(), value: piece.as_bytes().to_vec() });
         }
     }
@@ -102,6 +106,17 @@ fn pieces(value: &str) -> Vec<&str> {
         rest = after;
     }
     pieces
+}
+
+/// Lines of a key in several lines, which a search shows one by one. Only those that no text has by chance.
+fn random_lines(value: &str) -> impl Iterator<Item = &str> {
+    let is_random = |line: &&str| {
+        let has = |class: fn(&u8) -> bool| line.as_bytes().iter().any(class);
+        let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+        LEAST_LINE <= line.len() && line.len() <= PIECE_LENGTH && is_mixed && !line.contains([' ', '\t'])
+    };
+    let is_whole = !value.contains('\n');
+    value.lines().map(str::trim).filter(is_random).filter(move |_| !is_whole)
 }
 
 fn names_a_secret(name: &str) -> bool {
@@ -187,6 +202,12 @@ mod tests {
     fn only_the_password_of_an_address_is_secret() {
         assert_eq!(found("DATABASE_URL", "postgres://me:hunter2hunter2@db/x"), ["hunter2hunter2"]);
         assert_eq!(found("DATABASE_URL", "postgres://me@db/x"), [""; 0]);
+    }
+
+    #[test]
+    fn random_lines_of_a_key_are_looked_for_by_themselves() {
+        let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA7v3J\n  Sx6CnMpQvXlEo0d3Fg==\nAb==\na Line of 5 words, no key";
+        assert_eq!(found("KEY", key), [key, "MIIEpAIBAAKCAQEA7v3J", "Sx6CnMpQvXlEo0d3Fg=="]);
     }
 
     #[test]

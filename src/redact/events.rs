@@ -45,7 +45,20 @@ impl Redactor {
 
     /// The words of a failure, without their secrets.
     pub fn tool_error(&self, error: ToolError) -> ToolError {
-        ToolError { message: self.owned(error.message), ..error }
+        ToolError { message: self.with_pointers(error.message), ..error }
+    }
+
+    /// A text that may name fields by JSON pointers (RFC 6901), in which a slash is written as `~1`.
+    fn with_pointers(&self, text: String) -> String {
+        let text = self.owned(text);
+        if !text.contains("~1") && !text.contains("~0") {
+            return text;
+        }
+        let meant = text.replace("~1", "/").replace("~0", "~");
+        match self.text(&meant) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(redacted) => redacted,
+        }
     }
 
     /// What people are told about a call.

@@ -112,7 +112,7 @@ impl Form {
     /// What may stand, unescaped, at this place of the form.
     fn bytes_at(&self, index: usize) -> Vec<u8> {
         match self {
-            Form::Bytes(bytes) if bytes[index] == b' ' => vec![b' ', b'+'],
+            Form::Bytes(bytes) if is_blank(bytes[index]) => vec![b' ', b'+', b'\n', b'\r', b'\t'],
             Form::Bytes(bytes) => vec![bytes[index]],
             Form::Base64(masks) => (0..=u8::MAX).filter(|byte| is_in(masks[index], *byte)).collect(),
         }
@@ -148,7 +148,11 @@ impl Form {
     fn step(&self, matched: usize, reading: &Reading) -> usize {
         let bytes = &reading.bytes[..reading.length];
         let fits = match self {
-            Form::Bytes(expected) => expected[matched..].starts_with(bytes),
+            Form::Bytes(expected) => {
+                let is_same = expected[matched..].starts_with(bytes);
+                // What shows a value on one line makes spaces of its breaks.
+                is_same || (bytes.len() == 1 && is_blank(bytes[0]) && is_blank(expected[matched]))
+            }
             Form::Base64(masks) => bytes.len() == 1 && is_in(masks[matched], bytes[0]),
         };
         if fits { bytes.len() } else { 0 }
@@ -163,6 +167,10 @@ impl Reading {
     fn is_line_break(&self) -> bool {
         self.length == 1 && matches!(self.bytes[0], b'\n' | b'\r')
     }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
 /// What may stand at each character of base64 that a value at this alignment has a share in.

@@ -15,6 +15,7 @@ use crate::{
         Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId,
         ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, Usage, Violation,
     },
+    redact::Redactor,
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
 };
 
@@ -62,8 +63,10 @@ impl Callables {
     }
 
     /// As they are declared.
-    pub fn tools(&self) -> impl Iterator<Item = Arc<dyn Tool>> {
-        self.agents.iter().map(|agent| Arc::new(AgentTool::new(&agent.definition)) as Arc<dyn Tool>)
+    pub fn tools(&self, redactor: &Redactor) -> impl Iterator<Item = Arc<dyn Tool>> {
+        self.agents
+            .iter()
+            .map(|agent| Arc::new(AgentTool::new(&agent.definition, redactor.clone())) as Arc<dyn Tool>)
     }
 }
 
@@ -71,10 +74,11 @@ impl Callables {
 struct AgentTool {
     declaration: ToolDeclaration,
     definition: Arc<AgentDefinition>,
+    redactor: Redactor,
 }
 
 impl AgentTool {
-    fn new(definition: &Arc<AgentDefinition>) -> AgentTool {
+    fn new(definition: &Arc<AgentDefinition>, redactor: Redactor) -> AgentTool {
         let mut properties = Map::new();
         for input in &definition.inputs {
             let mut schema = input.schema.clone();
@@ -103,7 +107,7 @@ impl AgentTool {
                 "additionalProperties": false,
             }),
         };
-        AgentTool { declaration, definition: Arc::clone(definition) }
+        AgentTool { declaration, definition: Arc::clone(definition), redactor }
     }
 }
 
@@ -124,7 +128,10 @@ impl Tool for AgentTool {
     ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
         let checked = inputs(&self.definition, &arguments).map(|values| {
             let title = self.definition.title.clone();
-            Box::new(AgentCall { title, values, accesses: vec![Access::Nothing] }) as Box<dyn Invocation>
+            let task = values.values().find_map(Value::as_str).unwrap_or_default();
+            // Before it is cut, since of half a secret nobody can tell that it is one.
+            let task = self.redactor.text(task).into_owned();
+            Box::new(AgentCall { title, task, accesses: vec![Access::Nothing] }) as Box<dyn Invocation>
         });
         Box::pin(ready(checked))
     }
@@ -147,7 +154,8 @@ pub fn inputs(definition: &AgentDefinition, arguments: &Value) -> Result<Map<Str
 /// Describes the call. It is never run as a tool: a run answers it.
 struct AgentCall {
     title: String,
-    values: Map<String, Value>,
+    /// What it is asked to do, without secrets.
+    task: String,
     accesses: Vec<Access>,
 }
 
@@ -159,8 +167,7 @@ impl Invocation for AgentCall {
     fn description(&self) -> String {
         /// Characters of a call's description.
         const LONGEST: usize = 120;
-        let first = self.values.values().find_map(Value::as_str).unwrap_or_default();
-        let line = first.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let line = self.task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let short: String = line.chars().take(LONGEST).collect();
         if short.is_empty() { self.title.clone() } else { format!("{}: {short}", self.title) }
     }

@@ -220,29 +220,26 @@ impl RunPlan {
 
 /// A definition as the log keeps it: what it says was filled in before.
 fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinition {
-    let as_json = serde_json::to_value(definition).and_then(|mut value| {
-        redactor.value(&mut value);
-        serde_json::from_value::<AgentDefinition>(value)
-    });
-    match as_json {
-        // What it is called and what it may use is not what a secret looks like, and is needed as it is.
-        Ok(redacted) => AgentDefinition {
-            name: definition.name.clone(),
-            model: definition.model.clone(),
-            tools: definition.tools.clone(),
-            ..redacted
-        },
-        // A secret stood where a number or a word of ours must stand: only what a run needs from here on is kept.
-        Err(_) => AgentDefinition {
-            title: redactor.owned(definition.title.clone()),
-            description: None,
-            inputs: Vec::new(),
-            query: String::new(),
-            initial_messages: Vec::new(),
-            prompt: String::new(),
-            ..definition.clone()
-        },
+    let mut definition = definition.clone();
+    definition.title = redactor.owned(definition.title);
+    definition.description = definition.description.map(|text| redactor.owned(text));
+    definition.prompt = redactor.owned(definition.prompt);
+    definition.query = redactor.owned(definition.query);
+    for input in &mut definition.inputs {
+        input.description = input.description.take().map(|text| redactor.owned(text));
+        redactor.value(&mut input.schema);
+        if let Some(default) = &mut input.default {
+            redactor.value(default);
+        }
     }
+    for message in &mut definition.initial_messages {
+        message.text = redactor.owned(std::mem::take(&mut message.text));
+    }
+    if let Some(output) = &mut definition.output {
+        output.description = output.description.take().map(|text| redactor.owned(text));
+        redactor.value(&mut output.schema);
+    }
+    definition
 }
 
 /// What a run of this definition works with. Reads the file system.
@@ -286,7 +283,7 @@ fn equipment(
 pub(super) fn toolset(definition: &AgentDefinition, callables: &Callables, supplies: &Supplies) -> Toolset {
     let mut selection = definition.tools.clone();
     selection.deny.extend(supplies.defaults.excluded.iter().cloned());
-    supplies.registry.with_agents(callables.tools()).select(&selection)
+    supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection)
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -11,9 +11,10 @@ use super::{
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
-    protocol::{CallId, FinishReason, Message, Part, Role, RunErrorCode, ToolCall, Usage},
+    protocol::{COMPLETE_TASK, CallId, FinishReason, Message, Part, Role, RunErrorCode, ToolCall, Usage},
     store::{LiveAppender, MAX_LIVE_BYTES, TooLong},
     sys::{clock::Clock, ids},
+    tools::Lookup,
 };
 
 /// Without a sign of life for this long the call is given up and tried again (spec 04, "Retry").
@@ -117,7 +118,15 @@ impl Thinking {
             ReplyPart::Text(text) => Part::Text { text },
             ReplyPart::Thought { text, signature } => Part::Thought { text, signature },
             ReplyPart::ToolCall { provider_call_id, name, arguments, signature } => {
-                let name = self.gate.toolset.canonical(&name);
+                let redactor = &self.gate.supplies.redactor;
+                let provider_call_id = provider_call_id.map(|id| redactor.owned(id));
+                let mut name = self.gate.toolset.canonical(&name);
+                // A model can make up any name; those that there are keep a call's way to its tool.
+                let is_known = name.as_str() == COMPLETE_TASK
+                    || !matches!(self.gate.toolset.lookup(&name), Lookup::Unknown);
+                if !is_known {
+                    name = redactor.text(name.as_str()).into_owned().into();
+                }
                 Part::ToolCall(ToolCall {
                     call_id: ids::fresh(),
                     provider_call_id,

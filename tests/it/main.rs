@@ -27,6 +27,7 @@ mod random;
 mod rebuild;
 mod recording;
 mod runs;
+mod secrets;
 mod sessions;
 mod soak;
 mod steering;

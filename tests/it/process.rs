@@ -111,9 +111,14 @@ impl Home {
 
     /// A daemon on this home's places that is ready.
     pub async fn start(&self) -> Served {
+        self.start_with(&[]).await
+    }
+
+    /// The same, with more in its environment.
+    pub async fn start_with(&self, variables: &[(&str, &str)]) -> Served {
         let log = OpenOptions::new().create(true).append(true).open(self.path("daemon.log")).unwrap();
         let mut command = self.daemon(&self.socket(), &self.state_dir());
-        let mut child = command.stderr(log).spawn().unwrap();
+        let mut child = command.envs(variables.iter().copied()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         let mut greeting = BufReader::new(child.stdout.take().unwrap());
         timeout(STUCK, greeting.read_line(&mut line)).await.expect("the daemon is not ready").unwrap();

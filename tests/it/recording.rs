@@ -73,6 +73,14 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// A turn for each list of parts; answers the model's name.
+    pub fn write_parts(home: &Home, name: &str, turns: Vec<Vec<Value>>) -> String {
+        let lines: Vec<Value> = turns.into_iter().map(|parts| reply(parts, 1)).collect();
+        save(home, name, &lines)
+    }
+}
+
 /// Writes a recording; answers the model's name.
 pub fn save(home: &Home, name: &str, lines: &[Value]) -> String {
     let path = home.path("recordings").join(format!("{name}.jsonl"));

@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::{
     protocol::{
-        ErrorKind, Initialize, InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT,
+        ClientId, ErrorKind, Initialize, InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT,
         MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult,
         RpcError, WireLimits,
     },
@@ -34,7 +34,11 @@ async fn initialize(
             .with_details(json!({ "supported": PROTOCOL_VERSIONS }))
             .with_hint(format!("use one of: {}", PROTOCOL_VERSIONS.join(", "))));
     }
-    let client_id = client_id.unwrap_or_else(ids::fresh);
+    // Every event that the client causes will carry it.
+    let client_id = match client_id {
+        Some(client_id) => ClientId::from(state.redactor.owned(client_id.to_string())),
+        None => ids::fresh(),
+    };
     caller.introduce(client, client_id.clone(), strict);
     Ok(InitializeResult {
         protocol_version,

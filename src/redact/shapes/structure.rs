@@ -12,6 +12,9 @@ const MOST_BEFORE_BODY: usize = 64;
 /// The first line of a key has this many characters of base64, or names a header; words of prose do neither.
 const LEAST_FIRST_LINE: usize = 16;
 
+/// Digits of a line's number.
+const LONGEST_LINE_NUMBER: usize = 9;
+
 const FOOTER: &str = "-----END ";
 
 /// The first segment of a token; it holds names of algorithms and keys.
@@ -42,6 +45,11 @@ pub(super) fn private_key(window: &Window<'_>, start: usize, after: usize) -> Re
         if body - header >= MOST_BEFORE_BODY {
             return Ok(nothing);
         }
+    }
+    // A search numbers its lines: `12- MIIE…`.
+    let number = window.run(body, LONGEST_LINE_NUMBER, |byte| byte.is_ascii_digit())?;
+    if number > body && window.byte(number)? == Some(b'-') && window.byte(number + 1)? == Some(b' ') {
+        body = number + 2;
     }
     let line = window.run(body, LEAST_FIRST_LINE, is_base64)?;
     let name = window.run(body, LEAST_FIRST_LINE, |byte| is_alphanumeric(byte) || byte == b'-')?;

@@ -6,8 +6,8 @@ use serde_json::{json, value::RawValue};
 
 use super::{TOKEN, redactor};
 use crate::protocol::{
-    CallDetails, CallId, Location, Message, Part, ProviderMessage, Risk, Role, ToolCall, ToolErrorType,
-    ToolKind, ToolName, ToolResult,
+    CallDetails, CallId, Location, Message, Part, ProviderMessage, Risk, Role, ToolCall, ToolError,
+    ToolErrorType, ToolKind, ToolName, ToolResult,
 };
 
 const MARK: &str = "[redacted:env:SERVICE_TOKEN]";
@@ -112,4 +112,13 @@ fn what_people_are_told_about_a_call_is_redacted() {
         locations: vec![Location { path: format!("/tmp/{word}"), line: Some(3) }],
     };
     assert_eq!(redactor().call_details(details(TOKEN)), details(MARK));
+}
+
+#[test]
+fn a_secret_that_names_a_field_is_found_in_the_pointer_to_it() {
+    let message = format!("/{}: unknown", TOKEN.replace('/', "~1"));
+    let error = ToolError { kind: ToolErrorType::InvalidToolParams, message };
+    assert_eq!(redactor().tool_error(error).message, format!("/{MARK}: unknown"));
+    let harmless = ToolError { kind: ToolErrorType::InvalidToolParams, message: "/a~1b: unknown".to_owned() };
+    assert_eq!(redactor().tool_error(harmless.clone()), harmless);
 }

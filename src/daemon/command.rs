@@ -135,6 +135,8 @@ fn start_logs(is_json: bool, redactor: Redactor) {
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(RedactedStderr::new(redactor));
     // A second subscriber can only be set by a test that runs in this process; the first then stays.
     let _stays = if is_json { logs.json().try_init() } else { logs.with_target(false).try_init() };
+    // What a panic says may hold a secret as well, so it goes the same way as every line.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
 }
 
 /// Writes to a descriptor that was inherited, through its name in `/proc`, so that no raw descriptor is owned.

@@ -68,12 +68,12 @@ async fn cursor_of_an_event_that_was_read_is_never_gone() {
     let (run, session) = client.start(&running, "writer", json!({})).await;
     client.ended(&run).await;
     let head = running.daemon.store().head().0;
-    tamper(
-        &running,
-        "insert into events (time_us, type, session_id, head, body) \
+    running
+        .tamper(
+            "insert into events (time_us, type, session_id, head, body) \
          select time_us, 'session.updated', session_id, '{}', '{}' from events limit 1",
-    )
-    .await;
+        )
+        .await;
     let page = client.call("events/list", json!({ "from": head })).await;
     assert_eq!(page["events"][0]["seq"], head + 1, "{page}");
     client.call("events/list", json!({ "from": head + 1 })).await;

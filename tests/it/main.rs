@@ -20,6 +20,7 @@ mod kills;
 mod laws;
 mod lifetimes;
 mod methods;
+mod one_at_a_time;
 mod probe;
 mod process;
 mod proto_docs;

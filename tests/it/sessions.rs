@@ -109,3 +109,21 @@ async fn same_key_is_one_run_also_after_a_restart() {
     drop(client);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn same_key_is_one_run_also_after_its_session_was_removed() {
+    let script = Script::new([Reply::done("ok")]);
+    let running = House::new().script(&script).agent("reader", READER).boot().await;
+    let mut client = running.client();
+    let params = json!({
+        "workspace": running.work(), "agent": "reader", "model": "script", "prompt": "p",
+        "idempotencyKey": "only once",
+    });
+    let first = client.call("run/start", params.clone()).await;
+    client.ended(first["runId"].as_str().unwrap()).await;
+    client.call("session/delete", json!({ "sessionId": first["sessionId"] })).await;
+    let again = client.call("run/start", params).await;
+    assert_eq!((&again["replayed"], &again["runId"]), (&json!(true), &first["runId"]));
+    assert_eq!(script.requests().len(), 1);
+    running.stop().await;
+}

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{protocol::IdempotencyKey, sys::clock::ManualClock};
 
-fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
+pub(super) fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
     Some(Keyed {
         key: IdempotencyKey(key.to_owned()),
         method: "m".to_owned(),
@@ -13,7 +13,7 @@ fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
     })
 }
 
-async fn kept(store: &Store, key: &str) -> Option<Seq> {
+pub(super) async fn kept(store: &Store, key: &str) -> Option<Seq> {
     store.keyed(&IdempotencyKey(key.to_owned())).await.unwrap().map(|answer| answer.seq)
 }
 

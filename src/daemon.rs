@@ -80,6 +80,7 @@ impl Daemon {
         let grace = settings.config.shutdown.grace.value;
         let Edges { clock, models, tools } = edges;
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
+        handlers::remove_closed(&store, &*clock).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),

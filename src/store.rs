@@ -18,6 +18,7 @@ use crate::{
     sys::clock::Clock,
 };
 
+mod context;
 mod event;
 mod follow;
 mod keys;
@@ -29,6 +30,7 @@ mod schema;
 mod tail;
 mod writer;
 
+pub use context::ContextFold;
 pub use event::{Event, NewEvent, Stored};
 pub use follow::{Filter, Follower};
 pub use keys::{KeptAnswer, Keyed};

@@ -22,7 +22,7 @@ mod session;
 mod sessions;
 mod tools;
 
-pub(super) use sessions::no_session;
+pub(super) use sessions::{no_session, remove_closed};
 
 /// Every method with its handler.
 pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {

@@ -179,10 +179,8 @@ impl Store {
             sqlx::query(table).execute(&mut *transaction).await?;
         }
         let mut after = Seq(0);
-        loop {
-            let events = read::encoded_after(&mut transaction, after, batch).await?;
-            let Some((last, _)) = events.last() else { break };
-            after = *last;
+        while let Some((last, events)) = read::encoded_after(&mut transaction, after, batch).await? {
+            after = last;
             let mut projections = Projections::default();
             for (seq, event) in &events {
                 projections.add(*seq, event);

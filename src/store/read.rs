@@ -170,12 +170,13 @@ async fn newest(transaction: &mut Transaction<'_, Sqlite>) -> Result<Seq, StoreE
     Ok(Seq(seq.unwrap_or(0)))
 }
 
-/// Events as the writer had them, for the rebuild. Types this version does not know are left out.
+/// Events as the writer had them, for the rebuild, and the `seq` up to which they were looked at; `None` after the last.
+/// Types this version does not know are left out, so that there may be no events and yet more to come.
 pub(super) async fn encoded_after(
     transaction: &mut Transaction<'_, Sqlite>,
     after: Seq,
     limit: usize,
-) -> Result<Vec<(Seq, Encoded)>, StoreError> {
+) -> Result<Option<(Seq, Vec<(Seq, Encoded)>)>, StoreError> {
     let rows = sqlx::query(
         "select seq, time_us, type, session_id, run_id, context_id, head, body, private
          from events where ?1 < seq order by seq limit ?2",
@@ -184,6 +185,7 @@ pub(super) async fn encoded_after(
     .bind(i64::try_from(limit).unwrap_or(i64::MAX))
     .fetch_all(&mut **transaction)
     .await?;
+    let Some(last) = rows.last().map(|row| Seq(row.get(0))) else { return Ok(None) };
     let mut events = Vec::with_capacity(rows.len());
     for row in &rows {
         let seq = Seq(row.get(0));
@@ -206,7 +208,7 @@ pub(super) async fn encoded_after(
         };
         events.push((seq, event));
     }
-    Ok(events)
+    Ok(Some((last, events)))
 }
 
 fn private(json: Option<&str>) -> serde_json::Result<Private> {

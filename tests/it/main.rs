@@ -15,6 +15,7 @@ mod full_disk;
 mod gemini;
 mod gemini_server;
 mod golden;
+mod history;
 mod keys;
 mod kills;
 mod laws;

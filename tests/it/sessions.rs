@@ -1,8 +1,12 @@
 //! What becomes of a session, of its runs and of what it knew, when it is closed or removed?
 
 use serde_json::{Value, json};
+use subagentd::{
+    protocol::{EventHead, Private, SessionClosed, SessionId, Timestamp},
+    store::NewEvent,
+};
 
-use crate::support::{House, Reply, Script};
+use crate::support::{Client, House, Reply, Running, Script};
 
 const READER: &str =
     "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\n---\nYou read.\n";
@@ -107,5 +111,84 @@ async fn same_key_is_one_run_also_after_a_restart() {
     let runs = client.call("run/list", json!({})).await["runs"].clone();
     assert_eq!(runs.as_array().unwrap().len(), 1);
     drop(client);
+    running.stop().await;
+}
+
+/// An ephemeral session with a run in it, closed but not removed: as it stands when the daemon died in between.
+async fn half_closed(running: &Running, client: &mut Client) -> Value {
+    let created = json!({ "workspace": running.work(), "ephemeral": true });
+    let session = client.call("session/create", created).await["sessionId"].clone();
+    let in_it = json!({ "sessionId": session, "agent": "reader", "model": "script", "prompt": "p" });
+    let run = client.call("run/start", in_it).await["runId"].as_str().unwrap().to_owned();
+    client.ended(&run).await;
+    let closed = NewEvent {
+        at: Timestamp(1_700_000_000_000_000),
+        session: Some(SessionId::from(session.as_str().unwrap())),
+        run: None,
+        context: None,
+        head: EventHead::default(),
+        body: SessionClosed {}.into(),
+        private: Private::default(),
+    };
+    running.daemon.store().append(vec![closed]).await.unwrap();
+    session
+}
+
+#[tokio::test]
+async fn closing_again_removes_an_ephemeral_session_whose_removal_was_cut_off() {
+    let house = House::new().script(&Script::new([Reply::done("ok")])).agent("reader", READER);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let session = half_closed(&running, &mut client).await;
+    let closed = client.call("session/close", json!({ "sessionId": session })).await;
+    let log = running.log().await;
+    let left: Vec<&Value> = log.iter().filter(|it| it["sessionId"] == session).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!((&left[0]["type"], &left[0]["seq"]), (&json!("session.deleted"), &closed["seq"]));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn start_removes_ephemeral_sessions_whose_removal_was_cut_off_and_no_others() {
+    let house = House::new().script(&Script::new([Reply::done("ok")])).agent("reader", READER);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, kept) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    client.call("session/close", json!({ "sessionId": kept })).await;
+    let open = json!({ "workspace": running.work(), "ephemeral": true });
+    let open = client.call("session/create", open).await["sessionId"].clone();
+    let removed = [half_closed(&running, &mut client).await, half_closed(&running, &mut client).await];
+    drop(client);
+    running.stop().await;
+
+    let running = house.boot().await;
+    let mut client = running.client();
+    for session in &removed {
+        let (kind, _) = client.refused("session/get", json!({ "sessionId": session })).await;
+        assert_eq!(kind, "GONE");
+    }
+    for session in [&json!(kept), &open] {
+        client.call("session/get", json!({ "sessionId": session })).await;
+    }
+    assert_eq!(client.call("run/list", json!({})).await["runs"].as_array().unwrap().len(), 1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn same_key_is_one_run_also_after_its_session_was_removed() {
+    let script = Script::new([Reply::done("ok")]);
+    let running = House::new().script(&script).agent("reader", READER).boot().await;
+    let mut client = running.client();
+    let params = json!({
+        "workspace": running.work(), "agent": "reader", "model": "script", "prompt": "p",
+        "idempotencyKey": "only once",
+    });
+    let first = client.call("run/start", params.clone()).await;
+    client.ended(first["runId"].as_str().unwrap()).await;
+    client.call("session/delete", json!({ "sessionId": first["sessionId"] })).await;
+    let again = client.call("run/start", params).await;
+    assert_eq!((&again["replayed"], &again["runId"]), (&json!(true), &first["runId"]));
+    assert_eq!(script.requests().len(), 1);
     running.stop().await;
 }

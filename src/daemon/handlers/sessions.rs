@@ -21,11 +21,11 @@ use crate::{
         SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult, SessionDeleted, SessionGet,
         SessionGetResult, SessionHistory, SessionHistoryParams, SessionHistoryResult, SessionId,
         SessionIdParams, SessionList, SessionListParams, SessionListResult, SessionState, SessionSummary,
-        SessionUpdate, SessionUpdateParams, SessionUpdated,
+        SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
     },
     run::PlanError,
-    store::{Deleted, Filter, NewEvent, RunFilter, SessionFilter},
-    sys::ids,
+    store::{Deleted, Filter, NewEvent, RunFilter, SessionFilter, Store, StoreError},
+    sys::{clock::Clock, ids},
     tools::Workspace,
 };
 
@@ -108,7 +108,7 @@ async fn create_once(
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
     let title = title.map(|title| state.redactor.owned(title));
-    let created = event(state, &session, by, SessionCreated { roots, title, agent, ephemeral });
+    let created = event(state.clock.now(), &session, by, SessionCreated { roots, title, agent, ephemeral });
     let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
     let (_, seq) = state.store.append_keyed(vec![created], keyed).await?;
@@ -214,7 +214,7 @@ async fn update(
         check_agent(&state, new_agent.as_ref(), roots).await?;
     }
     let body = SessionUpdated { title: new_title, agent: new_agent };
-    let updated = event(&state, &session_id, by(&caller), body);
+    let updated = event(state.clock.now(), &session_id, by(&caller), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
     Ok(SessionChangeResult { session_id, seq: Some(seq) })
 }
@@ -238,21 +238,42 @@ async fn close(
     let SessionIdParams { session_id } = params;
     // Nothing starts from here on, and what was starting is in the store.
     let _bar = state.executor.bar(&session_id).await;
-    let summary = session(&state, &session_id).await?;
-    if summary.state == SessionState::Closed {
-        return Ok(SessionChangeResult { session_id, seq: None });
+    if session(&state, &session_id).await?.state == SessionState::Open {
+        end_runs(&state, &session_id, by(&caller)).await?;
     }
-    end_runs(&state, &session_id, by(&caller)).await?;
     let _turn = turn(&state).await?;
-    if session(&state, &session_id).await?.state == SessionState::Closed {
-        return Ok(SessionChangeResult { session_id, seq: None });
+    let summary = session(&state, &session_id).await?;
+    let mut seq = None;
+    if summary.state == SessionState::Open {
+        let closed = event(state.clock.now(), &session_id, by(&caller), SessionClosed {});
+        seq = Some(state.store.append(vec![closed]).await?.1);
     }
-    let closed = event(&state, &session_id, by(&caller), SessionClosed {});
-    let (_, mut seq) = state.store.append(vec![closed]).await?;
+    // Also of one that was closed before: its removal may have been cut off.
     if summary.ephemeral {
-        seq = remove(&state, &session_id, by(&caller)).await?.seq;
+        seq = Some(remove(&state, &session_id, by(&caller)).await?.seq);
     }
-    Ok(SessionChangeResult { session_id, seq: Some(seq) })
+    Ok(SessionChangeResult { session_id, seq })
+}
+
+/// Removes the ephemeral sessions that were closed by a daemon which did not live to remove them.
+pub async fn remove_closed(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+    for session in store.closed_ephemeral_sessions().await? {
+        let tombstone = event(clock.now(), &session, None, SessionDeleted { events: 0 });
+        match store.delete_session(&session, tombstone).await {
+            Ok(Deleted::Gone { events, .. }) => {
+                tracing::info!(%session, events, "an ephemeral session was closed but not removed; now it is");
+            }
+            Ok(deleted) => {
+                tracing::warn!(%session, ?deleted, "a closed ephemeral session could not be removed")
+            }
+            Err(StoreError::Full) => {
+                tracing::warn!(%session, "no room to remove a closed ephemeral session; the next start tries again");
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Cancels every run of the session and waits until all have ended.
@@ -309,7 +330,7 @@ async fn remove(
     session: &SessionId,
     by: Option<String>,
 ) -> Result<SessionDeleteResult, RpcError> {
-    let tombstone = event(state, session, by, SessionDeleted { events: 0 });
+    let tombstone = event(state.clock.now(), session, by, SessionDeleted { events: 0 });
     match state.store.delete_session(session, tombstone).await? {
         Deleted::Gone { seq, events } => Ok(SessionDeleteResult { session_id: session.clone(), seq, events }),
         Deleted::Busy { live_runs } => {
@@ -327,9 +348,9 @@ async fn turn(state: &State) -> Result<SemaphorePermit<'_>, RpcError> {
     state.session_changes.acquire().await.map_err(closed)
 }
 
-fn event(state: &State, session: &SessionId, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
+fn event(at: Timestamp, session: &SessionId, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
     NewEvent {
-        at: state.clock.now(),
+        at,
         session: Some(session.clone()),
         run: None,
         context: None,

@@ -1,14 +1,15 @@
 //! What was said in a context? Folded from its events, one page at a time.
 
-use std::collections::VecDeque;
-
 use futures_util::TryStreamExt as _;
-use sqlx::Row as _;
+use sqlx::{Row as _, SqlSafeStr as _};
 
-use super::{Listed, event};
+use super::{Listed, event, events};
 use crate::{
-    protocol::{ContextId, EventBody, HistoryMessage, Message, Part, Role, RunId, Seq, ToolCall, ToolResult},
-    store::{Event, Store, StoreError},
+    protocol::{ContextId, EventBody, HistoryMessage, Message, Part, Role, Seq, ToolCall},
+    store::{
+        Store, StoreError,
+        context::{ContextFold, LASTING},
+    },
 };
 
 /// Bytes of messages in one page, but for its last: answers have a limit.
@@ -18,13 +19,21 @@ const PAGE_BYTES: usize = 1 << 20;
 pub(in crate::store) const MESSAGES: &str = "
 select seq, time_us, type, run_id, body, private from events
 where context_id = ?1 and ?2 <= seq and +type in (
-    'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state'
+    'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'run.completed'
 ) order by seq";
 
 /// Where the turn of an event begins: results of tools are told by the reply that asked for them.
 pub(in crate::store) const TURN_BEFORE: &str = "
 select seq from events where context_id = ?1 and seq <= ?2 and +type = 'model.completed'
 order by seq desc limit 1";
+
+/// What still matters of the events before a turn; what it made the model read is not asked for.
+pub(in crate::store) fn past() -> String {
+    format!(
+        "select seq, time_us, type, run_id, body, null as private from events
+         where context_id = ?1 and seq < ?2 and +type in ({LASTING}) order by seq"
+    )
+}
 
 impl Store {
     /// The messages of a context, oldest first, from after `cursor` on.
@@ -40,9 +49,12 @@ impl Store {
             .bind(after.seq.0)
             .fetch_optional(&self.shared.readers)
             .await?;
+        let mut fold = match from {
+            Some(from) => self.fold_before(context, Seq(from)).await?,
+            None => ContextFold::default(),
+        };
         let mut rows =
             sqlx::query(MESSAGES).bind(context.as_str()).bind(from.unwrap_or(0)).fetch(&self.shared.readers);
-        let mut fold = Fold::default();
         let mut messages: Vec<(Place, HistoryMessage)> = Vec::new();
         let mut bytes = 0;
         while messages.len() <= limit
@@ -53,12 +65,23 @@ impl Store {
             let (seq, Some(run)) = (event.seq, event.run.clone()) else { continue };
             // Perf: the row's length stands for the messages', which are made from it.
             let row_bytes = row.get::<Option<&str>, _>(5).map_or(0, str::len) + row.get::<&str, _>(4).len();
-            for (n, (role, parts)) in fold.add(event).into_iter().enumerate() {
+            let added = fold.add(&run, &event.body, &event.private);
+            for (n, message) in added.into_iter().enumerate() {
                 let place = Place { seq, n };
-                if after < place {
-                    bytes += if n == 0 { row_bytes } else { 0 };
-                    messages.push((place, HistoryMessage { seq, run_id: run.clone(), role, parts }));
+                if place <= after {
+                    continue;
                 }
+                if PAGE_BYTES <= bytes {
+                    break;
+                }
+                bytes += match &event.body {
+                    // Said in other rows.
+                    EventBody::RunCompleted(_) => message.text().len(),
+                    _ if n == 0 => row_bytes,
+                    _ => 0,
+                };
+                let (role, parts) = readable(message);
+                messages.push((place, HistoryMessage { seq, run_id: run.clone(), role, parts }));
             }
         }
         // A page that its bytes filled may be the last one; the next is then empty.
@@ -69,6 +92,12 @@ impl Store {
             _ => listed.next,
         };
         Ok(Listed { items: listed.items.into_iter().map(|(_, message)| message).collect(), next })
+    }
+
+    async fn fold_before(&self, context: &ContextId, turn: Seq) -> Result<ContextFold, StoreError> {
+        let query = sqlx::query(sqlx::AssertSqlSafe(past()).into_sql_str());
+        let rows = query.bind(context.as_str()).bind(turn.0).fetch_all(&self.shared.readers).await?;
+        Ok(ContextFold::resumed(&events(&rows)?))
     }
 }
 
@@ -93,52 +122,6 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// The one place that says which messages clients read of which event.
-#[derive(Default)]
-struct Fold {
-    /// Calls of the last reply with their results, which are told together, in the order of the calls.
-    open: Vec<(RunId, ToolCall, Option<ToolResult>)>,
-}
-
-impl Fold {
-    fn add(&mut self, event: Event) -> VecDeque<(Role, Vec<Part>)> {
-        let Event { run, body, private, .. } = event;
-        match body {
-            EventBody::RunStarted(_) => {
-                let seed = private.seed.into_iter().flat_map(|seed| seed.messages);
-                seed.map(readable).collect()
-            }
-            EventBody::ModelCompleted(_) => {
-                let Some(message) = private.message else { return VecDeque::new() };
-                let calls = message.parts.iter().filter_map(|part| match part {
-                    Part::ToolCall(call) => Some((run.clone()?, call.clone(), None)),
-                    _ => None,
-                });
-                self.open = calls.collect();
-                VecDeque::from([readable(message)])
-            }
-            EventBody::TurnStarted(_) | EventBody::ContextNudged(_) | EventBody::RunSteered(_) => {
-                private.message.into_iter().map(readable).collect()
-            }
-            EventBody::ToolState(data) if data.to.is_end() => {
-                let is_it =
-                    |call: &ToolCall, of: &RunId| call.call_id == data.call_id && Some(of) == run.as_ref();
-                let Some(open) = self.open.iter_mut().find(|(of, call, _)| is_it(call, of)) else {
-                    return VecDeque::new();
-                };
-                open.2 = data.result;
-                if self.open.iter().any(|(.., result)| result.is_none()) {
-                    return VecDeque::new();
-                }
-                let results =
-                    self.open.drain(..).filter_map(|(_, call, result)| Some(result_part(call, result?)));
-                VecDeque::from([(Role::Tool, results.collect())])
-            }
-            _ => VecDeque::new(),
-        }
-    }
-}
-
 /// A message without what only its provider reads.
 fn readable(message: Message) -> (Role, Vec<Part>) {
     let parts = message.parts.into_iter().map(|part| match part {
@@ -147,14 +130,4 @@ fn readable(message: Message) -> (Role, Vec<Part>) {
         other => other,
     });
     (message.role, parts.collect())
-}
-
-fn result_part(call: ToolCall, result: ToolResult) -> Part {
-    Part::ToolResult {
-        call_id: call.call_id,
-        provider_call_id: call.provider_call_id,
-        name: call.name,
-        parts: result.llm_content,
-        is_error: result.error.is_some(),
-    }
 }

@@ -78,6 +78,16 @@ impl Store {
         Ok(tombstone.is_some())
     }
 
+    /// Ephemeral sessions that are closed: their removal is still to come, or was cut off.
+    pub async fn closed_ephemeral_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        let query = sqlx::query_scalar::<_, String>(
+            "select session_id from sessions where ephemeral and state = ?1 order by session_id",
+        );
+        let query = query.bind(SessionState::Closed.as_str());
+        let ids = query.fetch_all(&self.shared.readers).await?;
+        Ok(ids.into_iter().map(SessionId::from).collect())
+    }
+
     /// Matching sessions, the one that was active last first, from after `cursor` on. A session that becomes active
     /// between two pieces moves to the front of the list, and is not in the later ones.
     pub async fn session_list(

@@ -1,7 +1,7 @@
 //! Is a removed session gone everywhere, and nothing else?
 
 use super::*;
-use crate::protocol::{IdempotencyKey, SessionDeleted};
+use crate::{protocol::SessionDeleted, sys::clock::ManualClock};
 
 fn tombstone(session: &str) -> NewEvent {
     NewEvent {
@@ -22,15 +22,7 @@ async fn removed_session_is_gone_everywhere_and_others_stay() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     let (s, t) = (SessionId::from("s"), SessionId::from("t"));
-    let key = IdempotencyKey("key".to_owned());
-    let keyed = Keyed {
-        key: key.clone(),
-        method: "m".to_owned(),
-        params_digest: "d".to_owned(),
-        result: json!({}),
-        run: None,
-    };
-    store.append_keyed(whole_run("r"), Some(keyed)).await.unwrap();
+    store.append(whole_run("r")).await.unwrap();
     let data = RunStarted { context_id: ContextId::from("context of t"), ..started() };
     store.append(vec![of("t", session()), of("t", event("q", data))]).await.unwrap();
     let head = store.head();
@@ -56,11 +48,29 @@ async fn removed_session_is_gone_everywhere_and_others_stay() {
     assert!(store.session(&t).await.unwrap().is_some() && !store.was_deleted(&t).await.unwrap());
     assert!(store.run(&RunId::from("r")).await.unwrap().is_none());
     assert!(store.session_contexts(&s).await.unwrap().is_empty());
-    assert!(store.keyed(&key).await.unwrap().is_none());
     assert_eq!(store.delete_session(&s, tombstone("s")).await.unwrap(), Deleted::Missing);
     let live = projections::everything(&store).await;
     store.rebuild().await.unwrap();
     assert_eq!(projections::everything(&store).await, live);
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn answers_outlive_their_session_and_are_swept_with_the_others() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let dir = tempfile::tempdir().unwrap();
+    let (tracker, clock) = (TaskTracker::new(), ManualClock::starting_at(Timestamp(0)));
+    let store = Store::open(dir.path(), &tracker, clock.clone()).await.unwrap();
+    store.append_keyed(whole_run("r"), keys::keyed("old", Some("r"))).await.unwrap();
+    store.delete_session(&SessionId::from("s"), tombstone("s")).await.unwrap();
+    assert_eq!(keys::kept(&store, "old").await, Some(Seq(6)));
+    let again = store.append_keyed(whole_run("r2"), keys::keyed("old", Some("r2"))).await;
+    assert!(matches!(again, Err(StoreError::KeyUsed)), "{again:?}");
+    clock.advance(DAY);
+    store.append_keyed(Vec::new(), keys::keyed("new", None)).await.unwrap();
+    // The sweep comes after that answer, and before this one.
+    store.append(vec![tick("r")]).await.unwrap();
+    assert_eq!(keys::kept(&store, "old").await, None);
     close(store, tracker).await;
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{protocol::IdempotencyKey, sys::clock::ManualClock};
 
-fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
+pub(super) fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
     Some(Keyed {
         key: IdempotencyKey(key.to_owned()),
         method: "m".to_owned(),
@@ -13,7 +13,7 @@ fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
     })
 }
 
-async fn kept(store: &Store, key: &str) -> Option<Seq> {
+pub(super) async fn kept(store: &Store, key: &str) -> Option<Seq> {
     store.keyed(&IdempotencyKey(key.to_owned())).await.unwrap().map(|answer| answer.seq)
 }
 
@@ -67,8 +67,9 @@ async fn answers_are_kept_a_day_and_as_long_as_the_run() {
     clock.advance(Duration::from_micros(2 * HOUR as u64));
     store.append_keyed(Vec::new(), keyed("young", None)).await.unwrap();
     clock.advance(Duration::from_micros(22 * HOUR as u64));
-    // A later effect is the occasion.
+    // A later effect is the occasion. It is answered first; what comes after it waits.
     store.append_keyed(Vec::new(), keyed("next", None)).await.unwrap();
+    store.append(vec![tick("r")]).await.unwrap();
     let look = async |store: &Store| {
         let mut found = Vec::new();
         for key in ["live", "over", "young", "next"] {

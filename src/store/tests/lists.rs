@@ -8,7 +8,7 @@ use crate::{
     protocol::{CallState, Message, Part, QueuedFor, Role, RunSeed, RunState, Sampling, SessionClosed},
     store::read::{
         calls::OPEN_CALLS,
-        history::{MESSAGES, TURN_BEFORE},
+        history::{MESSAGES, TURN_BEFORE, past},
         sessions::{SESSION_RUNS, SESSIONS_BEFORE},
     },
 };
@@ -293,7 +293,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         event
     };
     let reply = |run, stream| projections::replied(run, stream, None, false);
-    let steered = |turn| RunSteered { steer_id: "1".to_owned(), text: "psst".to_owned(), turn };
+    let steered = |id: &str, turn| RunSteered { steer_id: id.to_owned(), text: format!("psst {id}"), turn };
     let thought = Part::Thought { text: "hm".to_owned(), signature: Some("secret".to_owned()) };
     let events = vec![
         session(),
@@ -304,17 +304,26 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         says(reply("r", "x"), Role::Model, vec![thought, Part::text("look"), asks("a"), asks("b")]),
         call("r", "a", None, CallState::Validating),
         call("r", "b", None, CallState::Validating),
-        event("r", steered(None)),
+        event("r", steered("1", None)),
         ends("b", "second"),
         ends("a", "first"),
-        says(event("r", steered(Some(2))), Role::User, vec![Part::text("psst")]),
+        says(event("r", steered("1", Some(2))), Role::User, vec![Part::text("psst 1")]),
         says(event("r", ContextNudged { text: "on".to_owned() }), Role::User, vec![Part::text("on")]),
         says(reply("r", "y"), Role::Model, vec![Part::text("done")]),
+        event("r", steered("2", None)),
+        event("r", steered("3", None)),
+        // Said to runs that wait: the first will begin, the second will not.
+        event("r2", steered("4", None)),
+        event("r3", steered("5", None)),
+        model_started("r", "cut"),
+        reply("r", "cut"),
         event("r", completed()),
+        event("r3", completed()),
         seeded(event("r2", started())),
         // Another context's.
         child("k", "r2"),
         says(reply("r2", "z"), Role::Model, vec![Part::text("again")]),
+        event("r2", completed()),
     ];
     store.append(events).await.unwrap();
     let whole = history(&store, 100).await;
@@ -323,12 +332,14 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         3 r User go
         5 r Model (hm None)+look+a? None+b? None
         10 r Tool a=first+b=second
-        11 r User psst
+        11 r User psst 1
         12 r User on
         13 r Model done
-        15 r2 User before
-        15 r2 User go
-        17 r2 Model again"#]]
+        20 r User psst 2
+        20 r User psst 3
+        22 r2 User go
+        24 r2 Model again
+        25 r2 User psst 4"#]]
     .assert_eq(&whole.join("\n"));
     for limit in 1..=whole.len() {
         assert_eq!(history(&store, limit).await, whole, "{limit} a page");
@@ -339,7 +350,30 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     }
     let runs = store.context_events(&ContextId::from("c")).await.unwrap();
     let runs: Vec<&str> = runs.iter().filter_map(|it| it.run.as_ref().map(RunId::as_str)).collect();
-    assert_eq!((runs.len(), runs.contains(&"k")), (15, false));
+    assert_eq!((runs.len(), runs.contains(&"k")), (23, false));
+    close(store, tracker).await;
+}
+
+#[tokio::test]
+async fn history_of_much_that_was_said_too_late_comes_in_pages_that_can_be_sent() {
+    use crate::protocol::RunSteered;
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    let said = |id: &str| RunSteered { steer_id: id.to_owned(), text: id.repeat(600_000), turn: None };
+    let mut events = vec![session(), event("r", started())];
+    events.extend(["1", "2", "3", "4", "5"].map(|id| event("r", said(id))));
+    events.push(event("r", completed()));
+    store.append(events).await.unwrap();
+    let (mut pages, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let listed = store.history(&ContextId::from("c"), cursor.as_deref(), 100).await.unwrap();
+        pages.push(listed.items.iter().map(|it| part_text(&it.parts[0])[..1].to_owned()).collect::<Vec<_>>());
+        cursor = listed.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, [vec!["1", "2"], vec!["3", "4"], vec!["5"]]);
     close(store, tracker).await;
 }
 
@@ -377,6 +411,7 @@ async fn what_is_asked_often_is_read_by_an_index() {
         (SESSIONS_BEFORE.to_owned(), &["sessions_by_activity"]),
         (MESSAGES.to_owned(), &["events_by_context"]),
         (TURN_BEFORE.to_owned(), &["events_by_context"]),
+        (past(), &["events_by_context"]),
     ];
     for (text, indexes) in cases {
         let plan = plan_of(&store, text).await;

@@ -240,3 +240,19 @@ async fn tables_do_not_depend_on_how_events_were_batched() {
     }
     close(store, tracker).await;
 }
+
+#[tokio::test]
+async fn rebuild_goes_on_after_a_whole_batch_of_unknown_types() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    store.append(vec![session(), tick("r"), tick("r"), tick("r"), event("r", started())]).await.unwrap();
+    let live = everything(&store).await;
+    close(store, tracker).await;
+    tamper(dir.path(), "update events set type = 'run.dreamt' where type = 'run.resumed'").await;
+    let (store, tracker) = open(dir.path()).await;
+    for batch in [1, 2, 3] {
+        store.rebuild_by(batch).await.unwrap();
+        assert_eq!(everything(&store).await, live, "batches of {batch}");
+    }
+    close(store, tracker).await;
+}

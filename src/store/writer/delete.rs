@@ -1,4 +1,4 @@
-//! Removing a session with everything in it.
+//! Removing a session with everything that happened in it.
 
 use std::sync::Arc;
 
@@ -18,11 +18,9 @@ select
     (select count(*) from runs where session_id = ?1 and state <> 'ended') as live
 from sessions where session_id = ?1";
 
-/// The projections' rows go by the tombstone, as they do in a rebuild.
-const REMOVE: &[&str] = &[
-    "delete from events where session_id in (select value from json_each(?))",
-    "delete from idempotency where session_id in (select value from json_each(?))",
-];
+/// The projections' rows go by the tombstone, as they do in a rebuild. Answers that were kept stay for their time: they
+/// hold ids only, and without them a request that is repeated would have its effect again.
+const REMOVE: &str = "delete from events where session_id in (select value from json_each(?))";
 
 impl Writer {
     pub(super) async fn delete(&mut self, deletion: Deletion) {
@@ -54,10 +52,8 @@ impl Writer {
         let (reply, _) = tokio::sync::oneshot::channel();
         let append = Append { events: vec![event], keyed: None, is_urgent: false, reply };
         let (mut batch, seqs) = self.batch(&[append]);
-        let rows = json!([session]).to_string();
-        let removals = REMOVE.iter().map(|text| (*text, rows.clone()));
         // Before the tombstone is written, which is of the session too.
-        batch.statements.splice(0..0, removals);
+        batch.statements.insert(0, (REMOVE, json!([session]).to_string()));
         batch.forgets = Some(session.clone());
         self.commit_batch(batch).await?;
         Ok(seqs.last().map_or(self.head, |(_, last)| *last))

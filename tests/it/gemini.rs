@@ -441,6 +441,25 @@ async fn silence_is_given_up_after_two_minutes() {
     scene.close().await;
 }
 
+/// Proxies keep connections open. The reply is there and was paid for.
+#[tokio::test]
+async fn a_whole_reply_counts_although_its_stream_stays_open() {
+    let call = json!({ "functionCall": { "name": "complete_task", "args": { "result": "whole" } } });
+    let finish =
+        json!({ "candidates": [{ "content": { "parts": [call] }, "finishReason": "STOP" }] }).to_string();
+    // Some send the count by itself.
+    let usage = json!({ "usageMetadata": { "promptTokenCount": 7, "candidatesTokenCount": 3 } }).to_string();
+    let mut scene = Scene::open([Answer::chunks([finish, usage]).then_stall()]).await;
+    // The clock stands still, so that no run gives up for silence.
+    let run = scene.start("reader", json!({})).await;
+    let record = scene.client.ended(&run).await;
+    assert_eq!((record["reason"].as_str(), record["result"].as_str()), (Some("GOAL"), Some("whole")));
+    assert_eq!(record["usage"]["promptTokens"], 7);
+    scene.server.hung_up(1).await;
+    let log = scene.close().await;
+    assert!(messages(&log, "model.retrying").is_empty());
+}
+
 #[tokio::test]
 async fn a_cancel_drops_the_connection() {
     let text = r#"{"candidates":[{"content":{"parts":[{"text":"Well, "}]}}]}"#;

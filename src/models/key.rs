@@ -15,6 +15,7 @@ use std::{
 };
 
 use reqwest::header::HeaderValue;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::config::{KeySource, read_bounded, reason};
 
@@ -163,18 +164,16 @@ fn output_of(words: &[String]) -> Result<Vec<u8>, NoKey> {
         .process_group(0)
         .spawn()
         .map_err(|error| failed(&format!("cannot be run: {}", error.kind())))?;
-    let ended = wait_bounded(&mut child);
+    let unknown = |error: io::Error| failed(&format!("cannot be waited for: {}", error.kind()));
+    // It is not ours any more when this fails, so nothing is ended by its number.
+    let is_in_time = wait_bounded(&child).map_err(unknown)?;
     // Also after it has ended: what it left behind must not hold the pipe, nor live on.
     end_group(&child);
-    let status = match ended {
-        Ok(Some(status)) => status,
-        Ok(None) => {
-            // It was killed, so this does not wait.
-            let _status = child.wait();
-            return Err(failed(&format!("took more than {} s", COMMAND_TIMEOUT.as_secs())));
-        }
-        Err(error) => return Err(failed(&format!("cannot be waited for: {}", error.kind()))),
-    };
+    // It has ended or was killed, so this does not wait.
+    let status = child.wait().map_err(unknown)?;
+    if !is_in_time {
+        return Err(failed(&format!("took more than {} s", COMMAND_TIMEOUT.as_secs())));
+    }
     if !status.success() {
         return Err(failed(&format!("failed with {status}")));
     }
@@ -188,22 +187,26 @@ fn output_of(words: &[String]) -> Result<Vec<u8>, NoKey> {
     Ok(output)
 }
 
-/// `None` when it is still running at the end of the time. A key fits the pipe, so it needs no reader meanwhile; a
-/// program that prints more waits for one, and runs out of time.
-fn wait_bounded(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
+/// Whether it ends in time. A key fits the pipe, so it needs no reader meanwhile; a program that prints more waits for
+/// one, and runs out of time.
+///
+/// It is left to be reaped: until then its number, which is its group's too, cannot become another's.
+fn wait_bounded(child: &Child) -> io::Result<bool> {
+    let id = WaitId::Pid(Pid::from_child(child));
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     for _ in 0..COMMAND_TIMEOUT.as_millis() / COMMAND_POLL.as_millis() {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        if waitid(id.clone(), options)?.is_some() {
+            return Ok(true);
         }
         thread::sleep(COMMAND_POLL);
     }
-    Ok(None)
+    Ok(false)
 }
 
+/// Ends whatever is in the child's group. The child must not have been reaped.
 fn end_group(child: &Child) {
-    let group = rustix::process::Pid::from_child(child);
     // There is nobody left in it after most commands.
-    let _nobody = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    let _nobody = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 /// What is in the pipe now; a writer that is left does not make this wait.

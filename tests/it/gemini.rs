@@ -272,7 +272,17 @@ async fn a_withheld_answer_ends_the_run_with_the_providers_words() {
 async fn refusals_that_stay_end_the_run_at_once() {
     let invalid =
         json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID" }]);
+    // As the stream's own last word.
+    let within = |code: u16, status: &str, details: Value| {
+        let text = r#"{"candidates":[{"content":{"parts":[{"text":"Well, "}]}}]}"#.to_owned();
+        let error = json!({ "code": code, "message": "no", "status": status, "details": details });
+        Answer::chunks([text, json!({ "error": error }).to_string()])
+    };
     let cases = [
+        within(400, "INVALID_ARGUMENT", json!([])),
+        within(400, "INVALID_ARGUMENT", invalid.clone()),
+        within(403, "PERMISSION_DENIED", json!([])),
+        within(404, "NOT_FOUND", json!([])),
         Answer::error(400, "INVALID_ARGUMENT", "contents.parts must not be empty", json!([])),
         Answer::error(400, "INVALID_ARGUMENT", &format!("API key not valid: {KEY}"), invalid),
         Answer::error(401, "UNAUTHENTICATED", "who?", json!([])),
@@ -286,6 +296,10 @@ async fn refusals_that_stay_end_the_run_at_once() {
         told.push_str(&format!("{}\n", record["error"]));
     }
     expect![[r#"
+        {"code":"MODEL_FAILED","message":"the provider failed in the middle of the response: no (INVALID_ARGUMENT)"}
+        {"code":"PROVIDER_AUTH","message":"the provider failed in the middle of the response: no (INVALID_ARGUMENT) (provider entry `test`, key from the variable TEST_KEY)"}
+        {"code":"PROVIDER_AUTH","message":"the provider failed in the middle of the response: no (PERMISSION_DENIED) (provider entry `test`, key from the variable TEST_KEY)"}
+        {"code":"MODEL_FAILED","message":"the provider failed in the middle of the response: no (NOT_FOUND)"}
         {"code":"MODEL_FAILED","message":"the provider answered 400 Bad Request: contents.parts must not be empty (INVALID_ARGUMENT)"}
         {"code":"PROVIDER_AUTH","message":"the provider answered 400 Bad Request: API key not valid: [key] (INVALID_ARGUMENT) (provider entry `test`, key from the variable TEST_KEY)"}
         {"code":"PROVIDER_AUTH","message":"the provider answered 401 Unauthorized: who? (UNAUTHENTICATED) (provider entry `test`, key from the variable TEST_KEY)"}
@@ -425,6 +439,25 @@ async fn silence_is_given_up_after_two_minutes() {
     scene.clock.advance(Duration::from_secs(31));
     assert_eq!(scene.client.ended(&run).await["result"], "awake");
     scene.close().await;
+}
+
+/// Proxies keep connections open. The reply is there and was paid for.
+#[tokio::test]
+async fn a_whole_reply_counts_although_its_stream_stays_open() {
+    let call = json!({ "functionCall": { "name": "complete_task", "args": { "result": "whole" } } });
+    let finish =
+        json!({ "candidates": [{ "content": { "parts": [call] }, "finishReason": "STOP" }] }).to_string();
+    // Some send the count by itself.
+    let usage = json!({ "usageMetadata": { "promptTokenCount": 7, "candidatesTokenCount": 3 } }).to_string();
+    let mut scene = Scene::open([Answer::chunks([finish, usage]).then_stall()]).await;
+    // The clock stands still, so that no run gives up for silence.
+    let run = scene.start("reader", json!({})).await;
+    let record = scene.client.ended(&run).await;
+    assert_eq!((record["reason"].as_str(), record["result"].as_str()), (Some("GOAL"), Some("whole")));
+    assert_eq!(record["usage"]["promptTokens"], 7);
+    scene.server.hung_up(1).await;
+    let log = scene.close().await;
+    assert!(messages(&log, "model.retrying").is_empty());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{ModelRequest, Purpose, tool_names::WireNames},
-    message::{EncodedMessage, WireRole},
+    message::{EncodedMessage, UnsignedCalls, WireRole},
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
 
@@ -22,6 +22,7 @@ const OPENING: &str = r#"{"text":"Begin."}"#;
 /// Encodes the requests of one run.
 pub(super) struct Encoder {
     can_think: bool,
+    unsigned_calls: UnsignedCalls,
     /// Of the last turn, by place. Never longer than that turn's request, and gone with the run.
     messages: Vec<Kept>,
     tools: Vec<Arc<Tools>>,
@@ -41,7 +42,12 @@ struct Tools {
 
 impl Encoder {
     pub(super) fn new(model: &str) -> Encoder {
-        Encoder { can_think: can_think(model), messages: Vec::new(), tools: Vec::new() }
+        Encoder {
+            can_think: can_think(model),
+            unsigned_calls: unsigned_calls(model),
+            messages: Vec::new(),
+            tools: Vec::new(),
+        }
     }
 
     /// The body, and the names by which it calls the tools.
@@ -50,7 +56,7 @@ impl Encoder {
         let messages = match request.purpose {
             Purpose::Turn => self.turn_messages(&request.messages, &tools.names),
             // Asked once; it must not take the place of the run's own.
-            Purpose::Utility => encode_all(&request.messages, &tools.names),
+            Purpose::Utility => self.utility_messages(&request.messages, &tools.names),
         };
         let mut body = String::from("{");
         if !request.system.is_empty() {
@@ -104,10 +110,19 @@ impl Encoder {
         self.messages.truncate(n_kept);
         for message in &messages[n_kept..] {
             let before = self.messages.last().map(|kept| &*kept.encoded);
-            let encoded = Arc::new(EncodedMessage::new(message, before, names));
+            let encoded = Arc::new(EncodedMessage::new(message, before, names, self.unsigned_calls));
             self.messages.push(Kept { message: Arc::downgrade(message), encoded });
         }
         self.messages.iter().map(|kept| Arc::clone(&kept.encoded)).collect()
+    }
+
+    fn utility_messages(&self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<EncodedMessage>> {
+        let mut encoded: Vec<Arc<EncodedMessage>> = Vec::with_capacity(messages.len());
+        for message in messages {
+            let before = encoded.last().map(|before| &**before);
+            encoded.push(Arc::new(EncodedMessage::new(message, before, names, self.unsigned_calls)));
+        }
+        encoded
     }
 
     fn generation_config<'a>(&self, request: &'a ModelRequest) -> GenerationConfig<'a> {
@@ -126,15 +141,6 @@ impl Encoder {
             response_json_schema: schema,
         }
     }
-}
-
-fn encode_all(messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<EncodedMessage>> {
-    let mut encoded: Vec<Arc<EncodedMessage>> = Vec::with_capacity(messages.len());
-    for message in messages {
-        let next = EncodedMessage::new(message, encoded.last().map(|before| &**before), names);
-        encoded.push(Arc::new(next));
-    }
-    encoded
 }
 
 /// `contents`: neighbours of one role are one content, so that roles alternate, and the first is the user's.
@@ -177,14 +183,25 @@ fn push_json(body: &mut String, key: &str, value: &impl Serialize) {
 
 /// Whether a model of this name has thoughts to show: from 2.5 on. Others are asked only when a budget is set.
 fn can_think(model: &str) -> bool {
-    let Some(rest) = model.strip_prefix("gemini-") else { return false };
-    let version = rest.split('-').next().unwrap_or_default();
-    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    let is_for_pictures_or_speech = ["image", "tts", "audio"].iter().any(|kind| rest.contains(kind));
-    match (major.parse::<u32>(), minor.parse::<u32>()) {
-        (Ok(major), Ok(minor)) => (2, 5) <= (major, minor) && !is_for_pictures_or_speech,
-        _ => false,
+    let is_for_pictures_or_speech = ["image", "tts", "audio"].iter().any(|kind| model.contains(kind));
+    version(model).is_some_and(|version| (2, 5) <= version) && !is_for_pictures_or_speech
+}
+
+/// From 3 on, calls without a signature are refused; the names for the newest model mean such a one. Older models
+/// ask for none, so nothing is put in its place.
+fn unsigned_calls(model: &str) -> UnsignedCalls {
+    let is_newest = model.starts_with("gemini-") && model.ends_with("-latest");
+    match version(model).map_or(is_newest, |version| (3, 0) <= version) {
+        true => UnsignedCalls::Refused,
+        false => UnsignedCalls::Taken,
     }
+}
+
+/// As in `gemini-2.5-flash`.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let version = model.strip_prefix("gemini-")?.split('-').next()?;
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[derive(Default, PartialEq, Serialize)]

@@ -21,6 +21,9 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// Of a provider's words this much is told; the rest is for nobody.
 const MAX_WORDS_CHARS: usize = 500;
 
+/// Google's status for a request that was called off. We did not, or we would not read it: something on its side did.
+const CANCELLED: u16 = 499;
+
 /// `error` of a response, in the form of `google.rpc.Status`. All of it may be missing: proxies make their own.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -47,8 +50,28 @@ impl ProviderError {
         delays.filter_map(|delay| seconds(delay.strip_suffix('s')?)).max()
     }
 
-    fn has_reason(&self, reason: &str) -> bool {
-        self.details.iter().any(|detail| detail.reason.as_deref() == Some(reason))
+    fn is_about_key(&self) -> bool {
+        self.details.iter().any(|detail| detail.reason.as_deref() == Some("API_KEY_INVALID"))
+    }
+
+    /// The status that this error has as an answer: its code, else what its name stands for (`google.rpc.Code`).
+    fn http_status(&self) -> Option<u16> {
+        let by_name = || match &*self.status {
+            "INVALID_ARGUMENT" | "FAILED_PRECONDITION" | "OUT_OF_RANGE" => Some(400),
+            "UNAUTHENTICATED" => Some(401),
+            "PERMISSION_DENIED" => Some(403),
+            "NOT_FOUND" => Some(404),
+            "ABORTED" | "ALREADY_EXISTS" => Some(409),
+            "RESOURCE_EXHAUSTED" => Some(429),
+            "CANCELLED" => Some(CANCELLED),
+            "UNKNOWN" | "INTERNAL" | "DATA_LOSS" => Some(500),
+            "UNIMPLEMENTED" => Some(501),
+            "UNAVAILABLE" => Some(503),
+            "DEADLINE_EXCEEDED" => Some(504),
+            _ => None,
+        };
+        // Smaller codes are gRPC's, which the name repeats.
+        self.code.filter(|code| (400..=599).contains(code)).or_else(by_name)
     }
 }
 
@@ -67,10 +90,16 @@ pub(super) fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
     )
 }
 
-/// The stream itself said that it failed.
+/// The stream itself said that it failed. It means what it would as an answer by itself.
 pub(super) fn in_stream(endpoint: &Endpoint, error: &ProviderError) -> ModelError {
     let words = words(endpoint, error).unwrap_or_else(|| "no reason given".to_owned());
-    passing(format!("the provider failed in the middle of the response: {words}"), error.retry_delay())
+    let what = format!("the provider failed in the middle of the response: {words}");
+    match error.http_status() {
+        Some(status) => by_status(endpoint, status, what, Some(error), error.retry_delay()),
+        None if error.is_about_key() => refused_key(endpoint, &what),
+        // Nothing tells why; a stream that breaks is worth another try.
+        None => passing(what, error.retry_delay()),
+    }
 }
 
 /// A response with another status than 200.
@@ -103,14 +132,22 @@ fn classify(endpoint: &Endpoint, status: StatusCode, headers: &HeaderMap, body: 
         Some(words) => format!("the provider answered {status}: {words}"),
         None => format!("the provider answered {status}"),
     };
-    let is_about_key = error.as_ref().is_some_and(|error| error.has_reason("API_KEY_INVALID"));
-    match status.as_u16() {
-        _ if is_about_key => refused_key(endpoint, &what),
+    let hints = [retry_after(headers), error.as_ref().and_then(ProviderError::retry_delay)];
+    by_status(endpoint, status.as_u16(), what, error.as_ref(), hints.into_iter().flatten().max())
+}
+
+/// `what` happened, as the status and the error's details tell it.
+fn by_status(
+    endpoint: &Endpoint,
+    status: u16,
+    what: String,
+    error: Option<&ProviderError>,
+    retry_after: Option<Duration>,
+) -> ModelError {
+    match status {
+        _ if error.is_some_and(ProviderError::is_about_key) => refused_key(endpoint, &what),
         401 | 403 => refused_key(endpoint, &what),
-        408 | 429 | 500..=599 => {
-            let hints = [retry_after(headers), error.and_then(|error| error.retry_delay())];
-            passing(what, hints.into_iter().flatten().max())
-        }
+        408 | 429 | CANCELLED | 500..=599 => passing(what, retry_after),
         300..=399 => {
             let message =
                 format!("{what}; redirects are not followed, since the key would travel on: set `baseUrl`");

@@ -3,11 +3,23 @@
 
 use std::{ops::Range, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{super::tool_names::WireNames, PROVIDER};
 use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
+
+/// What Gemini wants in place of a signature on a call that it did not sign
+/// (<https://ai.google.dev/gemini-api/docs/thought-signatures>, "FAQs").
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// What a model makes of a message whose first call it did not sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnsignedCalls {
+    Taken,
+    /// Unless the call says that it is unsigned. Others in the same message need no signature.
+    Refused,
+}
 
 /// The parts of a message as they stand between the brackets of `parts`.
 #[derive(Debug)]
@@ -38,12 +50,14 @@ impl EncodedMessage {
         message: &Message,
         before: Option<&EncodedMessage>,
         names: &WireNames,
+        unsigned_calls: UnsignedCalls,
     ) -> EncodedMessage {
         let role = match message.role {
             Role::User | Role::Tool => WireRole::User,
             Role::Model => WireRole::Model,
         };
-        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw)) {
+        let verbatim = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw, unsigned_calls));
+        if let Some(verbatim) = verbatim {
             let Verbatim { raw, parts, calls } = verbatim;
             return EncodedMessage { role, parts: Parts::Verbatim(raw, parts), calls };
         }
@@ -56,7 +70,11 @@ impl EncodedMessage {
             match part {
                 Part::ToolCall(call) => {
                     let name = names.to_wire(&call.name);
-                    parts.push(&call_part(call, &name, signed(&call.signature)));
+                    // A signature is for the arguments that were written, not for what stands in a secret's place.
+                    let signature = signed(&call.signature).filter(|_| !call.redacted);
+                    let must_be_signed = calls.is_empty() && unsigned_calls == UnsignedCalls::Refused;
+                    let signature = signature.or_else(|| must_be_signed.then(|| UNSIGNED.to_owned()));
+                    parts.push(&call_part(call, &name, signature));
                     calls.push((call.call_id.clone(), name.into()));
                 }
                 Part::ToolResult { call_id, provider_call_id, name, parts: results, is_error } => {
@@ -109,8 +127,8 @@ struct Verbatim {
 }
 
 impl Verbatim {
-    /// `None` when it is another provider's, or its calls are not those that were run.
-    fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
+    /// `None` when it is another provider's, its calls are not those that were run, or the model would refuse it.
+    fn new(message: &Message, raw: &ProviderMessage, unsigned_calls: UnsignedCalls) -> Option<Verbatim> {
         #[derive(Deserialize)]
         struct RawContent<'a> {
             #[serde(borrow)]
@@ -120,6 +138,7 @@ impl Verbatim {
         #[serde(rename_all = "camelCase")]
         struct RawPart {
             function_call: Option<RawCall>,
+            thought_signature: Option<IgnoredAny>,
         }
         #[derive(Deserialize)]
         struct RawCall {
@@ -131,6 +150,11 @@ impl Verbatim {
         let text = raw.raw.get();
         let list = serde_json::from_str::<RawContent<'_>>(text).ok()?.parts.get();
         let parts: Vec<RawPart> = serde_json::from_str(list).ok()?;
+        let first_call = parts.iter().find(|part| part.function_call.is_some());
+        let is_unsigned = first_call.is_some_and(|call| call.thought_signature.is_none());
+        if is_unsigned && unsigned_calls == UnsignedCalls::Refused {
+            return None;
+        }
         let named = parts.into_iter().filter_map(|part| Some(part.function_call?.name));
         let asked = message.parts.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call.call_id.clone()),

@@ -1,8 +1,9 @@
 //! What does a response say, event by event, and how does it end?
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use reqwest::Response;
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     super::{
@@ -18,6 +19,10 @@ use crate::protocol::RunErrorCode;
 /// Bytes of one response at most: twice what a run takes of text, since every few words come in an envelope.
 const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
 
+/// An open stream counts as finished this long after its finish reason. What may still come, such as the count of
+/// tokens, comes at once; a proxy that keeps the connection must not cost the reply, which a silent run would discard.
+const AFTER_FINISH: Duration = Duration::from_secs(2);
+
 /// A response that has begun well.
 pub(super) struct Reading {
     endpoint: Arc<Endpoint>,
@@ -28,6 +33,8 @@ pub(super) struct Reading {
     /// Deltas that were read and not yet told.
     ready: VecDeque<ModelEvent>,
     bytes: usize,
+    /// Set once the reply is whole: when nobody waits any more for the end of the stream.
+    until: Option<Instant>,
     /// There was an event in the stream.
     has_events: bool,
 }
@@ -42,6 +49,7 @@ impl Reading {
             reply: GeminiReply::default(),
             ready: VecDeque::new(),
             bytes: 0,
+            until: None,
             has_events: false,
         }
     }
@@ -53,7 +61,14 @@ impl Reading {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
             }
-            match self.response.chunk().await {
+            let chunk = match self.until {
+                Some(until) => match timeout_at(until, self.response.chunk()).await {
+                    Ok(chunk) => chunk,
+                    Err(_elapsed) => return self.end(),
+                },
+                None => self.response.chunk().await,
+            };
+            match chunk {
                 Ok(Some(bytes)) => self.take(&bytes)?,
                 Ok(None) => return self.end(),
                 // Whole already: only the connection's end was not as it should be.
@@ -81,6 +96,8 @@ impl Reading {
                 return Err(ModelError::Unusable { message });
             }
         }
+        // From the last event on: there are models that give a reason with each one.
+        self.until = self.reply.is_whole().then(|| Instant::now() + AFTER_FINISH);
         match self.reply.take_error() {
             Some(error) => Err(failure::in_stream(&self.endpoint, &error)),
             None => Ok(()),

@@ -118,3 +118,14 @@ fn a_key_shows_nothing_and_is_hidden_in_what_providers_say() {
     assert_eq!(key.hide_in("bad key AIza-secret."), "bad key [key].");
     assert!(ApiKey::new("").is_none() && ApiKey::new("a\nb").is_none());
 }
+
+/// Its number, which is also its group's, must not become another's before the group is ended.
+#[test]
+fn a_command_that_has_ended_is_not_reaped_before_its_group_is_ended() {
+    let mut child = Command::new("true").process_group(0).spawn().unwrap();
+    assert!(wait_bounded(&child).unwrap());
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id()));
+    assert!(stat.as_ref().is_ok_and(|stat| stat.contains(") Z ")), "{stat:?}");
+    end_group(&child);
+    assert!(child.wait().unwrap().success());
+}

@@ -29,7 +29,11 @@ fn body(encoder: &mut Encoder, request: &ModelRequest) -> String {
 
 /// The contents of a request with these messages, one a line.
 fn check(messages: Vec<Message>, expected: Expect) {
-    let body = body(&mut Encoder::new("m"), &request(messages));
+    check_for("m", messages, expected);
+}
+
+fn check_for(model: &str, messages: Vec<Message>, expected: Expect) {
+    let body = body(&mut Encoder::new(model), &request(messages));
     let lines = body.replace("{\"role\"", "\n{\"role\"");
     expected.assert_eq(&format!("{lines}\n"));
 }
@@ -160,6 +164,114 @@ fn without_the_providers_own_form_messages_are_built_from_their_parts() {
         {"role":"model","parts":[{"text":"no"}]}]}
     "#]],
     );
+}
+
+fn redacted(part: Part) -> Part {
+    let Part::ToolCall(call) = part else { panic!("no call") };
+    Part::ToolCall(ToolCall { redacted: true, ..call })
+}
+
+/// A signature is for the arguments that the model wrote.
+#[test]
+fn a_redacted_call_leaves_its_signature_behind() {
+    let calls = || {
+        vec![
+            redacted(call("a", None, "t", json!({ "key": "[redacted:env:X]" }), Some("YQ=="))),
+            call("b", None, "t", json!({}), Some("Yg==")),
+            redacted(call("c", None, "t", json!({ "key": "[redacted:env:X]" }), Some("Yw=="))),
+        ]
+    };
+    let messages = || vec![Message::user("go"), model(calls(), None)];
+    check_for(
+        "gemini-2.5-flash",
+        messages(),
+        expect![[r#"
+        {"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents":[
+        {"role":"user","parts":[{"text":"go"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t","args":{"key":"[redacted:env:X]"}}},{"functionCall":{"name":"t","args":{}},"thoughtSignature":"Yg=="},{"functionCall":{"name":"t","args":{"key":"[redacted:env:X]"}}}]}]}
+    "#]],
+    );
+    check_for(
+        "gemini-3-pro-preview",
+        messages(),
+        expect![[r#"
+        {"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents":[
+        {"role":"user","parts":[{"text":"go"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t","args":{"key":"[redacted:env:X]"}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"t","args":{}},"thoughtSignature":"Yg=="},{"functionCall":{"name":"t","args":{"key":"[redacted:env:X]"}}}]}]}
+    "#]],
+    );
+}
+
+/// Gemini 3 refuses a message whose first call is unsigned.
+#[test]
+fn calls_that_gemini_did_not_sign_say_so_where_a_signature_is_demanded() {
+    let calls =
+        || vec![call("a", None, "t", json!({}), Some("other")), call("b", None, "t", json!({}), None)];
+    let raw = r#"{"role":"model","parts":[{"text":"I","thoughtSignature":"eA=="},{"functionCall":{"name":"t"}},{"functionCall":{"name":"t"}}]}"#;
+    let signed = r#"{"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"eA=="},{"functionCall":{"name":"t"}}]}"#;
+    let messages = vec![
+        Message::user("go"),
+        model(calls(), Some(("anthropic", "{}"))),
+        Message::user("unsigned by an older one"),
+        model(
+            vec![call("c", None, "t", json!({}), None), call("d", None, "t", json!({}), None)],
+            Some(("gemini", raw)),
+        ),
+        Message::user("signed"),
+        model(calls(), Some(("gemini", signed))),
+        Message::user("nothing to sign"),
+        model(vec![Part::text("I think.")], None),
+    ];
+    check_for(
+        "gemini-3-pro-preview",
+        messages.clone(),
+        expect![[r#"
+        {"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents":[
+        {"role":"user","parts":[{"text":"go"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"t","args":{}}}]},
+        {"role":"user","parts":[{"text":"unsigned by an older one"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"t","args":{}}}]},
+        {"role":"user","parts":[{"text":"signed"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"eA=="},{"functionCall":{"name":"t"}}]},
+        {"role":"user","parts":[{"text":"nothing to sign"}]},
+        {"role":"model","parts":[{"text":"I think."}]}]}
+    "#]],
+    );
+    check_for(
+        "gemini-2.5-pro",
+        messages,
+        expect![[r#"
+        {"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents":[
+        {"role":"user","parts":[{"text":"go"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t","args":{}}},{"functionCall":{"name":"t","args":{}}}]},
+        {"role":"user","parts":[{"text":"unsigned by an older one"}]},
+        {"role":"model","parts":[{"text":"I","thoughtSignature":"eA=="},{"functionCall":{"name":"t"}},{"functionCall":{"name":"t"}}]},
+        {"role":"user","parts":[{"text":"signed"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"eA=="},{"functionCall":{"name":"t"}}]},
+        {"role":"user","parts":[{"text":"nothing to sign"}]},
+        {"role":"model","parts":[{"text":"I think."}]}]}
+    "#]],
+    );
+}
+
+#[test]
+fn signatures_are_demanded_from_gemini_3_on() {
+    let cases = [
+        ("gemini-3-pro-preview", true),
+        ("gemini-3.1-flash", true),
+        ("gemini-10", true),
+        // Names for whatever is the newest.
+        ("gemini-flash-latest", true),
+        ("gemini-2.5-flash", false),
+        ("gemini-robotics-er-1.5-preview", false),
+        ("gemma-3", false),
+    ];
+    for (model, expected) in cases {
+        let messages =
+            vec![Message::user("go"), self::model(vec![call("a", None, "t", json!({}), None)], None)];
+        let body = body(&mut Encoder::new(model), &request(messages));
+        assert_eq!(body.contains("skip_thought_signature_validator"), expected, "{model}");
+    }
 }
 
 #[test]

@@ -31,7 +31,11 @@ fn told(status: u16, headers: &[(&'static str, &str)], body: &str) -> String {
         .iter()
         .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
     let status = StatusCode::from_u16(status).unwrap();
-    match classify(&endpoint(), status, &headers.collect(), body.as_bytes()) {
+    kind_of(classify(&endpoint(), status, &headers.collect(), body.as_bytes()))
+}
+
+fn kind_of(error: ModelError) -> String {
+    match error {
         ModelError::Passing { message, retry_after_ms } => {
             format!("passing, wait {retry_after_ms:?}: {message}\n")
         }
@@ -127,4 +131,47 @@ fn every_form_of_a_hint_is_read() {
         let told = told(429, headers, body);
         assert!(told.starts_with(&format!("passing, wait {expected:?}: ")), "{headers:?}: {told}");
     }
+}
+
+#[test]
+fn an_error_within_a_stream_is_as_final_as_the_same_answer() {
+    let errors = [
+        r#"{"code":400,"message":"Bad.","status":"INVALID_ARGUMENT"}"#,
+        r#"{"code":400,"message":"API key AIza-secret","details":[{"reason":"API_KEY_INVALID"}]}"#,
+        r#"{"code":401,"message":"Who?"}"#,
+        r#"{"code":403,"message":"Not you.","status":"PERMISSION_DENIED"}"#,
+        r#"{"code":404,"message":"Gone."}"#,
+        // Numbers of gRPC, or none: the name says it.
+        r#"{"code":3,"message":"Bad.","status":"INVALID_ARGUMENT"}"#,
+        r#"{"message":"Not you.","status":"PERMISSION_DENIED"}"#,
+        r#"{"message":"Key.","status":"FAILED_PRECONDITION","details":[{"reason":"API_KEY_INVALID"}]}"#,
+        r#"{"code":429,"message":"Slow.","details":[{"retryDelay":"3s"}]}"#,
+        r#"{"code":408}"#,
+        r#"{"code":499,"status":"CANCELLED"}"#,
+        r#"{"code":503,"message":"Overloaded.","status":"UNAVAILABLE"}"#,
+        r#"{"code":14,"message":"Overloaded.","status":"UNAVAILABLE"}"#,
+        r#"{"message":"Oops."}"#,
+        r#"{"code":302,"status":"NEW_NAME"}"#,
+        "{}",
+    ];
+    let told: String =
+        errors.map(|error| kind_of(in_stream(&endpoint(), &serde_json::from_str(error).unwrap()))).concat();
+    expect![[r#"
+        final ModelFailed: the provider failed in the middle of the response: Bad. (INVALID_ARGUMENT)
+        final ProviderAuth: the provider failed in the middle of the response: API key [key] (provider entry `mine`, key from the variable GEMINI_API_KEY)
+        final ProviderAuth: the provider failed in the middle of the response: Who? (provider entry `mine`, key from the variable GEMINI_API_KEY)
+        final ProviderAuth: the provider failed in the middle of the response: Not you. (PERMISSION_DENIED) (provider entry `mine`, key from the variable GEMINI_API_KEY)
+        final ModelFailed: the provider failed in the middle of the response: Gone.
+        final ModelFailed: the provider failed in the middle of the response: Bad. (INVALID_ARGUMENT)
+        final ProviderAuth: the provider failed in the middle of the response: Not you. (PERMISSION_DENIED) (provider entry `mine`, key from the variable GEMINI_API_KEY)
+        final ProviderAuth: the provider failed in the middle of the response: Key. (FAILED_PRECONDITION) (provider entry `mine`, key from the variable GEMINI_API_KEY)
+        passing, wait Some(3000): the provider failed in the middle of the response: Slow.
+        passing, wait None: the provider failed in the middle of the response: 408
+        passing, wait None: the provider failed in the middle of the response: 499
+        passing, wait None: the provider failed in the middle of the response: Overloaded. (UNAVAILABLE)
+        passing, wait None: the provider failed in the middle of the response: Overloaded. (UNAVAILABLE)
+        passing, wait None: the provider failed in the middle of the response: Oops.
+        passing, wait None: the provider failed in the middle of the response: 302
+        passing, wait None: the provider failed in the middle of the response: no reason given
+    "#]].assert_eq(&told);
 }

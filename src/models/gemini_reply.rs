@@ -98,7 +98,9 @@ impl GeminiReply {
 
     /// Whether the provider has said why it ended: all that it meant to say is here.
     pub(super) fn is_whole(&self) -> bool {
-        self.finish.is_some()
+        // Some proxies fill the field in every chunk, with what says nothing.
+        let says_nothing = |reason: &str| matches!(reason, "" | "FINISH_REASON_UNSPECIFIED");
+        self.finish.as_ref().is_some_and(|finish| !says_nothing(&finish.reason))
     }
 
     /// What went wrong, when the last chunk said that something did.

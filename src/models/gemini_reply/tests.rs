@@ -114,3 +114,15 @@ fn empty_cut_and_malformed_replies_are_unusable() {
         assert!(matches!(reply.finish(), Err(ModelError::Unusable { .. })), "{chunks:?}");
     }
 }
+
+#[test]
+fn a_finish_reason_that_says_nothing_makes_no_reply_whole() {
+    for (reason, expected) in
+        [("", false), ("FINISH_REASON_UNSPECIFIED", false), ("STOP", true), ("NEW", true)]
+    {
+        let mut reply = GeminiReply::default();
+        assert!(!reply.is_whole());
+        reply.push(&format!(r#"{{"candidates":[{{"finishReason":"{reason}"}}]}}"#)).unwrap();
+        assert_eq!(reply.is_whole(), expected, "{reason}");
+    }
+}

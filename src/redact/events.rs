@@ -18,7 +18,7 @@ impl Redactor {
     /// A message without its secrets, also those that go across the border of two text parts.
     ///
     /// The provider's own form is not rewritten, since signatures are bound to it: it goes when it, or the message,
-    /// holds a secret. Signatures of parts stay.
+    /// holds a secret. The signature of a part goes with what it was made for; those of other parts stay.
     pub fn message(&self, message: Message) -> Message {
         let Message { role, parts, raw } = message;
         let (parts, changed) = self.parts(parts);
@@ -145,8 +145,15 @@ impl Redactor {
                     _ => (),
                 }
             }
-            if let Part::Text { text } | Part::Thought { text, .. } = part {
-                *text = redacted;
+            match part {
+                Part::Text { text } => *text = redacted,
+                Part::Thought { text, signature } => {
+                    if *text != redacted {
+                        *signature = None;
+                    }
+                    *text = redacted;
+                }
+                _ => (),
             }
             begin = end;
         }
@@ -156,7 +163,14 @@ impl Redactor {
     fn part(&self, part: &mut Part) -> bool {
         match part {
             Part::Text { text } | Part::Thought { text, .. } => self.nested_text(text, 0),
-            Part::ToolCall(ToolCall { arguments, .. }) => self.value(arguments),
+            Part::ToolCall(ToolCall { arguments, signature, redacted, .. }) => {
+                let changed = self.value(arguments);
+                if changed {
+                    *redacted = true;
+                    *signature = None;
+                }
+                changed
+            }
             Part::ToolResult { parts, .. } => {
                 let (redacted, changed) = self.parts(std::mem::take(parts));
                 *parts = redacted;

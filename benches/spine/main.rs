@@ -11,6 +11,7 @@ mod model;
 mod process;
 mod table;
 mod texts;
+mod trees;
 mod turns;
 mod wire;
 
@@ -25,9 +26,10 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 5] = [
+    let groups: [(&str, Group); 6] = [
         ("log", log::measure),
         ("turns", turns::measure),
+        ("trees", trees::measure),
         ("texts", texts::measure),
         ("wire", wire::measure),
         ("process", process::measure),

@@ -18,6 +18,8 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::table::median;
+
 static CLOCK: LazyLock<Arc<SystemClock>> = LazyLock::new(SystemClock::new);
 
 /// Time since the bench began.
@@ -61,6 +63,13 @@ impl SyncedFile {
         self.file.sync_all()?;
         Ok(since(began))
     }
+}
+
+/// What the disk takes for a sync, p50, in milliseconds.
+pub fn sync_time() -> anyhow::Result<f64> {
+    let mut synced = SyncedFile::new()?;
+    let syncs: anyhow::Result<Vec<Duration>> = (0..200).map(|_| synced.append()).collect();
+    Ok(median(&syncs?))
 }
 
 /// Round trips of `line` and `answer` over a Unix socket between a plain thread and a runtime with as many threads as

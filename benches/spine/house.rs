@@ -3,6 +3,7 @@
 
 use std::{
     collections::VecDeque,
+    iter,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -15,6 +16,7 @@ use subagentd::{
     config::Config,
     daemon::{Daemon, Edges, Settings},
     models::Models,
+    redact::{Redactor, RedactorParts},
     sys::clock::SystemClock,
     tools::Registry,
 };
@@ -44,6 +46,29 @@ tools: [read_file]
 You read.
 ";
 
+/// What stands in the daemon's environment and must not be shown; so what is hidden is looked for, as in any daemon
+/// that has a key.
+pub const SECRET: (&str, &str) = ("GEMINI_API_KEY", "AIza-bench-key-that-must-not-show");
+
+/// What differs from house to house.
+pub struct HouseParts {
+    pub models: Models,
+    pub config: Config,
+    /// Names and files of agents besides the one that reads.
+    pub agents: Vec<(&'static str, String)>,
+}
+
+impl HouseParts {
+    pub fn with(models: Models) -> HouseParts {
+        HouseParts { models, config: Config::default(), agents: Vec::new() }
+    }
+
+    /// With a model named `zero`.
+    pub fn zero(model: &Zero) -> HouseParts {
+        HouseParts::with(Models::new().with_model("zero", Arc::new(model.clone())))
+    }
+}
+
 /// A daemon as the binary starts it, on a runtime of its own.
 pub struct House {
     runtime: Runtime,
@@ -55,31 +80,30 @@ pub struct House {
 }
 
 impl House {
-    pub fn open(model: &Zero) -> anyhow::Result<House> {
+    pub fn open(parts: HouseParts) -> anyhow::Result<House> {
         let folder = ground::folder()?;
         let socket_folder = ground::socket_folder()?;
         let socket = socket_folder.path().join("s");
         for name in ["work", "agents"] {
             std::fs::create_dir(folder.path().join(name))?;
         }
-        std::fs::write(folder.path().join("agents/reader.md"), READER)?;
+        for (name, file) in [("reader", READER.to_owned())].into_iter().chain(parts.agents) {
+            std::fs::write(folder.path().join(format!("agents/{name}.md")), file)?;
+        }
         for n in 0..20 {
             let text = format!("line of file {n}\n").repeat(40);
             std::fs::write(folder.path().join(format!("work/{n}.txt")), text)?;
         }
         let runtime = ground::daemon_runtime()?;
+        let secret = (SECRET.0.to_owned(), SECRET.1.to_owned());
         let settings = Settings {
             state_dir: folder.path().join("state"),
             agents: AgentPlaces { user: folder.path().join("agents") },
-            config: Config::default(),
+            config: parts.config,
             problems: Vec::new(),
-            redactor: subagentd::redact::Redactor::none(),
+            redactor: Redactor::new(RedactorParts { environment: iter::once(secret), patterns: Vec::new() }),
         };
-        let edges = Edges {
-            clock: SystemClock::new(),
-            models: Models::new().with_model("zero", Arc::new(model.clone())),
-            tools: Registry::built_in(),
-        };
+        let edges = Edges { clock: SystemClock::new(), models: parts.models, tools: Registry::built_in() };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;
             daemon.listen(UnixListener::bind(&socket)?, Vec::new());
@@ -96,10 +120,14 @@ impl House {
         Client::connect(&self.socket).await
     }
 
-    /// What starts a run of the reading agent.
+    /// What starts a run of the reading agent on the model `zero`.
     pub fn start(&self) -> Value {
+        self.start_of("reader", "zero")
+    }
+
+    pub fn start_of(&self, agent: &str, model: &str) -> Value {
         json!({
-            "workspace": self.folder.path().join("work"), "agent": "reader", "model": "zero", "prompt": "go",
+            "workspace": self.folder.path().join("work"), "agent": agent, "model": model, "prompt": "go",
             "limits": { "maxTurns": 5_000 },
         })
     }
@@ -152,6 +180,19 @@ impl Client {
             None => self.receive().await?,
         };
         Ok(message["params"]["result"].take())
+    }
+
+    /// Starts a run and waits until it has reached its goal; its record.
+    pub async fn run(&mut self, start: Value) -> anyhow::Result<Value> {
+        let started = self.call("run/start", start).await?;
+        let waiting = json!({ "runId": started["runId"], "timeoutMs": 60_000 });
+        loop {
+            let mut waited = self.call("run/wait", waiting.clone()).await?;
+            if waited["done"] == true {
+                ensure!(waited["run"]["reason"] == "GOAL", "{waited}");
+                return Ok(waited["run"].take());
+            }
+        }
     }
 
     pub async fn until(&mut self, kind: &str) -> anyhow::Result<Value> {

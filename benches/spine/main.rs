@@ -6,11 +6,14 @@
 
 mod ground;
 mod house;
+mod http;
 mod log;
 mod model;
 mod process;
+mod provider;
 mod table;
 mod texts;
+mod trees;
 mod turns;
 mod wire;
 
@@ -25,9 +28,11 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 5] = [
+    let groups: [(&str, Group); 7] = [
         ("log", log::measure),
         ("turns", turns::measure),
+        ("trees", trees::measure),
+        ("http", http::measure),
         ("texts", texts::measure),
         ("wire", wire::measure),
         ("process", process::measure),

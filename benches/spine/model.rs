@@ -48,25 +48,32 @@ pub struct Zero {
 }
 
 struct Shared {
-    script: fn(u32) -> Reply,
+    script: fn(&ModelRequest) -> Reply,
     times: Mutex<Times>,
     gate: Semaphore,
 }
 
+/// One request.
+pub struct Asked {
+    pub at: Duration,
+    /// Of the run that asked, within its tree.
+    pub path: Arc<str>,
+}
+
 #[derive(Default)]
 struct Times {
-    asked: Vec<Duration>,
+    asked: Vec<Asked>,
     wrote: Duration,
 }
 
 impl Zero {
-    /// The script is a function of the reply's ordinal in its run.
-    pub fn new(script: fn(u32) -> Reply) -> Zero {
+    /// The script is a function of the request, e.g. of the reply's ordinal in its run.
+    pub fn new(script: fn(&ModelRequest) -> Reply) -> Zero {
         Zero { shared: Arc::new(Shared { script, times: Mutex::default(), gate: Semaphore::new(0) }) }
     }
 
-    /// When it was asked, since this was asked last.
-    pub fn take_asked(&self) -> Vec<Duration> {
+    /// What it was asked, since this was asked last.
+    pub fn take_asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.shared.times().asked)
     }
 
@@ -89,8 +96,8 @@ impl Shared {
 
 impl Model for Zero {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        self.shared.times().asked.push(now());
-        match (self.shared.script)(request.ordinal) {
+        self.shared.times().asked.push(Asked { at: now(), path: Arc::clone(&request.path) });
+        match (self.shared.script)(&request) {
             Reply::Calls(calls) => {
                 let parts = calls.into_iter().map(|(name, arguments)| call(name, arguments));
                 stream::iter([Ok(finished(parts.collect()))]).boxed()

@@ -8,7 +8,7 @@ use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::{
     ground::now,
-    house::{Client, House, client_runtime},
+    house::{Client, House, HouseParts, client_runtime},
     model::{Reply, Zero, text_of},
     table::{Row, Table, least, listed, millis},
 };
@@ -18,7 +18,7 @@ const REPEATS: usize = 5;
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let model = Zero::new(|_| Reply::Text(DELTAS));
-    let house = House::open(&model)?;
+    let house = House::open(HouseParts::zero(&model))?;
     let cases = [(1, 20.0, "2,000 deltas to one client"), (50, 250.0, "2,000 deltas to 50 clients")];
     for (clients, bound, name) in cases {
         let (mut figures, mut messages) = (Vec::new(), 0);

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::ensure;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::{
-    ground::{SyncedFile, cpu_time, now, since},
-    house::{Client, House, client_runtime},
+    ground::{cpu_time, now, since, sync_time},
+    house::{Client, House, HouseParts, client_runtime},
     model::{Reply, Zero},
     table::{Row, Table, least, listed, median, millis, percentile},
 };
@@ -21,13 +21,13 @@ const EARLY: std::ops::Range<usize> = 10..110;
 const LATE: std::ops::Range<usize> = 900..1_000;
 /// Turns of the run with twenty reads in each.
 const WIDE_TURNS: u32 = 60;
-const SESSIONS: usize = 50;
+pub const SESSIONS: usize = 50;
+/// Turns with a read in each of the runs that go on at once; one more ends each.
+pub const READ_TURNS: u32 = 5;
 const STARTS: usize = 100;
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
-    let mut synced = SyncedFile::new()?;
-    let syncs: Result<Vec<Duration>, _> = (0..200).map(|_| synced.append()).collect();
-    let sync = median(&syncs?);
+    let sync = sync_time()?;
     long_run(table, sync)?;
     wide_turns(table, sync)?;
     many_sessions(table)?;
@@ -39,22 +39,14 @@ fn turns_of(house: &House, model: &Zero) -> anyhow::Result<Vec<Duration>> {
     model.take_asked();
     client_runtime()?.block_on(async {
         let mut client = house.client().await?;
-        let started = client.call("run/start", house.start()).await?;
-        loop {
-            let waiting = json!({ "runId": started["runId"], "timeoutMs": 60_000 });
-            let waited = client.call("run/wait", waiting).await?;
-            if waited["done"] == true {
-                ensure!(waited["run"]["reason"] == "GOAL", "{waited}");
-                return anyhow::Ok(());
-            }
-        }
+        client.run(house.start()).await
     })?;
-    Ok(model.take_asked().windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect())
+    Ok(model.take_asked().windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at)).collect())
 }
 
 fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
-    let model = Zero::new(|ordinal| if ordinal < TURNS { Reply::reads(1) } else { Reply::done() });
-    let house = House::open(&model)?;
+    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(1) } else { Reply::done() });
+    let house = House::open(HouseParts::zero(&model))?;
     let (mut all, mut growth, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let turns = turns_of(&house, &model)?;
@@ -86,8 +78,8 @@ fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
 }
 
 fn wide_turns(table: &mut Table, sync: f64) -> anyhow::Result<()> {
-    let model = Zero::new(|ordinal| if ordinal < WIDE_TURNS { Reply::reads(20) } else { Reply::done() });
-    let house = House::open(&model)?;
+    let model = Zero::new(|asked| if asked.ordinal < WIDE_TURNS { Reply::reads(20) } else { Reply::done() });
+    let house = House::open(HouseParts::zero(&model))?;
     let mut figures = Vec::new();
     for _ in 0..REPEATS {
         figures.push(median(&turns_of(&house, &model)?));
@@ -105,12 +97,12 @@ fn wide_turns(table: &mut Table, sync: f64) -> anyhow::Result<()> {
 }
 
 fn many_sessions(table: &mut Table) -> anyhow::Result<()> {
-    let model = Zero::new(|ordinal| if ordinal < 5 { Reply::reads(1) } else { Reply::done() });
-    let house = House::open(&model)?;
+    let model = Zero::new(|asked| if asked.ordinal < READ_TURNS { Reply::reads(1) } else { Reply::done() });
+    let house = House::open(HouseParts::zero(&model))?;
     let (mut figures, mut processor) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let cpu = cpu_time();
-        let took = client_runtime()?.block_on(sessions_at_once(&house))?;
+        let took = client_runtime()?.block_on(sessions_at_once(&house, &house.start()))?;
         figures.push(millis(took));
         processor.push(millis(cpu_time().saturating_sub(cpu)));
     }
@@ -126,11 +118,12 @@ fn many_sessions(table: &mut Table) -> anyhow::Result<()> {
     house.close()
 }
 
-async fn sessions_at_once(house: &House) -> anyhow::Result<Duration> {
+/// From the first start to the last end that a watcher saw.
+pub async fn sessions_at_once(house: &House, start: &Value) -> anyhow::Result<Duration> {
     let mut watching = JoinSet::new();
     let ready = Arc::new(Barrier::new(SESSIONS + 1));
     for _ in 0..SESSIONS {
-        let (mut client, start, ready) = (house.client().await?, house.start(), Arc::clone(&ready));
+        let (mut client, start, ready) = (house.client().await?, start.clone(), Arc::clone(&ready));
         watching.spawn(async move {
             // Connected before the time begins to run.
             client.call("ping", json!({})).await?;
@@ -146,27 +139,26 @@ async fn sessions_at_once(house: &House) -> anyhow::Result<Duration> {
     Ok(since(began))
 }
 
-async fn watch(mut client: Client, start: serde_json::Value) -> anyhow::Result<()> {
+async fn watch(mut client: Client, start: Value) -> anyhow::Result<()> {
     let started = client.call("run/start", start).await?;
     let attach = json!({ "sessionId": started["sessionId"], "from": "start", "deltas": true });
     client.call("session/attach", attach).await?;
     let end = client.until("run.completed").await?;
-    ensure!(end["data"]["reason"] == "GOAL" && end["data"]["turns"] == 6, "{end}");
+    ensure!(end["data"]["reason"] == "GOAL" && end["data"]["turns"] == READ_TURNS + 1, "{end}");
     Ok(())
 }
 
 fn starts(table: &mut Table, sync: f64) -> anyhow::Result<()> {
     let model = Zero::new(|_| Reply::done());
-    let house = House::open(&model)?;
+    let house = House::open(HouseParts::zero(&model))?;
     let times = client_runtime()?.block_on(async {
         let mut client = house.client().await?;
         let mut times = Vec::new();
         for _ in 0..STARTS {
             model.take_asked();
             let began = now();
-            let started = client.call("run/start", house.start()).await?;
-            client.call("run/wait", json!({ "runId": started["runId"], "timeoutMs": 60_000 })).await?;
-            times.extend(model.take_asked().first().map(|asked| asked.saturating_sub(began)));
+            client.run(house.start()).await?;
+            times.extend(model.take_asked().first().map(|asked| asked.at.saturating_sub(began)));
         }
         anyhow::Ok(times)
     })?;

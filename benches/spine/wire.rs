@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 
 use crate::{
     ground,
-    house::House,
+    house::{House, HouseParts},
     model::{Reply, Zero},
     table::{Row, Table, listed, median, middle},
 };
@@ -13,7 +13,7 @@ const ROUNDS: usize = 5_000;
 const REPEATS: usize = 6;
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
-    let house = House::open(&Zero::new(|_| Reply::done()))?;
+    let house = House::open(HouseParts::zero(&Zero::new(|_| Reply::done())))?;
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"at":"2026-01-01T00:00:00.000Z"}}"#;
     // Taken in turn, and the middle one of each: where the kernel puts the threads matters more than what they do.

@@ -2,7 +2,6 @@
 //! house (spec 01, `run/start`).
 
 use serde_json::{Value, json};
-use subagentd::protocol::FinishReason;
 
 use crate::support::{House, Reply, Running, Script};
 
@@ -15,15 +14,6 @@ tools: []
 ---
 You talk.
 ";
-
-fn says(text: &str) -> Reply {
-    Reply::Says {
-        chunks: vec![text.to_owned()],
-        thought: None,
-        calls: Vec::new(),
-        finish: FinishReason::Stop,
-    }
-}
 
 fn seq_of(log: &[Value], kind: &str, run: &str) -> i64 {
     let event = log.iter().find(|event| event["type"] == kind && event["runId"] == run);
@@ -42,7 +32,7 @@ async fn assert_in_order(running: &Running, runs: &[&str]) {
 #[tokio::test]
 async fn a_run_whose_driver_panics_leaves_its_context_with_its_last_event() {
     let panics = Script::new([Reply::Panics]);
-    let talks = Script::new([says("fine")]);
+    let talks = Script::new([Reply::says("fine")]);
     let mut house = House::new().agent("talker", TALKER).script(&talks);
     house.models = house.models.with_model("panics", std::sync::Arc::new(panics.clone()));
     let running = house.boot().await;
@@ -94,7 +84,7 @@ async fn a_run_that_had_its_turn_keeps_it_over_a_restart() {
     drop(client);
     running.stop_unfinished().await;
 
-    talks.replace([says("fine")]);
+    talks.replace([Reply::says("fine")]);
     let running = house.boot().await;
     let mut client = running.client();
     client.call("run/cancel", json!({ "runId": holder })).await;
@@ -113,7 +103,7 @@ async fn an_interrupt_stops_whoever_works_and_comes_next() {
     let mut client = running.client();
     let (one, session) = client.start(&running, "talker", json!({})).await;
     script.asked().await;
-    script.replace([says("fine")]);
+    script.replace([Reply::says("fine")]);
     let place = |if_busy: &str| json!({ "sessionId": session, "workspace": null, "ifBusy": if_busy });
     let (two, _) = client.start(&running, "talker", place("queue")).await;
     let (three, _) = client.start(&running, "talker", place("interrupt")).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use subagentd::{
     models::ModelRequest,
-    protocol::{FinishReason, Part, Risk, Role, ToolKind},
+    protocol::{Part, Risk, Role, ToolKind},
 };
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -47,15 +47,6 @@ You talk.
 
 fn house() -> House {
     House::new().agent("worker", WORKER).agent("helper", HELPER).agent("talker", TALKER)
-}
-
-fn says(text: &str) -> Reply {
-    Reply::Says {
-        chunks: vec![text.to_owned()],
-        thought: None,
-        calls: Vec::new(),
-        finish: FinishReason::Stop,
-    }
 }
 
 fn gate() -> Arc<Semaphore> {
@@ -177,7 +168,7 @@ async fn result_that_does_not_know_of_a_message_is_not_accepted_yet() {
 #[tokio::test]
 async fn conversation_answers_what_was_said_while_it_spoke() {
     let first = gate();
-    let script = Script::new([Reply::after(&first, says("unaware")), says("aware")]);
+    let script = Script::new([Reply::after(&first, Reply::says("unaware")), Reply::says("aware")]);
     let running = house().script(&script).boot().await;
     let mut client = running.client();
     let (run, _) = client.start(&running, "talker", json!({})).await;
@@ -506,7 +497,7 @@ async fn other_agents_of_the_session_and_other_sessions_run_beside_a_busy_one() 
 async fn context_outlasts_runs_and_restarts_and_knows_nothing_of_children() {
     let cast = Cast::new([
         ("worker", vec![Reply::calls(&[("helper", json!({ "prompt": "whisper" }))]), Reply::done("told")]),
-        ("worker/helper", vec![says("inner thoughts"), Reply::done("helped")]),
+        ("worker/helper", vec![Reply::says("inner thoughts"), Reply::done("helped")]),
         ("helper", vec![Reply::done("as root")]),
     ]);
     let script = Script::new([Reply::done("again")]);

@@ -395,6 +395,12 @@ impl Reply {
         Reply::Says { chunks: Vec::new(), thought: None, calls, finish: FinishReason::Stop }
     }
 
+    /// A text and no calls.
+    pub fn says(text: &str) -> Reply {
+        let chunks = vec![text.to_owned()];
+        Reply::Says { chunks, thought: None, calls: Vec::new(), finish: FinishReason::Stop }
+    }
+
     pub fn done(result: &str) -> Reply {
         Reply::calls(&[("complete_task", json!({ "result": result }))])
     }

@@ -133,7 +133,7 @@ fn turns(exchanges: &[Exchange]) -> anyhow::Result<(Medians, Medians)> {
 fn long_run(table: &mut Table) -> anyhow::Result<()> {
     let provider = Provider::start(TURNS)?;
     let house = House::open(HouseParts::with(provider.models()))?;
-    let (mut growth, mut notes, mut bytes) = (Vec::new(), Vec::new(), f64::NAN);
+    let (mut earlies, mut lates, mut notes, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), f64::NAN);
     for _ in 0..REPEATS {
         let run = async { house.client().await?.run(house.start_of("reader", MODEL)).await };
         client_runtime()?.block_on(run)?;
@@ -143,7 +143,8 @@ fn long_run(table: &mut Table) -> anyhow::Result<()> {
         let bodies = exchanges.into_iter().map(|exchange| exchange.body).collect();
         asked_bare(&provider, &[bodies])?;
         let (bare_early, bare_late) = turns(&provider.take_exchanges())?;
-        growth.push(late.thinking / early.thinking);
+        earlies.push(early.thinking);
+        lates.push(late.thinking);
         bytes = late.bytes / early.bytes;
         notes.push(format!(
             "{:.2} then {:.2} ms, writing {:.0} then {:.0} KB {:.2} then {:.2} (bare {:.2} then {:.2}, writing {:.2} \
@@ -162,7 +163,8 @@ fn long_run(table: &mut Table) -> anyhow::Result<()> {
     }
     table.row(Row {
         name: "over HTTP, turns 150-200 against 10-60, p50",
-        figure: least(&growth),
+        // The best of each: the best of the ratios would be the one whose early turns were held up most.
+        figure: least(&lates) / least(&earlies),
         bound: 1.2,
         unit: "x",
         is_rate: false,

@@ -84,7 +84,8 @@ fn show(
         paging::print_json(&waited.run, surroundings)?;
     }
     if !waited.done {
-        let waited = human::duration(elapsed);
+        // As long as was asked for: the moment more that it took says nothing.
+        let waited = human::duration(arguments.timeout.unwrap_or(elapsed));
         let what = format!("after {waited} the run is not over: {}", ending.summary());
         let hint = format!("`subagent attach {}` shows what it does", ending.run_id);
         return Err(Failure::with_code(EXIT_TIMED_OUT, what).or_hint(hint));

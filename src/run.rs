@@ -18,7 +18,7 @@ mod transcript;
 
 pub use executor::{
     AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, StartError, StartOptions, Started,
-    Steered, Where,
+    Steered, Stranded, Where,
 };
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
 

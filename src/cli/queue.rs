@@ -68,7 +68,7 @@ fn list(
     }
     let waiting: Vec<Waiting> = paging::entries(&answer, "queue")?;
     let text = match waiting.is_empty() {
-        true => "no run waits\n".to_owned(),
+        true => "no run waits for its turn in a context\n".to_owned(),
         false => draw(&waiting, &surroundings.stdout),
     };
     surroundings.stdout.write(&text)?;

@@ -57,11 +57,11 @@ impl From<StartError> for RpcError {
             StartError::Store(error) => error.into(),
             StartError::Busy(run) => RpcError::new(ErrorKind::Busy, message)
                 .with_details(json!({ "runId": run }))
-                .with_hint("wait for it, or start with ifBusy queue, steer or interrupt"),
+                .with_hint("wait for it, or say what to do when it is busy (`ifBusy`, `--if-busy`): queue, steer or interrupt"),
             StartError::Closed => RpcError::new(ErrorKind::SessionClosed, message)
-                .with_hint("start without sessionId: that opens a new session"),
+                .with_hint("start without a session (`subagent run --new`): that opens a new one"),
             StartError::QueueFull => RpcError::new(ErrorKind::LimitExceeded, message)
-                .with_hint("queue/list shows what waits; queue/remove takes runs out"),
+                .with_hint("`subagent queue list` shows what waits; `subagent queue remove` takes runs out"),
             StartError::Draining => RpcError::new(ErrorKind::ShuttingDown, message)
                 .with_hint("ask again when the daemon has been started anew"),
         }

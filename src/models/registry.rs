@@ -56,6 +56,12 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
+    /// Nothing is wrong with what was asked for; what is missing is in this daemon's surroundings, and may be there at
+    /// the next start.
+    pub fn is_about_a_key(&self) -> bool {
+        matches!(self, ResolveError::NoKey { .. } | ResolveError::UnusableKey { .. })
+    }
+
     /// One line: the ways out.
     pub fn hint(&self) -> String {
         match self {

@@ -80,7 +80,7 @@ pub(super) struct Holdings {
     pub slot: Option<Slot>,
     /// A root run's context, and when it is its own.
     pub turn: Option<Turn>,
-    /// Replies that the tree of runs was promised.
+    /// Replies of this run's model that the tree of runs was promised.
     pub tree_replies: Arc<AtomicU32>,
 }
 

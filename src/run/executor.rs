@@ -88,11 +88,22 @@ struct Shared {
     /// How many runs are being driven.
     n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
-    stranded: Mutex<BTreeMap<RunId, StoreError>>,
+    stranded: Mutex<BTreeMap<RunId, Stranded>>,
     /// Of runs that are unfinished and that nobody drives until the next start: their contexts stay theirs.
-    resting: Mutex<Vec<Pass>>,
+    resting: Mutex<HashMap<RunId, Pass>>,
     /// Replies promised to the trees of runs that were resumed, by root.
-    trees: Mutex<HashMap<RunId, Weak<AtomicU32>>>,
+    trees: Mutex<HashMap<(RunId, String), Weak<AtomicU32>>>,
+}
+
+/// Why an unfinished run waits for the next start.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Stranded {
+    /// It cannot be read back.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its model cannot be asked: what is missing, and what to do.
+    #[error("{0}")]
+    Model(String),
 }
 
 /// How to reach a living run.
@@ -213,8 +224,8 @@ impl Executor {
     }
 
     /// Keeps the context of a run that goes on at the next start from everybody else until then.
-    fn rest(&self, pass: Option<Pass>) {
-        lock(&self.shared.resting).extend(pass);
+    fn rest(&self, run: &RunId, pass: Option<Pass>) {
+        lock(&self.shared.resting).extend(pass.map(|pass| (run.clone(), pass)));
     }
 
     /// Stops every run that is being driven: first those that nobody called, whose stop is that of the runs below them.
@@ -269,7 +280,8 @@ impl Executor {
                 Err(_panic) => place.executor.bury(&place).await,
             };
             if !has_ended {
-                place.executor.rest(place.pass.take());
+                let pass = place.pass.take();
+                place.executor.rest(&place.run, pass);
             }
         };
         self.shared.tracker.spawn(task);

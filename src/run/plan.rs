@@ -81,6 +81,8 @@ pub struct RunPlan {
     pub(super) seed: RunSeed,
     pub(super) digest: String,
     pub(super) query: String,
+    /// What would be said to a run that is busy instead: the prompt as it was given, else the query.
+    pub(super) said: String,
     pub(super) inputs: Value,
     pub(super) limits: RunLimits,
     pub(super) completion: Completion,
@@ -134,7 +136,9 @@ impl RunPlan {
         });
         let completion = if definition.output.is_some() { Completion::Tool } else { completion };
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
-        RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)
+        let plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
+        let said = prompt.unwrap_or_else(|| plan.query.clone());
+        Ok(RunPlan { said, ..plan })
     }
 
     /// The plan of a run that answers a call. `values` are its inputs, checked.
@@ -214,7 +218,7 @@ impl RunPlan {
             sampling,
         };
         let query = redactor.owned(query);
-        Ok(RunPlan { seed, digest, query, inputs, limits, completion, equipment })
+        Ok(RunPlan { seed, digest, said: query.clone(), query, inputs, limits, completion, equipment })
     }
 }
 

@@ -214,7 +214,7 @@ async fn a_busy_agent_lets_runs_wait_in_a_queue() {
     place.told(&["cancel", &first]).await;
     let waited = place.subagent(&["wait", &second]).await;
     assert_eq!((waited.code, &*waited.stdout), (Some(0), "second\n"), "{}", waited.stderr);
-    assert_eq!(place.told(&["queue", "list"]).await, "no run waits\n");
+    assert_eq!(place.told(&["queue", "list"]).await, "no run waits for its turn in a context\n");
     place.running.stop().await;
 }
 

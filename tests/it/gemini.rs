@@ -522,3 +522,42 @@ async fn a_long_run_stays_well_formed() {
     let (record, _, _) = run_of("reader", json!({ "limits": { "maxTurns": TURNS + 1 } }), script).await;
     assert_eq!((record["reason"].as_str(), record["turns"].as_u64()), (Some("GOAL"), Some(TURNS as u64 + 1)));
 }
+
+#[tokio::test]
+async fn a_run_waits_for_the_start_that_has_its_key_again_and_can_be_cancelled_meanwhile() {
+    let half = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "It" }] } }] });
+    let stalls = || Answer::chunks([half.to_string()]).then_stall();
+    let server = GeminiServer::start([stalls(), stalls(), Answer::done("after all")]).await;
+    let mut house = house(&server);
+    let with_key = house.models.clone();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (kept, _) = client.start(&running, "reader", json!({ "model": MODEL })).await;
+    server.asked(1).await;
+    let (given_up, session) = client.start(&running, "talker", json!({ "model": MODEL })).await;
+    server.asked(2).await;
+    drop(client);
+    running.stop_unfinished().await;
+
+    house.models = Models::configured(&settings(server.base_url()), |_| None);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let status = client.call("daemon/status", json!({})).await;
+    let degraded = status["degraded"].to_string();
+    assert!(degraded.contains(&kept) && degraded.contains("TEST_KEY"), "{degraded}");
+    assert_eq!(client.call("run/get", json!({ "runId": kept })).await["state"], "running");
+    let cancelled = client.call("run/cancel", json!({ "runId": given_up })).await;
+    assert_eq!(cancelled["run"]["reason"], "ABORTED");
+    let closed = client.call("session/close", json!({ "sessionId": session })).await;
+    assert!(closed["seq"].is_i64(), "nothing of the cancelled run is left: {closed}");
+    drop(client);
+    running.stop_unfinished().await;
+
+    house.models = with_key;
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(client.ended(&kept).await["result"], "after all");
+    drop(client);
+    running.stop().await;
+    server.assert_content();
+}

@@ -301,7 +301,7 @@ fn the_queue_is_listed_in_its_order() {
         json!({}),
         json!({"queue": []}),
     )]);
-    assert_eq!(ran.stdout, "no run waits\n");
+    assert_eq!(ran.stdout, "no run waits for its turn in a context\n");
 }
 
 #[test]

@@ -42,7 +42,7 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
         // Only here are the tools known, so only here a misspelled one is noticed.
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
         let path = agent.path.clone().unwrap_or_default();
-        let toolset = state.tools.select(&definition.tools);
+        let toolset = state.executor.toolset(definition, &catalog);
         agent.problems.extend(toolset.warnings().iter().map(|message| FileProblem {
             path: path.clone(),
             line: None,

@@ -57,5 +57,5 @@ async fn not_queued(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
     };
     Ok(RpcError::new(ErrorKind::Conflict, message)
         .with_details(json!({ "state": record.state, "reason": record.reason }))
-        .with_hint("queue/list shows what waits; run/cancel stops a run that has begun"))
+        .with_hint("`subagent queue list` shows what waits; `subagent cancel` stops a run that has begun"))
 }

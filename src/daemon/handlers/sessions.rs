@@ -58,9 +58,9 @@ pub async fn session(state: &State, session: &SessionId) -> Result<SessionSummar
 pub async fn no_session(state: &State, session: &SessionId) -> RpcError {
     match state.store.was_deleted(session).await {
         Ok(true) => RpcError::new(ErrorKind::Gone, format!("session {session} was deleted"))
-            .with_hint("start without sessionId: that opens a new session"),
+            .with_hint("start without a session (`subagent run --new`): that opens a new one"),
         Ok(false) => RpcError::new(ErrorKind::NotFound, format!("there is no session {session}"))
-            .with_hint("session/list shows those there are; run/start answers the id of the one it opens"),
+            .with_hint("`subagent sessions` shows those there are"),
         Err(error) => error.into(),
     }
 }
@@ -72,7 +72,7 @@ pub async fn open_session(state: &State, id: &SessionId) -> Result<SessionSummar
         SessionState::Open => Ok(summary),
         SessionState::Closed => {
             Err(RpcError::new(ErrorKind::SessionClosed, format!("session {id} is closed"))
-                .with_hint("start without sessionId: that opens a new session"))
+                .with_hint("start without a session (`subagent run --new`): that opens a new one"))
         }
     }
 }
@@ -159,7 +159,7 @@ async fn history(
             ErrorKind::NotFound,
             format!("{agent} has no history in session {session_id}"),
         )
-        .with_hint("session/get shows the contexts there are"));
+        .with_hint("`subagent sessions show ID` shows the contexts there are"));
     };
     read_history(&state, agent, &context, cursor.as_deref(), page(limit)).await
 }
@@ -183,7 +183,7 @@ async fn only_agent(state: &State, session: &SessionId) -> Result<AgentName, Rpc
     match own.as_slice() {
         [agent] => Ok((*agent).clone()),
         [] => Err(RpcError::new(ErrorKind::NotFound, format!("session {session} has no history yet"))
-            .with_hint("run/start with its sessionId begins one")),
+            .with_hint("a run in this session begins one (`subagent run --session ID`)")),
         several => {
             let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
             let message = format!("several agents have a history in session {session}: {}", names.join(", "));
@@ -336,7 +336,7 @@ async fn remove(
         Deleted::Busy { live_runs } => {
             let message = format!("session {session} has live runs: {live_runs}");
             Err(RpcError::new(ErrorKind::Busy, message)
-                .with_hint("close it first: session/close ends its runs"))
+                .with_hint("close it first (`subagent sessions close ID`), which ends its runs"))
         }
         Deleted::Missing => Err(no_session(state, session).await),
     }

@@ -139,7 +139,11 @@ impl Driver {
             let holdings = Holdings {
                 slot,
                 turn: None,
-                tree_replies: Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
+                // Another model has replies of its own.
+                tree_replies: match plan.equipment.model.name == self.model.name {
+                    true => Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
+                    false => Arc::default(),
+                },
             };
             let executor = &self.parts.executor;
             let (seed, equipment) = (plan.seed.clone().into(), plan.equipment.clone());

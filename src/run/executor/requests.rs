@@ -1,6 +1,6 @@
 //! What is asked of living runs.
 
-use super::{Answer, Executor, lock};
+use super::{Answer, Executor, Stranded, lock};
 use crate::{
     protocol::{RunId, RunState, Seq},
     run::{driver::Message, machine::Input},
@@ -53,11 +53,20 @@ impl Executor {
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<Cancelled, AskError> {
-        // A run that nobody drives cannot be stopped, and saying that it was would be untrue.
-        if let Some(error) = lock(&self.shared.stranded).get(run) {
-            return Err(AskError::Store(error.clone()));
-        }
         let reason = reason.map(|reason| self.shared.supplies.redactor.owned(reason));
+        let stranded = lock(&self.shared.stranded).get(run).cloned();
+        match stranded {
+            None => (),
+            // A run that cannot be read cannot be stopped, and saying that it was would be untrue.
+            Some(Stranded::Store(error)) => return Err(AskError::Store(error)),
+            Some(Stranded::Model(_)) => {
+                // Boxed, since ending it may mean to cancel those below it.
+                return match Box::pin(self.end_stranded(run, by, reason)).await? {
+                    true => Ok(Cancelled::Stopping(self.shared.store.head())),
+                    false => Err(AskError::AtRest(run.clone())),
+                };
+            }
+        }
         let input = Input::Cancel { by, reason, partial: None };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
         match self.decided(run, asked).await? {

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use super::{Executor, Place, lock};
+use super::{Executor, Place, Stranded, lock};
 use crate::{
     agents::Catalog,
     protocol::{
@@ -72,7 +72,7 @@ impl Executor {
         match self.shared.store.run(run).await {
             Ok(Some(record)) if record.parent_run_id.is_none() => {
                 let RunRecord { session_id, agent, context_id, .. } = record;
-                self.rest(self.pass(session_id, agent, run, &context_id));
+                self.rest(run, self.pass(session_id, agent, run, &context_id));
             }
             Ok(_) => (),
             Err(error) => tracing::warn!(%run, %error, "the context of a stranded run is not known"),
@@ -128,6 +128,13 @@ impl Executor {
                 }
                 Ok(Some(Ready { driver: Box::new(driver), place, inbox, first: restarted }))
             }
+            // It is not the run's fault: with the key it goes on where it was.
+            Err(PlanError::Model(error)) if error.is_about_a_key() => {
+                self.rest(run, place.pass.take());
+                let message = format!("{error}; {}", error.hint());
+                self.strand(run, Stranded::Model(message));
+                Ok(None)
+            }
             Err(error) => {
                 let code = match &error {
                     PlanError::Workspace(_) => RunErrorCode::WorkspaceGone,
@@ -141,7 +148,8 @@ impl Executor {
                 let ending = async move {
                     let mut place = place;
                     if !executor.wind_down(&place, identity, machine, vec![restarted, fatal]).await {
-                        executor.rest(place.pass.take());
+                        let pass = place.pass.take();
+                        executor.rest(&place.run, pass);
                     }
                 };
                 self.shared.tracker.spawn(ending);
@@ -166,17 +174,19 @@ impl Executor {
         }
     }
 
-    /// The counter that all runs of a tree share.
+    /// The counter that all runs of a tree with one model share.
     async fn tree_replies(&self, run: &RunId, start: &RunStarted) -> Result<Arc<AtomicU32>, StoreError> {
         let root = start.root_run_id.as_ref().unwrap_or(run);
-        if let Some(counter) = lock(&self.shared.trees).get(root).and_then(Weak::upgrade) {
+        let key = (root.clone(), start.model.clone());
+        if let Some(counter) = lock(&self.shared.trees).get(&key).and_then(Weak::upgrade) {
             return Ok(counter);
         }
-        let counter = Arc::new(AtomicU32::new(self.shared.store.tree_replies(root).await?));
+        let replies = self.shared.store.tree_replies(root, &start.model).await?;
+        let counter = Arc::new(AtomicU32::new(replies));
         let mut trees = lock(&self.shared.trees);
         trees.retain(|_, counter| counter.strong_count() != 0);
         // Runs are resumed one after the other, so nobody else has made it meanwhile.
-        trees.insert(root.clone(), Arc::downgrade(&counter));
+        trees.insert(key, Arc::downgrade(&counter));
         Ok(counter)
     }
 
@@ -268,14 +278,34 @@ impl Executor {
         }
     }
 
-    fn strand(&self, run: &RunId, error: StoreError) {
-        tracing::error!(%run, %error, "the run cannot be taken up; it is tried again at the next start");
-        lock(&self.shared.stranded).insert(run.clone(), error);
+    fn strand(&self, run: &RunId, why: impl Into<Stranded>) {
+        let why = why.into();
+        tracing::error!(%run, %why, "the run cannot be taken up; it is tried again at the next start");
+        lock(&self.shared.stranded).insert(run.clone(), why);
     }
 
-    /// Runs that are unfinished and that nobody drives, since the store failed them. They are tried again at the next
-    /// start.
-    pub fn stranded(&self) -> Vec<(RunId, StoreError)> {
+    /// Ends a run that waits for the next start, though nobody drives it.
+    pub(super) async fn end_stranded(
+        &self,
+        run: &RunId,
+        by: Option<String>,
+        reason: Option<String>,
+    ) -> Result<bool, StoreError> {
+        let Folded { identity, machine, .. } = self.fold(run).await?;
+        // Nobody answers the inbox: requests learn that the run is over when it is.
+        let (place, _unread) = self.take_place(run, identity.parent.is_some());
+        let restarted = Input::Restarted { unclean: false, now: self.shared.clock.now() };
+        let inputs = vec![restarted, Input::Cancel { by, reason, partial: None }];
+        let has_ended = self.wind_down(&place, identity, machine, inputs).await;
+        if has_ended {
+            lock(&self.shared.stranded).remove(run);
+            lock(&self.shared.resting).remove(run);
+        }
+        Ok(has_ended)
+    }
+
+    /// Runs that are unfinished and that nobody drives, and why. They are tried again at the next start.
+    pub fn stranded(&self) -> Vec<(RunId, Stranded)> {
         lock(&self.shared.stranded).iter().map(|(run, error)| (run.clone(), error.clone())).collect()
     }
 

@@ -181,7 +181,7 @@ impl Executor {
             seq: Seq(0),
         };
         let keyed = start.keyed.as_ref().map(|make| make(&steered));
-        match self.steer(holder, plan.query.clone(), start.by.clone(), keyed).await? {
+        match self.steer(holder, plan.said.clone(), start.by.clone(), keyed).await? {
             Steered::Kept(seq) => Ok(Some(Started { seq, ..steered })),
             Steered::NotActive => Ok(None),
         }

@@ -135,13 +135,14 @@ impl Store {
         queue(&mut transaction, session).await
     }
 
-    /// Whole replies that models gave in all runs of this run's tree.
-    pub async fn tree_replies(&self, run: &RunId) -> Result<u32, StoreError> {
+    /// Whole replies that a model gave in all runs of this run's tree.
+    pub async fn tree_replies(&self, run: &RunId, model: &str) -> Result<u32, StoreError> {
         let sum: i64 = sqlx::query_scalar(
             "select coalesce(sum(replies), 0) from runs
-             where root_run_id = (select root_run_id from runs where run_id = ?1)",
+             where root_run_id = (select root_run_id from runs where run_id = ?1) and model = ?2",
         )
         .bind(run.as_str())
+        .bind(model)
         .fetch_one(&self.shared.readers)
         .await?;
         Ok(u32::try_from(sum).unwrap_or(u32::MAX))

@@ -172,9 +172,9 @@ async fn children_know_their_root_also_when_all_begin_at_once() {
         .unwrap();
     store.append(vec![replied("d", "5", stop, false)]).await.unwrap();
     for run in ["root", "b", "d"] {
-        assert_eq!(store.tree_replies(&RunId::from(run)).await.unwrap(), 3, "{run}");
+        assert_eq!(store.tree_replies(&RunId::from(run), "m").await.unwrap(), 3, "{run}");
     }
-    assert_eq!(store.tree_replies(&RunId::from("nobody")).await.unwrap(), 0);
+    assert_eq!(store.tree_replies(&RunId::from("nobody"), "m").await.unwrap(), 0);
     close(store, tracker).await;
 }
 

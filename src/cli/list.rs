@@ -34,10 +34,7 @@ pub(super) fn list(
     let result = link.ask::<AgentsList>(&params)?;
     let stdout = &mut surroundings.stdout;
     match arguments.format {
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&result).unwrap_or_default();
-            stdout.write_json(&json)?;
-        }
+        Format::Json => stdout.write_json_of(&result)?,
         Format::Table => {
             let table = draw(&result.agents, arguments.all, stdout);
             stdout.write(&table)?;

@@ -43,8 +43,7 @@ pub(super) fn logs(
     let newest = LogsParams { after: None, limit: Some(arguments.lines), wait_ms: 0 };
     let page = client.call::<DaemonLogs>(&newest)?;
     if arguments.format == Format::Json {
-        let json = serde_json::to_string_pretty(&page).unwrap_or_default();
-        surroundings.stdout.write_json(&json)?;
+        surroundings.stdout.write_json_of(&page)?;
         return Ok(0);
     }
     print(&page, surroundings)?;

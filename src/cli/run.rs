@@ -138,7 +138,7 @@ pub(super) fn run(
     match arguments.output_format {
         OutputFormat::Text => ending.report(stop_message.as_deref(), shown.as_deref(), surroundings),
         OutputFormat::Json => {
-            let record: Value = serde_json::from_str(record.get()).unwrap_or_default();
+            let record: Value = serde_json::from_str(record.get()).map_err(unreadable)?;
             surroundings.stdout.write_json(&format!("{record:#}"))?;
             ending.explain(stop_message.as_deref(), &mut surroundings.stderr);
             Ok(ending.exit_code())
@@ -239,7 +239,8 @@ fn find_beginning(
     let gives_up = &mut || (surroundings.interrupts)() > 0;
     let answer = link.ask_until_answered(EventsList::NAME, &params, gives_up)?;
     // Only the place is needed; what the event says may be of a newer daemon.
-    let page: Value = serde_json::from_str(answer.get()).unwrap_or_default();
+    let page: Value = serde_json::from_str(answer.get())
+        .map_err(|error| Failure::new(format!("the daemon's page of events cannot be read: {error}")))?;
     let first = page.pointer("/events/0/seq").and_then(Value::as_i64);
     Ok(first.map_or(start, |first| AttachFrom::Seq(Seq(first - 1))))
 }
@@ -257,7 +258,9 @@ fn show_detached(
             surroundings.stdout.write_text(run_id.as_str())?;
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
-            let text = serde_json::to_string(started).unwrap_or_default();
+            let text = serde_json::to_string(started).map_err(|error| {
+                Failure::new(format!("the run's start cannot be written as JSON: {error}"))
+            })?;
             surroundings.stdout.write_json(&text)?;
         }
     }
@@ -364,7 +367,10 @@ pub(super) fn fetch_record(
 }
 
 pub(super) fn read_ending(record: &str) -> Result<Ending, Failure> {
-    let value: Value = serde_json::from_str(record).unwrap_or_default();
-    Ending::deserialize(value)
-        .map_err(|error| Failure::new(format!("the daemon's run record cannot be read: {error}")))
+    let value: Value = serde_json::from_str(record).map_err(unreadable)?;
+    Ending::deserialize(value).map_err(unreadable)
+}
+
+pub(super) fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(format!("the daemon's run record cannot be read: {error}"))
 }

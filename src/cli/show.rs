@@ -48,10 +48,7 @@ pub(super) fn show(
     };
     let agent = link.ask::<AgentsGet>(&params)?;
     match arguments.format {
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&agent).unwrap_or_default();
-            surroundings.stdout.write_json(&json)?;
-        }
+        Format::Json => surroundings.stdout.write_json_of(&agent)?,
         Format::Table => {
             let text = draw(&agent, &surroundings.stdout);
             surroundings.stdout.write(&text)?;

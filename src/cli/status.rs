@@ -24,10 +24,7 @@ pub(super) fn status(
     let mut client = link.dialer().connect().map_err(not_running)?;
     let status = client.call::<DaemonStatus>(&NoParams {})?;
     match arguments.format {
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&status).unwrap_or_default();
-            surroundings.stdout.write_json(&json)?;
-        }
+        Format::Json => surroundings.stdout.write_json_of(&status)?,
         Format::Table => surroundings.stdout.write_text(&draw(&status, link.dialer().socket()))?,
     }
     Ok(0)

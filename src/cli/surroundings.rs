@@ -8,6 +8,7 @@ use std::{
     path::PathBuf,
 };
 
+use serde::Serialize;
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
 use super::{failure::Failure, safe_text};
@@ -125,5 +126,12 @@ impl Output {
             true => self.write(&format!("{}\n", safe_text::json(json))),
             false => self.write(&format!("{json}\n")),
         }
+    }
+
+    /// The same for what was read, drawn for a person.
+    pub(super) fn write_json_of(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let json = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::new(format!("the answer cannot be written as JSON: {error}")))?;
+        self.write_json(&json)
     }
 }

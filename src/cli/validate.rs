@@ -46,10 +46,7 @@ pub(super) fn validate(
     link.open(&mut surroundings.stderr)?;
     let result = link.ask::<AgentsValidate>(&params)?;
     match arguments.format {
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&result).unwrap_or_default();
-            surroundings.stdout.write_json(&json)?;
-        }
+        Format::Json => surroundings.stdout.write_json_of(&result)?,
         Format::Table => {
             let text = match arguments.all {
                 true => draw_all(&result, &surroundings.stdout),

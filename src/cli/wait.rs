@@ -13,7 +13,7 @@ use super::{
     human, ids,
     link::Link,
     paging,
-    run::parse_minutes,
+    run::{parse_minutes, unreadable},
 };
 use crate::{
     client::Stopwatch,
@@ -95,8 +95,4 @@ fn show(
     }
     ending.explain(None, &mut surroundings.stderr);
     Ok(ending.exit_code())
-}
-
-fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(format!("the daemon's run record cannot be read: {error}"))
 }

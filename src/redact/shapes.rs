@@ -160,6 +160,19 @@ pub(super) const SHAPES: &[Shape] = &[
     },
 ];
 
+/// What is looked for quickly is three bytes, so that is the least of a beginning; a shorter one does not build.
+const _: () = {
+    let mut rest = SHAPES;
+    while let [shape, others @ ..] = rest {
+        let mut beginnings = shape.beginnings;
+        while let [beginning, more @ ..] = beginnings {
+            assert!(beginning.len() >= 3, "a beginning has three bytes at least");
+            beginnings = more;
+        }
+        rest = others;
+    }
+};
+
 const fn run(
     kind: &'static str,
     beginnings: &'static [&'static str],

@@ -53,6 +53,7 @@ impl Triggers {
     }
 
     fn add_shape(&mut self, index: usize, beginning: &[u8], case: Case) {
+        // Seen to when the program is built; see the assertion at `SHAPES`.
         let [first, second, third, ..] = beginning else { unreachable!("a beginning has three bytes") };
         let variants = |byte: &u8| match case {
             Case::Exact => [*byte, *byte],

@@ -296,7 +296,7 @@ impl Driver {
         carry_seed(&mut drafts, &self.seed);
         let at = self.parts.clock.now();
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
-        let births = self.births(&drafts, at);
+        let births = self.births(&drafts);
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {

@@ -307,7 +307,9 @@ async fn end_runs(state: &State, session: &SessionId, by: Option<String>) -> Res
         let Some(ended) = ended else {
             let message = format!("runs of session {session} did not end in {} s", CLOSE_TIMEOUT.as_secs());
             return Err(RpcError::new(ErrorKind::Busy, message)
-                .with_hint("they were cancelled; close it again when run/list shows none that is active"));
+                .with_hint(format!(
+                    "they were cancelled; close it again when `subagent runs --active --session {session}` shows none"
+                )));
         };
         ended?;
     }

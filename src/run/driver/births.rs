@@ -78,7 +78,7 @@ pub(in super::super) struct Lineage {
 
 impl Driver {
     /// The runs that these drafts say have begun.
-    pub(super) fn births(&self, drafts: &[Draft], at: Timestamp) -> Vec<Birth> {
+    pub(super) fn births(&self, drafts: &[Draft]) -> Vec<Birth> {
         let mut births: Vec<Birth> = Vec::new();
         for draft in drafts {
             let EventBody::ToolState(ToolState { call_id, name, to, child_run_id: Some(run), .. }) =
@@ -94,12 +94,12 @@ impl Driver {
             };
             let of_agent = births.iter().filter(|birth| birth.identity.agent.as_str() == name.as_str());
             let before = self.machine.children(name) + u32::try_from(of_agent.count()).unwrap_or(u32::MAX);
-            births.push(self.birth(call_id, run, plan, before + 1, at));
+            births.push(self.birth(call_id, run, plan, before + 1));
         }
         births
     }
 
-    fn birth(&self, call: &CallId, run: &RunId, plan: &Arc<RunPlan>, n: u32, _at: Timestamp) -> Birth {
+    fn birth(&self, call: &CallId, run: &RunId, plan: &Arc<RunPlan>, n: u32) -> Birth {
         let parent = self.machine.start();
         let agent: AgentName = plan.seed.definition.name.clone();
         let mut agent_path = self.identity.agent_path.clone();

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{Access, CallId, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolResult},
+    redact::Redactor,
     sys::clock::Clock,
 };
 
@@ -61,6 +62,9 @@ pub trait Invocation: Send + 'static {
 pub struct PrepareContext {
     pub workspace: Arc<Workspace>,
     pub output: OutputLimits,
+    /// For what a tool shows in part. A whole secret is found in the result; a part of one no longer is, so secrets
+    /// are hidden before anything is cut.
+    pub redactor: Redactor,
 }
 
 /// How much of an output the model gets (setting `tools.output.maxChars`).

@@ -274,7 +274,11 @@ fn equipment(
         toolset: toolset(definition, &callables, supplies),
         callables,
         completion: CompletionTool::new(definition.output.as_ref())?,
-        prepare: PrepareContext { workspace, output: supplies.defaults.output },
+        prepare: PrepareContext {
+            workspace,
+            output: supplies.defaults.output,
+            redactor: supplies.redactor.clone(),
+        },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
         catalog: Arc::clone(catalog),

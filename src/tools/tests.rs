@@ -11,6 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     protocol::{ToolKind, ToolName, ToolSelection},
+    redact::RedactorParts,
     sys::clock::{ManualClock, SystemClock},
 };
 
@@ -19,6 +20,7 @@ pub(super) struct Bench {
     _folder: tempfile::TempDir,
     pub workspace: Arc<Workspace>,
     pub output: OutputLimits,
+    pub redactor: Redactor,
     pub cancel: CancellationToken,
     pub clock: Arc<dyn Clock>,
 }
@@ -30,7 +32,8 @@ impl Bench {
         let workspace = Arc::new(Workspace::open(&[folder.path().join("ws")]).unwrap());
         let clock = SystemClock::new();
         let output = OutputLimits::default();
-        let bench = Bench { _folder: folder, workspace, output, cancel: CancellationToken::new(), clock };
+        let cancel = CancellationToken::new();
+        let bench = Bench { _folder: folder, workspace, output, redactor: Redactor::none(), cancel, clock };
         for (path, content) in files {
             bench.write(path, content.as_bytes());
         }
@@ -63,7 +66,11 @@ impl Bench {
     }
 
     pub fn prepare_context(&self) -> PrepareContext {
-        PrepareContext { workspace: Arc::clone(&self.workspace), output: self.output }
+        PrepareContext {
+            workspace: Arc::clone(&self.workspace),
+            output: self.output,
+            redactor: self.redactor.clone(),
+        }
     }
 
     pub fn call_context(&self) -> CallContext {
@@ -94,6 +101,22 @@ impl Bench {
         let text: String = result.llm_content.iter().filter_map(|part| part.as_text()).collect();
         text.replace(self.root().to_str().unwrap(), "ROOT")
     }
+}
+
+/// A secret, and who finds it.
+pub(super) const SECRET: &str = "correct-horse-battery-staple-42";
+
+pub(super) fn redactor() -> Redactor {
+    let environment = std::iter::once(("MY_TOKEN".to_owned(), SECRET.to_owned()));
+    Redactor::new(RedactorParts { environment, patterns: Vec::new() })
+}
+
+/// Not even a part of the secret is left, once the driver has hidden the whole ones.
+pub(super) fn assert_hidden(text: &str) {
+    let text = redactor().text(text).into_owned();
+    let parts = SECRET.as_bytes().windows(6).map(|part| str::from_utf8(part).unwrap());
+    let left: Vec<&str> = parts.filter(|part| text.contains(part)).collect();
+    assert_eq!(left, Vec::<&str>::new(), "{text}");
 }
 
 /// `path-bytes:` for `bytes`.

@@ -15,6 +15,7 @@ use crate::{
         Access, Location, Timestamp, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
         Violation,
     },
+    redact::Redactor,
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         parameters::refusal,
@@ -84,6 +85,7 @@ impl Definition for Glob {
             pattern: arguments.pattern,
             respects_git: arguments.respect_git_ignore.unwrap_or(true),
             output: cx.output,
+            redactor: cx.redactor.clone(),
         }))
     }
 }
@@ -125,6 +127,7 @@ struct Call {
     literal: String,
     respects_git: bool,
     output: OutputLimits,
+    redactor: Redactor,
 }
 
 impl Invocation for Call {
@@ -133,7 +136,7 @@ impl Invocation for Call {
     }
 
     fn description(&self) -> String {
-        patterns::shown(&self.pattern) + &self.workspace.shown_within(&self.place)
+        patterns::shown(&self.pattern, &self.redactor) + &self.workspace.shown_within(&self.place)
     }
 
     fn locations(&self) -> Vec<Location> {

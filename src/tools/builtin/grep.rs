@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    redact::Redactor,
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         walk::{Found, Walk, WalkRequest, walk},
@@ -118,6 +119,7 @@ impl Definition for Grep {
             place,
             arguments,
             output: cx.output,
+            redactor: cx.redactor.clone(),
         }))
     }
 }
@@ -160,6 +162,7 @@ struct Call {
     matcher: RegexMatcher,
     include: Option<Include>,
     output: OutputLimits,
+    redactor: Redactor,
 }
 
 impl Invocation for Call {
@@ -189,10 +192,10 @@ impl Invocation for Call {
 impl Call {
     /// What is searched for, and where.
     fn subject(&self) -> String {
-        let pattern = patterns::shown(&self.arguments.pattern);
+        let pattern = patterns::shown(&self.arguments.pattern, &self.redactor);
         let place = self.workspace.shown_within(&self.place);
         match &self.arguments.include {
-            Some(include) => format!("/{pattern}/{place} ({})", patterns::shown(include)),
+            Some(include) => format!("/{pattern}/{place} ({})", patterns::shown(include, &self.redactor)),
             None => format!("/{pattern}/{place}"),
         }
     }
@@ -208,6 +211,7 @@ impl Call {
             matcher: &self.matcher,
             arguments: &self.arguments,
             max_chars: self.output.max_chars,
+            redactor: &self.redactor,
             stop,
         };
         Ok((search.files(&walk.files), walk))

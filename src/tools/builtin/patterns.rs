@@ -6,6 +6,7 @@ use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
 use crate::{
     protocol::{ToolError, Violation},
+    redact::Redactor,
     tools::parameters::refusal,
 };
 
@@ -17,8 +18,8 @@ pub const MAX_PATTERN_CHARS: usize = 1_000;
 const MAX_SHOWN_CHARS: usize = 120;
 
 /// A pattern for one line of output.
-pub fn shown(pattern: &str) -> String {
-    let line = pattern.replace(char::is_control, "\u{fffd}");
+pub fn shown(pattern: &str, redactor: &Redactor) -> String {
+    let line = redactor.text(pattern).replace(char::is_control, "\u{fffd}");
     match line.char_indices().nth(MAX_SHOWN_CHARS) {
         None => line,
         Some((end, _)) => format!("{}…", &line[..end]),

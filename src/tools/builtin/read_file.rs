@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     protocol::{Access, Location, Part, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    redact::Redactor,
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext, work,
         workspace::{Opened, Place, Workspace},
@@ -70,7 +71,14 @@ impl Definition for ReadFile {
         let place = cx.workspace.resolve(&arguments.path)?;
         let accesses = vec![Access::Read { path: cx.workspace.access_path(&place) }];
         let workspace = Arc::clone(&cx.workspace);
-        Ok(Box::new(Call { workspace, place, arguments, accesses, output: cx.output }))
+        Ok(Box::new(Call {
+            workspace,
+            place,
+            arguments,
+            accesses,
+            output: cx.output,
+            redactor: cx.redactor.clone(),
+        }))
     }
 }
 
@@ -87,6 +95,7 @@ struct Call {
     arguments: Arguments,
     accesses: Vec<Access>,
     output: OutputLimits,
+    redactor: Redactor,
 }
 
 impl Invocation for Call {
@@ -158,7 +167,7 @@ impl Call {
             limit: self.arguments.limit.unwrap_or(DEFAULT_LINES),
             max_chars: self.output.max_chars,
         };
-        let excerpt = Excerpt::of(text, range);
+        let excerpt = Excerpt::of(text, range, &self.redactor);
         let note = excerpt.note(encoding);
         let display = match excerpt.is_whole() {
             true => format!("Read {} lines", excerpt.total),

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Definition, patterns, safe};
 use crate::{
     protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    redact::Redactor,
     tools::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, work, workspace::Workspace},
 };
 
@@ -80,6 +81,7 @@ impl Definition for ReadManyFiles {
             include: arguments.include,
             selection,
             output: cx.output,
+            redactor: cx.redactor.clone(),
         }))
     }
 }
@@ -100,6 +102,7 @@ struct Call {
     selection: Selection,
     accesses: Vec<Access>,
     output: OutputLimits,
+    redactor: Redactor,
 }
 
 impl Invocation for Call {
@@ -108,7 +111,8 @@ impl Invocation for Call {
     }
 
     fn description(&self) -> String {
-        let shown = self.include.iter().take(SHOWN_PATTERNS).map(|pattern| patterns::shown(pattern));
+        let shown = self.include.iter().take(SHOWN_PATTERNS);
+        let shown = shown.map(|pattern| patterns::shown(pattern, &self.redactor));
         let shown = shown.collect::<Vec<_>>().join(", ");
         match self.include.len().saturating_sub(SHOWN_PATTERNS) {
             0 => shown,
@@ -131,8 +135,8 @@ impl Invocation for Call {
 
 impl Call {
     fn read(&self, stop: &CancellationToken) -> ToolResult {
-        let selected = self.selection.select(&self.workspace, stop);
-        let mut report = Report::new(&self.workspace, self.output.max_chars);
+        let selected = self.selection.select(&self.workspace, &self.redactor, stop);
+        let mut report = Report::new(&self.workspace, &self.redactor, self.output.max_chars);
         for file in &selected.files {
             if stop.is_cancelled() {
                 break;

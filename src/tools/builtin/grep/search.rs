@@ -14,9 +14,12 @@ use grep_searcher::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Arguments, DEFAULT_MATCHES_PER_FILE, MAX_MATCHES, OutputMode};
-use crate::tools::{
-    walk::{Found, map_prefix},
-    workspace::{Opened, Place, Workspace},
+use crate::{
+    redact::Redactor,
+    tools::{
+        walk::{Found, map_prefix},
+        workspace::{Opened, Place, Workspace},
+    },
 };
 
 /// Memory for one file while it is searched: the longest line, or with `multiline` the whole file.
@@ -32,6 +35,7 @@ pub struct Search<'a> {
     pub matcher: &'a RegexMatcher,
     pub arguments: &'a Arguments,
     pub max_chars: usize,
+    pub redactor: &'a Redactor,
     pub stop: &'a CancellationToken,
 }
 
@@ -117,6 +121,7 @@ impl Search<'_> {
         let wants_lines = self.arguments.output_mode == OutputMode::Content && keeps_lines;
         let mut sink = Hits {
             matcher: self.matcher,
+            redactor: self.redactor,
             limit: self.limit(),
             is_one_enough: self.arguments.output_mode == OutputMode::FilesWithMatches,
             keeps: if wants_lines { self.max_chars } else { 0 },
@@ -191,6 +196,7 @@ impl Read for Stoppable<'_> {
 /// Gathers the hits of one file.
 struct Hits<'a> {
     matcher: &'a RegexMatcher,
+    redactor: &'a Redactor,
     limit: u64,
     is_one_enough: bool,
     /// Characters of lines to keep.
@@ -204,7 +210,10 @@ impl Hits<'_> {
         if self.keeps == 0 {
             return;
         }
-        let text = line_text(bytes);
+        let mut text = line_text(bytes);
+        if MAX_LINE_CHARS < text.len() {
+            text = self.redactor.owned(text);
+        }
         let start = if begins_match { self.match_start(&text) } else { 0 };
         let line = Line { text: format!("{number}{sign} {}", window(&text, start)), begins_match };
         self.keeps = self.keeps.saturating_sub(line.chars());

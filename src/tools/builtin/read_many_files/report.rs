@@ -7,6 +7,7 @@ use serde_json::json;
 use super::selection::Chosen;
 use crate::{
     protocol::{Part, ToolResult},
+    redact::Redactor,
     tools::{
         builtin::reading::{
             self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_IMAGE_BYTES, NOTE_CHARS, Range,
@@ -47,6 +48,7 @@ impl NotShown {
 /// The result while it is written.
 pub struct Report<'a> {
     workspace: &'a Workspace,
+    redactor: &'a Redactor,
     parts: Vec<Part>,
     /// What comes into the next text part.
     text: String,
@@ -63,10 +65,11 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(workspace: &'a Workspace, max_chars: usize) -> Report<'a> {
+    pub fn new(workspace: &'a Workspace, redactor: &'a Redactor, max_chars: usize) -> Report<'a> {
         let left_for_list = MAX_LIST_CHARS.min(max_chars / 5);
         Report {
             workspace,
+            redactor,
             parts: Vec::new(),
             text: String::new(),
             not_shown: Vec::new(),
@@ -145,7 +148,8 @@ impl<'a> Report<'a> {
         let header = format!("--- {} ---\n", self.workspace.shown(place));
         // The excerpt keeps room for its note, for which room was kept already.
         let max_chars = self.left.saturating_sub(header.chars().count()) + NOTE_CHARS;
-        let excerpt = Excerpt::of(text, Range { offset: 0, limit: DEFAULT_LINES, max_chars });
+        let range = Range { offset: 0, limit: DEFAULT_LINES, max_chars };
+        let excerpt = Excerpt::of(text, range, self.redactor);
         let mut piece = header;
         if let Some(note) = excerpt.note(encoding) {
             let _ = writeln!(piece, "{note}");

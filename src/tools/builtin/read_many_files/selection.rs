@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Arguments, report::NotShown};
 use crate::{
     protocol::{Access, ToolError, ToolErrorType, Violation},
+    redact::Redactor,
     tools::{
         builtin::patterns,
         parameters::refusal,
@@ -114,7 +115,7 @@ impl Selection {
     }
 
     /// Looks the files up. A stop makes it return early with whatever it has.
-    pub fn select(&self, workspace: &Workspace, stop: &CancellationToken) -> Selected {
+    pub fn select(&self, workspace: &Workspace, redactor: &Redactor, stop: &CancellationToken) -> Selected {
         let mut selected = Selected::default();
         let mut known: HashMap<PathBuf, usize> = HashMap::new();
         // Patterns often begin in the same folder.
@@ -129,7 +130,7 @@ impl Selection {
                 Ok(walk) => walk,
                 Err(errno) => {
                     let why = workspace.failure(&include.start, *errno).message;
-                    selected.missed.push(NotShown::new(patterns::shown(&include.text), why));
+                    selected.missed.push(NotShown::new(patterns::shown(&include.text, redactor), why));
                     continue;
                 }
             };
@@ -152,7 +153,9 @@ impl Selection {
                 }
             }
             if !matches_any {
-                selected.missed.push(NotShown::new(patterns::shown(&include.text), include.why_nothing()));
+                selected
+                    .missed
+                    .push(NotShown::new(patterns::shown(&include.text, redactor), include.why_nothing()));
             }
         }
         let cut = walks.values().flatten().find_map(|walk| walk.cut);

@@ -1,8 +1,10 @@
 //! Which lines of a text are shown, and what is said about the others?
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use memchr::memchr_iter;
+
+use crate::redact::Redactor;
 
 /// Characters of one line (spec 05); more is data, not text.
 const MAX_LINE_CHARS: usize = 2_000;
@@ -37,8 +39,9 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Perf: two passes over the bytes and one copy of what is shown.
-    pub fn of(text: &str, range: Range) -> Excerpt {
+    /// Perf: two passes over the bytes and one copy of what is shown; lines that are cut are read once more, for
+    /// secrets.
+    pub fn of(text: &str, range: Range, redactor: &Redactor) -> Excerpt {
         let total = count_lines(text);
         let mut excerpt = Excerpt {
             text: String::new(),
@@ -53,10 +56,15 @@ impl Excerpt {
         let take = usize::try_from(range.limit).unwrap_or(usize::MAX);
         let mut left = range.max_chars.saturating_sub(NOTE_CHARS);
         for line in text.split_inclusive('\n').skip(skip).take(take) {
-            let content = line.trim_end_matches(['\n', '\r']);
-            let chars = content.chars().count();
+            let (plain, end_of_line) = line.split_at(line.trim_end_matches(['\n', '\r']).len());
+            let mut content = Cow::Borrowed(plain);
+            let mut chars = plain.chars().count();
+            if MAX_LINE_CHARS < chars || left < chars + end_of_line.len() {
+                content = redactor.text(plain);
+                chars = content.chars().count();
+            }
             let mut shown = chars.min(MAX_LINE_CHARS);
-            let around = if shown < chars { MARK_CHARS } else { line.len() - content.len() };
+            let around = if shown < chars { MARK_CHARS } else { end_of_line.len() };
             if left < shown + around {
                 if excerpt.from < excerpt.to {
                     excerpt.is_cut_by_budget = true;
@@ -69,7 +77,8 @@ impl Excerpt {
             left = left.saturating_sub(shown + around);
             excerpt.to += 1;
             if shown == chars {
-                excerpt.text.push_str(line);
+                excerpt.text.push_str(&content);
+                excerpt.text.push_str(end_of_line);
                 continue;
             }
             excerpt.cut_lines += 1;

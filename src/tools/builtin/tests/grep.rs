@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::{
     protocol::ToolErrorType,
-    tools::{OutputLimits, tests::Bench},
+    tools::{
+        OutputLimits,
+        tests::{Bench, SECRET, assert_hidden, redactor},
+    },
 };
 
 fn bench() -> Bench {
@@ -245,4 +248,33 @@ async fn nothing_outside_is_searched_through_a_link() {
     assert_eq!(result.error.unwrap().kind, ToolErrorType::PathNotInWorkspace);
     let result = bench.call("grep", json!({"pattern": "retry", "path": "missing"})).await;
     assert_eq!(result.error.unwrap().kind, ToolErrorType::FileNotFound);
+}
+
+#[tokio::test]
+async fn a_secret_at_the_edge_of_what_is_shown_of_a_line_is_hidden_whole() {
+    for between in (0..600).step_by(7) {
+        let (near, far) = ("a".repeat(between), "b".repeat(700));
+        let mut bench = Bench::new(&[("file", &format!("{far}{SECRET}{near}hit{near}{SECRET}{far}\n"))]);
+        bench.redactor = redactor();
+        let text = bench.text("grep", json!({"pattern": "hit"})).await;
+        assert!(text.contains("hit"), "{text}");
+        assert_hidden(&text);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_a_long_pattern_is_hidden_whole_where_the_pattern_is_told() {
+    let mut bench = Bench::new(&[("file", "text\n")]);
+    bench.redactor = redactor();
+    for before in (85..125).step_by(3) {
+        let pattern = format!("{}{SECRET}", "a".repeat(before));
+        for (tool, arguments) in [
+            ("grep", json!({"pattern": pattern})),
+            ("glob", json!({"pattern": pattern})),
+            ("read_many_files", json!({"include": [pattern]})),
+        ] {
+            assert_hidden(&bench.prepare(tool, arguments.clone()).await.unwrap().description());
+            assert_hidden(&bench.text(tool, arguments).await);
+        }
+    }
 }

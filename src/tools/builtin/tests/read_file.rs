@@ -7,7 +7,7 @@ use crate::{
     protocol::{Access, Part, ToolErrorType},
     tools::{
         OutputLimits,
-        tests::{Bench, path_bytes},
+        tests::{Bench, SECRET, assert_hidden, path_bytes, redactor},
     },
 };
 
@@ -295,4 +295,29 @@ async fn accesses_name_the_real_file_and_can_be_logged() {
     assert_eq!(invocation.locations()[0].line, Some(5));
     let odd = bench.prepare("read_file", json!({"path": path_bytes(b"caf\xe9")})).await.unwrap();
     serde_json::to_string(odd.accesses()).unwrap();
+}
+
+#[tokio::test]
+async fn a_secret_where_a_line_is_cut_is_hidden_whole() {
+    for before in (1_900..2_010).step_by(5) {
+        let line = format!("{}{SECRET}{}", "a".repeat(before), "b".repeat(100));
+        let mut bench = Bench::new(&[("file", &format!("{line}\nnext\n"))]);
+        bench.redactor = redactor();
+        assert_hidden(&bench.text("read_file", json!({"path": "file"})).await);
+        // Cut by the budget.
+        bench.output = OutputLimits { max_chars: before };
+        assert_hidden(&bench.text("read_file", json!({"path": "file"})).await);
+        let many = bench.text("read_many_files", json!({"include": ["file"]})).await;
+        assert!(many.contains("aaa"), "{many}");
+        assert_hidden(&many);
+    }
+}
+
+#[tokio::test]
+async fn a_cut_line_without_a_secret_reads_as_it_would_unwatched() {
+    let line = "no secret here ".repeat(200);
+    let mut bench = Bench::new(&[("file", &format!("{line}\r\nnext\n"))]);
+    let unwatched = bench.text("read_file", json!({"path": "file"})).await;
+    bench.redactor = redactor();
+    assert_eq!(bench.text("read_file", json!({"path": "file"})).await, unwatched);
 }

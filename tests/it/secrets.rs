@@ -3,8 +3,8 @@
 //!
 //! Known and accepted: the paths of workspace roots and the file names of `replay:` models are kept as they are, since
 //! a run cannot go on after a restart without them. No secret is planted there. Nor is one planted where only a part of it
-//! reaches the redactor, or a writing of it that only values of the environment are known in: at the cut of a long line or
-//! output, in single lines of a private key that is only a file's, in a shape within base64, e.g. of a path with breaks.
+//! reaches the redactor, or a writing of it that only values of the environment are known in: in single
+//! lines of a secret of several, in a shape within base64, e.g. of a path with breaks.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 use planted::{Search, everything, file_names, redactor};
 use serde_json::{Value, json};
 use subagentd::{
-    models::{Model, ModelError, ModelEvent, ModelRequest},
+    models::{Model, ModelError, ModelEvent, ModelRequest, ReplyPart},
     protocol::{
         Access, FinishReason, Location, Part, Replay, Risk, RunErrorCode, ToolDeclaration, ToolError,
         ToolErrorType, ToolKind, ToolResult,
@@ -198,7 +198,9 @@ fn lead_calls(work: &std::path::Path) -> Vec<(String, Value)> {
         ("read_file", json!({ "path": "all.txt" })),
         ("read_file", json!({ "path": "all.json" })),
         ("read_many_files", json!({ "include": ["**/*"] })),
+        ("read_many_files", json!({ "include": ["cut/*"] })),
         ("grep", json!({ "pattern": "this is", "context": 3 })),
+        ("grep", json!({ "pattern": "the end", "include": "*.cut" })),
         ("grep", json!({ "pattern": "cust-471100815423|mq.example.org" })),
         ("list_directory", json!({ "path": "." })),
         ("glob", json!({ "pattern": "**/*" })),
@@ -251,6 +253,9 @@ fn house(redactor: Redactor, cast: &Cast) -> (House, mpsc::UnboundedReceiver<Val
         .file("all.txt", &all)
         .file("all.json", secrets_as_json())
         .file("image.png", b"\x89PNG\r\n");
+    for (name, text) in cut_lines() {
+        house = house.file(&name, text);
+    }
     for name in file_names() {
         house = house.file(&name, format!("in {name}\n"));
     }
@@ -265,6 +270,19 @@ fn secrets_as_json() -> String {
         json!({ "in": json!({ "is": secret.text }).to_string() }).to_string() + "\n"
     };
     planted::secrets().into_iter().map(line).collect()
+}
+
+/// Each in a line that is cut in the middle of it, from either side.
+fn cut_lines() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for (number, secret) in planted::secrets().iter().enumerate().filter(|(_, it)| !it.text.contains('\n')) {
+        let (text, half) = (&secret.text, secret.text.len() / 2);
+        let read = format!("{} {text} {}\n", ".".repeat(1_999 - half), ".".repeat(100));
+        let found =
+            format!("{} {text} {} the end {}\n", ".".repeat(500), ".".repeat(98 - half), ".".repeat(500));
+        files.extend([(format!("cut/{number}.txt"), read), (format!("cut/{number}.cut"), found)]);
+    }
+    files
 }
 
 /// A client that keeps all that it was sent of a session.
@@ -457,6 +475,38 @@ async fn every_planted_secret_is_found_when_none_is_hidden() {
     let search = plant_and_look(Redactor::none()).await;
     let planted = planted::secrets().into_iter().map(|secret| secret.name).collect();
     assert_eq!(search.names(), planted);
+}
+
+/// Texts and thoughts are streams of their own; a reply that holds parts of both in turn has a secret in neither part.
+#[tokio::test]
+async fn a_secret_across_texts_and_thoughts_is_hidden() {
+    let (before, after) = halves(&everything());
+    let thought =
+        |text: &str| ReplyPart::Thought { text: text.to_owned(), signature: Some("signed".to_owned()) };
+    let text = |text: &str| ReplyPart::Text(text.to_owned());
+    let reply = vec![thought(&before), text(&before), thought(&after), text(&after)];
+    let cast = Cast::default();
+    let (house, _heard) = house(redactor(), &cast);
+    let _cast = cast.with("talker", [Reply::Parts(reply)]);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "talker", json!({})).await;
+    let record = client.ended(&run).await;
+    let mut search = Search::new();
+    search.look_at("run/get", &record);
+    let session = record["sessionId"].as_str().unwrap();
+    let params = json!({ "sessionId": session, "agent": "talker", "limit": 1000 });
+    let history = client.call("session/history", params).await;
+    search.look_at("session/history", &history);
+    let said = history["messages"].as_array().unwrap().iter().find(|it| it["role"] == "model").unwrap();
+    let parts = said["parts"].as_array().unwrap();
+    let kinds: Vec<&str> = parts.iter().map(|part| part["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["thought", "text"], "{parts:?}");
+    assert!(!said.to_string().contains("signed"), "what was signed is not there any more");
+    drop(client);
+    running.stop().await;
+    search.look_into(&house.dir.path().join("state"));
+    search.assert_clean();
 }
 
 /// What the model meant was never stored, and a marker is not what it meant.

@@ -379,6 +379,8 @@ pub enum Reply {
         calls: Vec<(String, Value)>,
         finish: FinishReason,
     },
+    /// Streams these texts and thoughts, each at once, and ends with them.
+    Parts(Vec<ReplyPart>),
     /// Streams the chunks it is sent until the sender is dropped, then ends with them as text.
     Streams(Arc<tokio::sync::Mutex<mpsc::Receiver<String>>>),
     Fails(ModelError),
@@ -480,6 +482,16 @@ impl Reply {
                     signature: None,
                 }));
                 events.push(finished(parts, finish));
+                stream::iter(events.into_iter().map(Ok)).boxed()
+            }
+            Reply::Parts(parts) => {
+                let deltas = parts.iter().filter_map(|part| match part {
+                    ReplyPart::Text(text) => Some(ModelEvent::TextDelta(text.clone())),
+                    ReplyPart::Thought { text, .. } => Some(ModelEvent::ThoughtDelta(text.clone())),
+                    ReplyPart::ToolCall { .. } => None,
+                });
+                let mut events: Vec<_> = deltas.collect();
+                events.push(finished(parts, FinishReason::Stop));
                 stream::iter(events.into_iter().map(Ok)).boxed()
             }
             Reply::Streams(receiver) => {

@@ -67,7 +67,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   /protocolVersion: value is not of type "string"
-                  /client: "name" is a required property
+                  /client/name: is required
                   /client/kind: value is not one of "editor", "cli", "phone", "bot", "bridge", "script"
                   /strict: value is not of type "boolean"
                 UNSUPPORTED_VERSION: protocol version 0 is not spoken here
@@ -148,8 +148,8 @@ fn rows() -> Vec<Row> {
                   /mode: "finish" was expected; or "park" was expected; or "cancel" was expected
                   /deadlineMs: value is greater than the maximum of 600000
                 INVALID_PARAMS
-                  : "mode" is a required property
-                  : "deadlineMs" is a required property
+                  /mode: is required
+                  /deadlineMs: is required
                 {"drained":false,"liveRuns":1,"suspendedRuns":0}
             "#]],
         },
@@ -335,7 +335,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /runId: value is not of type "string"
                 INVALID_PARAMS
-                  : "runId" is a required property
+                  /runId: is required
                 NOT_FOUND: there is no run no-such-run
                 {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","depth":0,"agent":"reader","digest":"<digest>","model":"script","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
             "#]],
@@ -705,7 +705,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /subscription: value is not of type "string"
                 INVALID_PARAMS
-                  : "subscription" is a required property
+                  /subscription: is required
                 {"detached":true}
             "#]],
         },

@@ -96,7 +96,7 @@ impl ParamsShape {
                 let Some(known) = self.known_fields(schema) else { return };
                 for (name, value) in fields {
                     pointer.push('/');
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    pointer.push_str(&escaped(name));
                     match known.iter().find(|(known, _)| *known == name) {
                         Some((_, schema)) => self.find_unknown(schema, value, pointer, found),
                         None if found.len() < MAX_VIOLATIONS => {
@@ -158,8 +158,20 @@ fn unknown_field_violation(field: &UnknownField) -> Violation {
 }
 
 fn violation(error: &ValidationError<'_>) -> Violation {
-    let message = description(error).chars().take(MAX_MESSAGE_CHARS).collect();
-    Violation { pointer: error.instance_path().to_string(), message }
+    let pointer = error.instance_path().to_string();
+    // A field that is missing is named where it belongs, so that a form can show the error beside its input.
+    if let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() {
+        return Violation {
+            pointer: format!("{pointer}/{}", escaped(name)),
+            message: "is required".to_owned(),
+        };
+    }
+    Violation { pointer, message: description(error).chars().take(MAX_MESSAGE_CHARS).collect() }
+}
+
+/// A field's name within a JSON pointer (RFC 6901).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Says what is wrong without repeating the value, which may be long or secret.
@@ -171,6 +183,8 @@ fn description(error: &ValidationError<'_>) -> String {
             let reasons = reasons.filter(|reason| !reason.ends_with(r#"type "null""#));
             reasons.collect::<Vec<_>>().join("; or ")
         }
+        // One of several alternatives, so the pointer does not name it.
+        ValidationErrorKind::Required { property } => format!("{property} is required"),
         ValidationErrorKind::Enum { options } => {
             let options = options.as_array().into_iter().flatten().map(Value::to_string);
             format!("value is not one of {}", options.collect::<Vec<_>>().join(", "))

@@ -58,8 +58,8 @@ async fn every_violation_is_listed_with_its_pointer() {
         "run/wait",
         json!({}),
         expect![[r#"
-            "": "runId" is a required property
-            "": "timeoutMs" is a required property
+            "/runId": is required
+            "/timeoutMs": is required
         "#]],
     )
     .await;

@@ -130,14 +130,23 @@ impl Daemon {
 
     /// Serves connections of `listener` until the daemon stops.
     pub fn listen(&self, listener: UnixListener, allowed_uids: Vec<u32>) {
-        let serving = rpc::serve(
-            listener,
-            Arc::clone(&self.methods),
-            rpc::Peers::owner_and(allowed_uids),
-            self.closing.clone(),
-            self.stop.clone(),
-        );
-        self.connections.spawn(serving);
+        let door = rpc::UnixDoor::new(listener, rpc::Peers::owner_and(allowed_uids));
+        self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
+    }
+
+    /// Serves HTTP and WebSocket over TCP until the daemon stops.
+    pub fn listen_tcp(&self, door: rpc::TcpDoor) {
+        self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
+    }
+
+    fn reception(&self) -> rpc::Reception {
+        let state = Arc::clone(&self.state);
+        rpc::Reception {
+            table: Arc::clone(&self.methods),
+            tasks: self.connections.clone(),
+            readiness: Arc::new(move || readiness(&state)),
+            stop: self.stop.clone(),
+        }
     }
 
     /// Serves one connection over a pair of pipes: how tests talk to a daemon in their own process.
@@ -146,8 +155,7 @@ impl Daemon {
         const PIPE: usize = 64 << 10;
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let peer = rpc::PeerInfo { uid: 0, pid: None };
-        let serving = rpc::serve_connection(ours, peer, Arc::clone(&self.methods), self.stop.clone());
-        self.connections.spawn(serving);
+        self.connections.spawn(rpc::serve_connection(ours, peer, self.reception()));
         theirs
     }
 
@@ -206,6 +214,20 @@ pub struct Census {
     pub open_texts: usize,
     /// Slots taken, runs that wait for one, contexts in use.
     pub holdings: (usize, usize, usize),
+}
+
+/// Whether new work can be taken, and why not.
+fn readiness(state: &State) -> Result<(), String> {
+    if state.closing.is_cancelled() {
+        return Err("the daemon is stopping".to_owned());
+    }
+    if *state.store.fullness().borrow() {
+        return Err("the disk is full".to_owned());
+    }
+    match state.store.failing() {
+        Some(_) => Err("nothing can be written; see the daemon's log".to_owned()),
+        None => Ok(()),
+    }
 }
 
 async fn ended(tracker: &TaskTracker) -> bool {

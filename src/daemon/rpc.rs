@@ -1,4 +1,5 @@
-//! How do clients talk to the daemon? JSON-RPC 2.0 over a Unix socket, one JSON value a line (spec 01, 11).
+//! How do clients talk to the daemon? JSON-RPC 2.0 over a Unix socket, in the framing that a connection's first byte
+//! tells, and over TCP when asked for (spec 01, 11).
 //!
 //! [`Api`] takes one handler for each row of [`METHODS`](crate::protocol::METHODS) and becomes a
 //! [`MethodTable`]; [`serve`] accepts connections and [`serve_connection`] speaks with one of them. Handlers see
@@ -13,8 +14,10 @@ mod caller;
 mod connection;
 pub mod docs;
 mod errors;
+mod exchange;
 mod flight;
-mod lines;
+mod framing;
+mod http;
 mod listener;
 mod message;
 mod outgoing;
@@ -27,9 +30,10 @@ mod wire;
 mod tests;
 
 pub use api::{Api, MethodTable, TableMismatch};
-pub use caller::{Caller, Introduction, Load, PeerInfo};
-pub use connection::serve_connection;
+pub use caller::{Caller, Introduction, Load, PeerInfo, Transport};
+pub use connection::{Reception, serve_connection};
 pub use errors::internal_error;
-pub use listener::{BindError, Peers, bind, serve};
+pub use http::TokenError;
+pub use listener::{BindError, Peers, TcpDoor, UnixDoor, bind};
 pub use subscription::{Feed, Gone, Sink};
 pub use wire::Wire;

@@ -161,6 +161,13 @@ impl RpcError {
         self
     }
 
+    /// How many milliseconds to wait before asking again.
+    #[must_use]
+    pub fn with_retry_after(mut self, ms: u64) -> RpcError {
+        self.data.retry_after_ms = Some(ms);
+        self
+    }
+
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> RpcError {
         self.data.hint = Some(hint.into());

@@ -27,6 +27,12 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 pub const MAX_IN_FLIGHT: usize = 1_000;
 /// Subscriptions a connection may hold (spec 11).
 pub const MAX_SUBSCRIPTIONS: usize = 64;
+/// Requests of one connection that change something and may come at once, before they are limited by
+/// [`MAX_EFFECTS_PER_SECOND`] (spec 11). Far above what a person or a plugin does, and below what fills a disk within
+/// a minute.
+pub const MAX_EFFECTS_AT_ONCE: u32 = 5_000;
+/// Requests of one connection a second that change something, in the long run (spec 11).
+pub const MAX_EFFECTS_PER_SECOND: u32 = 1_000;
 /// Requests in one batch (spec 01).
 pub const MAX_BATCH: usize = 100;
 

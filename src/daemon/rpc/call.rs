@@ -44,7 +44,8 @@ pub(super) struct Desk {
     pub(super) table: Arc<MethodTable>,
     pub(super) caller: Caller,
     pub(super) outgoing: Outgoing,
-    pub(super) subscriptions: Arc<Semaphore>,
+    /// Room for them; `None` where nothing can follow an answer.
+    pub(super) subscriptions: Option<Arc<Semaphore>>,
     /// For large answers.
     pub(super) turns: Arc<Semaphore>,
 }
@@ -140,7 +141,15 @@ impl Desk {
             MethodCallback::Subscription(subscribe) => {
                 // Nobody would know the name of a subscription that was asked for without an id.
                 let Some(wire_id) = &request.id else { return Answer::default() };
-                let Ok(permit) = Arc::clone(&self.subscriptions).try_acquire_owned() else {
+                let Some(room) = &self.subscriptions else {
+                    let error = RpcError::new(
+                        ErrorKind::InvalidRequest,
+                        "a subscription needs a connection that lasts",
+                    )
+                    .with_hint("open a WebSocket, or ask `events/list` with `waitMs`");
+                    return Answer::error(Some(wire_id), &error);
+                };
+                let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
                     return Answer::error(Some(wire_id), &too_many_subscriptions());
                 };
                 let (notifications, received) = mpsc::channel(SUBSCRIPTION_QUEUE);

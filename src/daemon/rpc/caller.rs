@@ -50,6 +50,15 @@ pub struct PeerInfo {
     pub pid: Option<i32>,
 }
 
+/// How a connection tells its messages apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Lines,
+    ContentLength,
+    WebSocket,
+    Http,
+}
+
 /// What a client said of itself in `initialize`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Introduction {
@@ -66,6 +75,10 @@ pub struct Caller(Arc<Connection>);
 struct Connection {
     number: u64,
     peer: PeerInfo,
+    /// Told by its first bytes; `None` before them.
+    transport: Mutex<Option<Transport>>,
+    /// It counts as a connection; a request by HTTP is part of one.
+    is_counted: bool,
     load: Arc<Load>,
     said: Mutex<Said>,
 }
@@ -82,7 +95,32 @@ impl Caller {
     pub(super) fn new(peer: PeerInfo, load: Arc<Load>) -> Caller {
         load.connections.fetch_add(1, Ordering::Relaxed);
         let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
-        Caller(Arc::new(Connection { number, peer, load, said: Mutex::default() }))
+        let (transport, said) = (Mutex::default(), Mutex::default());
+        Caller(Arc::new(Connection { number, peer, transport, is_counted: true, load, said }))
+    }
+
+    /// Who asks by one request that stands alone: what it says of itself ends with it.
+    pub(super) fn passing(peer: PeerInfo, load: &Arc<Load>, transport: Transport) -> Caller {
+        let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
+        let (load, transport) = (Arc::clone(load), Mutex::new(Some(transport)));
+        Caller(Arc::new(Connection {
+            number,
+            peer,
+            transport,
+            is_counted: false,
+            load,
+            said: Mutex::default(),
+        }))
+    }
+
+    /// Keeps what the first bytes told.
+    pub(super) fn speaks(&self, transport: Transport) {
+        *self.0.transport.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport);
+    }
+
+    /// `None` before the client has sent its first byte.
+    pub fn transport(&self) -> Option<Transport> {
+        *self.0.transport.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts from 1 since the daemon's start.
@@ -150,7 +188,9 @@ impl Caller {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.load.connections.fetch_sub(1, Ordering::Relaxed);
+        if self.is_counted {
+            self.load.connections.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -6,23 +6,45 @@ use std::{
 };
 
 use futures_util::future::AbortHandle;
+use tokio::time::Instant;
 
 use super::message::WireId;
-use crate::protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError};
+use crate::protocol::{ErrorKind, MAX_EFFECTS_AT_ONCE, MAX_EFFECTS_PER_SECOND, MAX_IN_FLIGHT, RpcError};
 
 /// Bytes of parameters that requests in flight may hold together; the number of requests alone would allow
 /// gigabytes.
 const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
 /// Never refused for load (spec 01, "Errors"): who wants to stop something must be heard.
-const CONTROL_METHODS: [&str; 5] =
-    ["run/cancel", "session/detach", "daemon/status", "daemon/shutdown", "ping"];
+const CONTROL_METHODS: [&str; 8] = [
+    "run/cancel",
+    "session/detach",
+    "events/unsubscribe",
+    "events/ack",
+    "daemon/status",
+    "daemon/shutdown",
+    "initialize",
+    "ping",
+];
+
+/// What a connection is let in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Everything,
+    /// There are too many connections; this one may only look and stop things.
+    ControlOnly,
+}
 
 /// The requests of one connection that are not answered yet.
 #[derive(Clone)]
 pub(super) struct Flight(Arc<Mutex<State>>);
 
 struct State {
+    admission: Admission,
+    /// Requests with effects that may begin at once; it fills up with time.
+    effects: f64,
+    /// When `effects` was reckoned last.
+    reckoned: Instant,
     requests: usize,
     bytes: usize,
     /// What a dropped request is told.
@@ -41,8 +63,11 @@ pub(super) struct Slot {
 }
 
 impl Flight {
-    pub(super) fn new() -> Flight {
+    pub(super) fn new(admission: Admission) -> Flight {
         Flight(Arc::new(Mutex::new(State {
+            admission,
+            effects: f64::from(MAX_EFFECTS_AT_ONCE),
+            reckoned: Instant::now(),
             requests: 0,
             bytes: 0,
             abort_reason: ErrorKind::RequestCancelled,
@@ -51,16 +76,24 @@ impl Flight {
         })))
     }
 
-    /// Takes a place for a request, unless there are too many.
-    pub(super) fn admit(&self, method: &str, bytes: usize) -> Result<Slot, RpcError> {
+    /// Takes a place for a request, unless there are too many, or too many with effects in too short a time.
+    pub(super) fn admit(&self, method: &str, has_effects: bool, bytes: usize) -> Result<Slot, RpcError> {
         let mut state = self.state();
-        let is_full = state.requests >= MAX_IN_FLIGHT || state.bytes + bytes > MAX_IN_FLIGHT_BYTES;
-        if is_full && !CONTROL_METHODS.contains(&method) {
-            return Err(RpcError::new(
-                ErrorKind::Overloaded,
-                "too many requests of this connection are open",
-            )
-            .with_hint("wait for answers before asking more"));
+        if !CONTROL_METHODS.contains(&method) {
+            if state.admission == Admission::ControlOnly {
+                let error = RpcError::new(ErrorKind::Overloaded, "too many connections are open");
+                return Err(
+                    error.with_hint("status, cancel and shutdown are answered; for more, close others")
+                );
+            }
+            if state.requests >= MAX_IN_FLIGHT || state.bytes + bytes > MAX_IN_FLIGHT_BYTES {
+                let words = "too many requests of this connection are open";
+                let error = RpcError::new(ErrorKind::Overloaded, words);
+                return Err(error.with_hint("wait for answers before asking more"));
+            }
+            if has_effects {
+                state.take_effect()?;
+            }
         }
         state.requests += 1;
         state.bytes += bytes;
@@ -94,6 +127,25 @@ impl Flight {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in here panics half-way, so a poisoned lock guards whole data.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Counts one request with effects, or says when there is room for one again.
+    fn take_effect(&mut self) -> Result<(), RpcError> {
+        let now = Instant::now();
+        let per_second = f64::from(MAX_EFFECTS_PER_SECOND);
+        let gained = now.duration_since(self.reckoned).as_secs_f64() * per_second;
+        self.effects = (self.effects + gained).min(f64::from(MAX_EFFECTS_AT_ONCE));
+        self.reckoned = now;
+        if self.effects < 1.0 {
+            // Below a second, since less than one is missing.
+            let wait = ((1.0 - self.effects) / per_second * 1_000.0).ceil() as u64;
+            let words = format!("more than {MAX_EFFECTS_PER_SECOND} requests a second that change something");
+            return Err(RpcError::new(ErrorKind::RateLimited, words).with_retry_after(wait));
+        }
+        self.effects -= 1.0;
+        Ok(())
     }
 }
 

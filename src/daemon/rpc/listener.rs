@@ -3,7 +3,9 @@
 
 use std::{
     fs::{self, DirBuilder, File, Permissions},
+    future::Future,
     io,
+    net::SocketAddr,
     os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,20 +18,29 @@ use rustix::{
     process::geteuid,
 };
 use tokio::{
-    io::AsyncWriteExt as _,
-    net::{UnixListener, UnixStream},
+    io::{AsyncWrite, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    api::MethodTable, caller::PeerInfo, connection::serve_connection, errors::error_response, message::WireId,
+    caller::PeerInfo,
+    connection::{Guest, Reception, serve_guest},
+    errors::error_response,
+    flight::Admission,
+    http::{Gate, TokenError},
+    message::WireId,
+    wire::Wire,
 };
 use crate::protocol::{ErrorKind, RpcError};
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
 const MAX_CONNECTIONS: usize = 4_096;
+/// With those who are let in only to see what is wrong and to stop it: control is never refused for load (spec 01,
+/// "Errors").
+const MOST_CONNECTIONS: usize = MAX_CONNECTIONS + 64;
 /// How long accepting rests when the system has no more files to give.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 /// How long a refused peer may take to read its error.
@@ -48,6 +59,15 @@ pub enum BindError {
     UnsafeDirectory { directory: PathBuf, problem: String },
     #[error("{path} exists and is no socket; it was left alone")]
     NotASocket { path: PathBuf },
+    /// The token would cross the network in the clear.
+    #[error(
+        "{address} is no loopback address; listening for other machines needs TLS, which this version lacks"
+    )]
+    NotLoopback { address: SocketAddr },
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error("cannot {action} {path}: {source}")]
     System { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -135,31 +155,25 @@ async fn remove_stale(socket: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Accepts connections until `closing` is cancelled, removes the socket file, and waits until each connection has ended,
-/// which `stop` makes them. Nothing that happens to one connection ends another.
-pub async fn serve(
-    listener: UnixListener,
-    table: Arc<MethodTable>,
-    peers: Peers,
-    closing: CancellationToken,
-    stop: CancellationToken,
-) {
+/// Accepts connections until `closing` is cancelled, closes the door, and waits until each connection has ended,
+/// which the reception's `stop` makes them. Nothing that happens to one connection ends another.
+async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToken) {
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! { biased;
             () = closing.cancelled() => break,
-            accepted = listener.accept() => accepted,
+            accepted = door.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                match admit(&stream, &peers, connections.len()) {
-                    Ok(peer) => {
-                        let (table, stop) = (Arc::clone(&table), stop.clone());
-                        connections.spawn(serve_connection(stream, peer, table, stop));
-                    }
-                    Err(error) => {
-                        connections.spawn(refuse(stream, error));
-                    }
+            Ok(wire) => {
+                let admission = match connections.len() {
+                    0..MAX_CONNECTIONS => Ok(Admission::Everything),
+                    MAX_CONNECTIONS..MOST_CONNECTIONS => Ok(Admission::ControlOnly),
+                    _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
+                };
+                match admission.and_then(|admission| door.admit(&wire, admission)) {
+                    Ok(guest) => connections.spawn(serve_guest(wire, guest, reception.clone())),
+                    Err(error) => connections.spawn(refuse(wire, error, reception.stop.clone())),
                 };
             }
             Err(error) => {
@@ -169,43 +183,132 @@ pub async fn serve(
             }
         }
     }
-    // While we still listen, so that it cannot be a successor's socket.
-    if let Ok(address) = listener.local_addr()
-        && let Some(path) = address.as_pathname()
-        && let Err(error) = fs::remove_file(path)
-    {
-        tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
-    }
-    drop(listener);
+    door.close();
     connections.close();
     connections.wait().await;
 }
 
-fn admit(stream: &UnixStream, peers: &Peers, open: usize) -> Result<PeerInfo, RpcError> {
-    let credentials = stream.peer_cred().map_err(|error| {
-        tracing::warn!(%error, "cannot tell who connects");
-        RpcError::new(ErrorKind::Forbidden, "the system does not say who you are")
-    })?;
-    if !peers.admits(credentials.uid()) {
-        tracing::warn!(uid = credentials.uid(), pid = credentials.pid(), "refused a connection");
-        let error = format!("user {} may not talk to this daemon", credentials.uid());
-        return Err(RpcError::new(ErrorKind::Forbidden, error)
-            .with_hint("its owner can add the user to the setting `access.allowUids`"));
+/// Where connections come in.
+trait Door: Send + Sync + 'static {
+    type Wire: Wire;
+
+    /// The next connection. Cancel safe.
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Wire>> + Send;
+
+    /// Who it is, or why they may not talk to us.
+    fn admit(&self, wire: &Self::Wire, admission: Admission) -> Result<Guest, RpcError>;
+
+    /// Nobody comes in any more.
+    fn close(self);
+}
+
+/// The Unix socket: the kernel says who comes.
+pub struct UnixDoor {
+    listener: UnixListener,
+    peers: Peers,
+}
+
+impl UnixDoor {
+    pub fn new(listener: UnixListener, peers: Peers) -> UnixDoor {
+        UnixDoor { listener, peers }
     }
-    if open >= MAX_CONNECTIONS {
-        return Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open"));
+
+    /// Serves whoever comes in, as [`serve`] says.
+    pub async fn serve(self, reception: Reception, closing: CancellationToken) {
+        serve(self, reception, closing).await;
     }
-    Ok(PeerInfo { uid: credentials.uid(), pid: credentials.pid() })
+}
+
+impl Door for UnixDoor {
+    type Wire = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        self.listener.accept().await.map(|(stream, _)| stream)
+    }
+
+    fn admit(&self, wire: &UnixStream, admission: Admission) -> Result<Guest, RpcError> {
+        let credentials = wire.peer_cred().map_err(|error| {
+            tracing::warn!(%error, "cannot tell who connects");
+            RpcError::new(ErrorKind::Forbidden, "the system does not say who you are")
+        })?;
+        if !self.peers.admits(credentials.uid()) {
+            tracing::warn!(uid = credentials.uid(), pid = credentials.pid(), "refused a connection");
+            let error = format!("user {} may not talk to this daemon", credentials.uid());
+            return Err(RpcError::new(ErrorKind::Forbidden, error)
+                .with_hint("its owner can add the user to the setting `access.allowUids`"));
+        }
+        let peer = PeerInfo { uid: credentials.uid(), pid: credentials.pid() };
+        Ok(Guest { peer, admission, gate: None })
+    }
+
+    fn close(self) {
+        // While we still listen, so that it cannot be a successor's socket.
+        if let Ok(address) = self.listener.local_addr()
+            && let Some(path) = address.as_pathname()
+            && let Err(error) = fs::remove_file(path)
+        {
+            tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
+        }
+    }
+}
+
+/// TCP on this machine: every request shows who it is.
+pub struct TcpDoor {
+    listener: TcpListener,
+    gate: Arc<Gate>,
+}
+
+impl TcpDoor {
+    /// Listens on a loopback address; port 0 takes any that is free. Requests must show the token in `token_file`, which
+    /// is made when it is missing.
+    pub async fn bind(address: SocketAddr, token_file: &Path) -> Result<TcpDoor, BindError> {
+        if !address.ip().is_loopback() {
+            return Err(BindError::NotLoopback { address });
+        }
+        let fail = |source| BindError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(fail)?;
+        let gate = Gate::open(token_file, listener.local_addr().map_err(fail)?)?;
+        Ok(TcpDoor { listener, gate: Arc::new(gate) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.gate.address()
+    }
+
+    /// Serves whoever comes in, as [`serve`] says.
+    pub async fn serve(self, reception: Reception, closing: CancellationToken) {
+        serve(self, reception, closing).await;
+    }
+}
+
+impl Door for TcpDoor {
+    type Wire = TcpStream;
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.listener.accept().await?;
+        // Answers are whole messages: waiting for more to send only delays them.
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    fn admit(&self, _: &TcpStream, admission: Admission) -> Result<Guest, RpcError> {
+        // The token is the owner's.
+        let peer = PeerInfo { uid: geteuid().as_raw(), pid: None };
+        Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)) })
+    }
+
+    fn close(self) {}
 }
 
 /// One error, then the end.
-async fn refuse(mut stream: UnixStream, error: RpcError) {
+async fn refuse(mut wire: impl AsyncWrite + Unpin, error: RpcError, stop: CancellationToken) {
     let mut line = error_response(&WireId::Null, &error).get().to_owned();
     line.push('\n');
     // A peer that does not read its refusal gets none.
-    let _ = timeout(REFUSAL_TIME, async {
-        stream.write_all(line.as_bytes()).await?;
-        stream.shutdown().await
-    })
-    .await;
+    let refusing = timeout(REFUSAL_TIME, async {
+        wire.write_all(line.as_bytes()).await?;
+        wire.shutdown().await
+    });
+    let _ = stop.run_until_cancelled(refusing).await;
 }

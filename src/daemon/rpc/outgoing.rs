@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::subscription::Gone;
+use super::{framing::Framing, subscription::Gone};
 
 /// Messages that may wait to be written. Enough to fill one write with small ones.
 const QUEUED_MESSAGES: usize = 256;
@@ -22,7 +22,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// The write buffer shrinks to this when there is nothing to say, since an idle connection should cost little.
 const KEPT_WRITE_BYTES: usize = 4 << 10;
 /// A client whose socket takes nothing for this long is cut off (spec 11, "Bounded"); it resumes by cursor.
-const WRITE_STALL: Duration = Duration::from_secs(30);
+pub(super) const WRITE_STALL: Duration = Duration::from_secs(30);
 
 struct Queued {
     json: Box<RawValue>,
@@ -58,16 +58,31 @@ pub(super) fn queue() -> (Outgoing, Queue) {
 }
 
 impl Queue {
+    /// The next message, with the room it takes until it is written; `None` when every [`Outgoing`] is dropped and
+    /// the queue is empty. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, OwnedSemaphorePermit)> {
+        self.queue.recv().await.map(|Queued { json, room }| (json, room))
+    }
+
+    /// The same for what waits already.
+    pub(super) fn next_waiting(&mut self) -> Option<(Box<RawValue>, OwnedSemaphorePermit)> {
+        self.queue.try_recv().ok().map(|Queued { json, room }| (json, room))
+    }
+
     /// Writes until every [`Outgoing`] is dropped and the queue is empty, or the client does not take it.
-    pub(super) async fn write_to(mut self, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+    pub(super) async fn write_to(
+        mut self,
+        mut writer: impl AsyncWrite + Unpin,
+        framing: Framing,
+    ) -> io::Result<()> {
         let mut buffer = Vec::new();
         while let Some(first) = self.queue.recv().await {
-            let mut written = vec![push(&mut buffer, first)];
+            let mut written = vec![push(&mut buffer, first, framing)];
             // What waits already goes along: one system call for many small messages.
             while buffer.len() < WRITE_BYTES
                 && let Ok(next) = self.queue.try_recv()
             {
-                written.push(push(&mut buffer, next));
+                written.push(push(&mut buffer, next, framing));
             }
             write(&mut writer, &buffer).await?;
             // Room is given back only now, so that it counts what the socket has not taken.
@@ -79,9 +94,18 @@ impl Queue {
     }
 }
 
-fn push(buffer: &mut Vec<u8>, message: Queued) -> OwnedSemaphorePermit {
-    buffer.extend_from_slice(message.json.get().as_bytes());
-    buffer.push(b'\n');
+fn push(buffer: &mut Vec<u8>, message: Queued, framing: Framing) -> OwnedSemaphorePermit {
+    let json = message.json.get();
+    match framing {
+        Framing::Lines => {
+            buffer.extend_from_slice(json.as_bytes());
+            buffer.push(b'\n');
+        }
+        Framing::Headers => {
+            buffer.extend_from_slice(format!("Content-Length: {}\r\n\r\n", json.len()).as_bytes());
+            buffer.extend_from_slice(json.as_bytes());
+        }
+    }
     message.room
 }
 

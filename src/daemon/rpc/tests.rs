@@ -17,16 +17,20 @@ use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Api, Caller, Feed, Load, MethodTable, PeerInfo, serve_connection};
+use super::{Api, Caller, Feed, Load, MethodTable, PeerInfo, Reception, serve_connection};
 use crate::protocol::*;
 
 mod batches;
 mod calls;
 mod framing;
+mod headers;
+mod http;
 mod sockets;
 mod subscriptions;
+mod tcp;
+mod websocket;
 
 const PEER: PeerInfo = PeerInfo { uid: 1, pid: Some(1) };
 
@@ -179,6 +183,15 @@ fn table(bed: &Arc<Bed>) -> Arc<MethodTable> {
     api(Arc::clone(bed)).build(Load::new()).unwrap()
 }
 
+fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> Reception {
+    Reception {
+        table: Arc::clone(table),
+        tasks: TaskTracker::new(),
+        readiness: Arc::new(|| Ok(())),
+        stop: stop.clone(),
+    }
+}
+
 /// A client of one connection.
 struct Client<R, W> {
     reader: BufReader<R>,
@@ -193,7 +206,7 @@ fn connect(table: &Arc<MethodTable>, stop: &CancellationToken) -> MemoryClient {
     let (near, far) = duplex(64 << 10);
     let (reader, writer) = tokio::io::split(near);
     let mut connection = JoinSet::new();
-    connection.spawn(serve_connection(far, PEER, Arc::clone(table), stop.clone()));
+    connection.spawn(serve_connection(far, PEER, reception(table, stop)));
     Client { reader: BufReader::new(reader), writer: Some(writer), connection }
 }
 

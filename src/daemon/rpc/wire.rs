@@ -1,13 +1,16 @@
 //! Over which streams do we speak, and how does one tell that its peer is gone?
 
-use std::{future::Future, io, time::Duration};
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, DuplexStream, Interest, ReadHalf, WriteHalf},
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, DuplexStream, Interest, ReadBuf, ReadHalf, WriteHalf},
+    net::{TcpStream, UnixStream, tcp, unix},
     time::sleep,
 };
 
@@ -19,7 +22,7 @@ const HANG_UP_POLL: Duration = Duration::from_millis(250);
 ///
 /// The end of what the peer sends is not the end of the connection: `printf … | nc -N -U` closes its sending
 /// half at once and then reads the answers.
-pub trait Wire: Send + 'static {
+pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     type Reader: AsyncRead + Unpin + Send + Sync + 'static;
     type Writer: AsyncWrite + Unpin + Send + 'static;
 
@@ -33,29 +36,44 @@ pub trait Wire: Send + 'static {
 }
 
 impl Wire for UnixStream {
-    type Reader = OwnedReadHalf;
-    type Writer = OwnedWriteHalf;
+    type Reader = unix::OwnedReadHalf;
+    type Writer = unix::OwnedWriteHalf;
 
     const OUTLIVES_LAST_BYTE: bool = true;
 
-    fn split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+    fn split(self) -> (Self::Reader, Self::Writer) {
         self.into_split()
     }
 
-    async fn gone(reader: &OwnedReadHalf) {
+    async fn gone(reader: &Self::Reader) {
         // An error means that the runtime stops; the connection ends with it.
-        while !has_hung_up(reader).await.unwrap_or(true) {
+        loop {
+            // A socket that takes nothing is not ready, and then nothing is known yet.
+            let has_hung_up = tokio::select! { biased;
+                ready = reader.ready(Interest::WRITABLE) => ready.map_or(true, |ready| ready.is_write_closed()),
+                () = std::future::ready(()) => false,
+            };
+            if has_hung_up {
+                return;
+            }
             sleep(HANG_UP_POLL).await;
         }
     }
 }
 
-/// Both halves are closed, not only the one the peer sends on.
-async fn has_hung_up(reader: &OwnedReadHalf) -> io::Result<bool> {
-    // A socket that takes nothing is not ready, and then nothing is known yet.
-    tokio::select! { biased;
-        ready = reader.ready(Interest::WRITABLE) => Ok(ready?.is_write_closed()),
-        () = std::future::ready(()) => Ok(false),
+/// Speaks HTTP and WebSocket only, whose own rules say when a conversation is over.
+impl Wire for TcpStream {
+    type Reader = tcp::OwnedReadHalf;
+    type Writer = tcp::OwnedWriteHalf;
+
+    const OUTLIVES_LAST_BYTE: bool = false;
+
+    fn split(self) -> (Self::Reader, Self::Writer) {
+        self.into_split()
+    }
+
+    async fn gone(_: &Self::Reader) {
+        std::future::pending().await
     }
 }
 
@@ -73,5 +91,120 @@ impl Wire for DuplexStream {
 
     async fn gone(_: &Self::Reader) {
         std::future::pending().await
+    }
+}
+
+/// A stream of which the first bytes were read already, and are read again.
+pub(super) struct Rewound<S> {
+    inner: S,
+    kept: Vec<u8>,
+    /// Bytes of `kept` that were given out again.
+    taken: usize,
+}
+
+impl<S> Rewound<S> {
+    pub(super) fn new(inner: S, kept: Vec<u8>) -> Rewound<S> {
+        Rewound { inner, kept, taken: 0 }
+    }
+
+    pub(super) fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// With these bytes to be read again as well, before those that are still kept.
+    pub(super) fn rewound(self, mut earlier: Vec<u8>) -> Rewound<S> {
+        earlier.extend_from_slice(&self.kept[self.taken..]);
+        Rewound { inner: self.inner, kept: earlier, taken: 0 }
+    }
+}
+
+impl<W: Wire> Rewound<W> {
+    pub(super) fn split(self) -> (Rewound<W::Reader>, W::Writer) {
+        let Rewound { inner, kept, taken } = self;
+        let (reader, writer) = inner.split();
+        (Rewound { inner: reader, kept, taken }, writer)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let kept = &self.kept[self.taken..];
+        if kept.is_empty() {
+            return Pin::new(&mut self.inner).poll_read(cx, buffer);
+        }
+        let taken = kept.len().min(buffer.remaining());
+        buffer.put_slice(&kept[..taken]);
+        self.taken += taken;
+        if self.taken == self.kept.len() {
+            (self.kept, self.taken) = (Vec::new(), 0);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+/// How a connection begins: its first byte tells the framing (spec 01, "Transports").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// `{` or `[`: one JSON value a line.
+    Lines,
+    /// `C`: `Content-Length` headers before each message.
+    Headers,
+    /// Another capital letter: HTTP, which WebSocket begins as.
+    Http,
+    Garbage,
+    Nothing,
+}
+
+/// Bytes read at once while the first one that is no blank is looked for.
+const OPENING_BYTES: usize = 1 << 10;
+
+/// Skips blanks and looks at the first byte that is none. Answers the wire with that byte and all after it unread.
+pub(super) async fn opening<W: Wire>(mut wire: W) -> io::Result<(Opening, Rewound<W>)> {
+    let mut bytes = vec![0; OPENING_BYTES];
+    loop {
+        let read = wire.read(&mut bytes).await?;
+        if read == 0 {
+            return Ok((Opening::Nothing, Rewound::new(wire, Vec::new())));
+        }
+        let Some(first) = bytes[..read].iter().position(|byte| !byte.is_ascii_whitespace()) else { continue };
+        let opening = match bytes[first] {
+            b'{' | b'[' => Opening::Lines,
+            b'C' => Opening::Headers,
+            b'A'..=b'Z' => Opening::Http,
+            _ => Opening::Garbage,
+        };
+        bytes.truncate(read);
+        bytes.drain(..first);
+        return Ok((opening, Rewound::new(wire, bytes)));
     }
 }

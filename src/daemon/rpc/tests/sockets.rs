@@ -12,7 +12,7 @@ use tokio::net::{
 };
 
 use super::*;
-use crate::daemon::rpc::{BindError, Peers, bind, serve};
+use crate::daemon::rpc::{BindError, Peers, UnixDoor, bind};
 
 /// A daemon's listener in a folder of its own.
 struct Daemon {
@@ -32,7 +32,8 @@ impl Daemon {
         let (bed, stop) = (Bed::new(), CancellationToken::new());
         let table = table(&bed);
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::clone(&table), peers, stop.clone(), stop.clone()));
+        let door = UnixDoor::new(listener, peers);
+        serving.spawn(door.serve(reception(&table, &stop), stop.clone()));
         Daemon { bed, table, stop, serving, socket, _folder: folder }
     }
 

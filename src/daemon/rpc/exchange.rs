@@ -1,0 +1,179 @@
+//! What becomes of one message? Requests are let in or refused, put to work side by side, and answered; the same for
+//! every framing.
+
+use std::sync::Arc;
+
+use futures_util::{
+    FutureExt as _,
+    future::{AbortHandle, Abortable, BoxFuture, join_all},
+};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::Semaphore;
+
+use super::{
+    api::MethodTable,
+    call::{Answer, Desk, LARGE_AT_ONCE},
+    caller::Caller,
+    errors::internal_error,
+    flight::{Admission, Flight, Slot},
+    message::{Line, Message, Request, WireId},
+    outgoing::Outgoing,
+};
+use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, RpcError};
+
+/// What a finished message leaves: subscriptions that begin.
+pub(super) type Begun = Vec<BoxFuture<'static, ()>>;
+
+/// One client's requests: what answers them, and how many there are.
+#[derive(Clone)]
+pub(super) struct Exchange {
+    desk: Arc<Desk>,
+    flight: Flight,
+}
+
+impl Exchange {
+    /// Of a connection that lasts.
+    pub(super) fn new(
+        caller: Caller,
+        table: Arc<MethodTable>,
+        outgoing: Outgoing,
+        admission: Admission,
+    ) -> Exchange {
+        let subscriptions = Some(Arc::new(Semaphore::new(MAX_SUBSCRIPTIONS)));
+        let turns = Arc::new(Semaphore::new(LARGE_AT_ONCE));
+        let desk = Desk { table, caller, outgoing, subscriptions, turns };
+        Exchange { desk: Arc::new(desk), flight: Flight::new(admission) }
+    }
+
+    /// Of one message that stands alone: nothing can follow its answer.
+    pub(super) fn passing(
+        caller: Caller,
+        table: Arc<MethodTable>,
+        outgoing: Outgoing,
+        admission: Admission,
+    ) -> Exchange {
+        let turns = Arc::new(Semaphore::new(LARGE_AT_ONCE));
+        let desk = Desk { table, caller, outgoing, subscriptions: None, turns };
+        Exchange { desk: Arc::new(desk), flight: Flight::new(admission) }
+    }
+
+    /// Drops what only reads; what has effects goes on.
+    pub(super) fn abort_all(&self, reason: ErrorKind) {
+        self.flight.abort_all(reason);
+    }
+
+    /// Puts a message's requests to work. They are admitted at once, in order; the future answers them.
+    pub(super) fn begin(&self, line: Line) -> BoxFuture<'static, Begun> {
+        let desk = Arc::clone(&self.desk);
+        match line {
+            Line::One(message) => {
+                let (answer, slot) = self.admit(message, false);
+                async move {
+                    let mut answer = answer.await;
+                    deliver(&desk.outgoing, answer.response.take(), std::slice::from_mut(&mut answer)).await;
+                    drop(slot);
+                    answer.subscription.into_iter().collect()
+                }
+                .boxed()
+            }
+            Line::Batch(messages) => {
+                let admitted = messages.into_iter().map(|message| self.admit(message, true));
+                let (answers, slots): (Vec<_>, Vec<_>) = admitted.unzip();
+                async move {
+                    let mut answers = join_all(answers).await;
+                    let responses: Vec<_> =
+                        answers.iter_mut().filter_map(|answer| answer.response.take()).collect();
+                    deliver(&desk.outgoing, together(&responses), &mut answers).await;
+                    drop(slots);
+                    Begun::new()
+                }
+                .boxed()
+            }
+        }
+    }
+
+    /// The answer to come, and the place the request takes until that answer is out.
+    fn admit(&self, message: Message, in_batch: bool) -> (BoxFuture<'static, Answer>, Option<Slot>) {
+        let at_once = |answer: Answer| (std::future::ready(answer).boxed(), None);
+        let request = match message {
+            Message::Request(request) => request,
+            Message::Response => return at_once(Answer::default()),
+            Message::Invalid { id, error } => return at_once(Answer::error(Some(&id), &error)),
+        };
+        if let Some(target) = cancelled_request(&request) {
+            if self.desk.subscriptions.is_none() {
+                let error =
+                    RpcError::new(ErrorKind::MethodNotFound, "there is no other request to cancel here")
+                        .with_hint("each HTTP request stands alone; `run/cancel` ends a run");
+                return at_once(Answer::error(request.id.as_ref(), &error));
+            }
+            self.flight.abort(&target);
+            return at_once(Answer::null(request.id.as_ref()));
+        }
+        let bytes = request.params.as_ref().map_or(0, |params| params.get().len());
+        let is_cancellable = self.desk.table.cancellable.contains(request.method.as_str());
+        // What is no method of the table changes nothing.
+        let has_effects = !is_cancellable && self.desk.table.methods.method(&request.method).is_some();
+        let mut slot = match self.flight.admit(&request.method, has_effects, bytes) {
+            Ok(slot) => slot,
+            Err(error) => return at_once(Answer::error(request.id.as_ref(), &error)),
+        };
+        let desk = Arc::clone(&self.desk);
+        if !is_cancellable {
+            return (async move { desk.answer(request, in_batch).await }.boxed(), Some(slot));
+        }
+        let id = request.id.clone();
+        let (handle, registration) = AbortHandle::new_pair();
+        slot.abort_by(id.clone().unwrap_or(WireId::Null), handle);
+        let answer = Abortable::new(async move { desk.answer(request, in_batch).await }, registration);
+        let flight = self.flight.clone();
+        let answer =
+            async move { answer.await.unwrap_or_else(|_| Answer::error(id.as_ref(), &flight.abort_error())) };
+        (answer.boxed(), Some(slot))
+    }
+}
+
+/// The response first, then what it gave reason to report.
+async fn deliver(outgoing: &Outgoing, response: Option<Box<RawValue>>, answers: &mut [Answer]) {
+    if let Some(response) = response
+        && outgoing.send(response).await.is_err()
+    {
+        return;
+    }
+    for answer in answers {
+        answer.report_unknown_fields(outgoing).await;
+    }
+}
+
+/// A batch's responses as one message; nothing when it held notifications only.
+fn together(responses: &[Box<RawValue>]) -> Option<Box<RawValue>> {
+    if responses.is_empty() {
+        return None;
+    }
+    match to_raw_value(responses) {
+        Ok(response) => Some(response),
+        Err(error) => Answer::error(Some(&WireId::Null), &internal_error(&error)).response,
+    }
+}
+
+/// What is answered to a message that was not read whole.
+pub(super) fn too_long() -> RpcError {
+    let error = format!("a message has at most {MAX_MESSAGE_BYTES} bytes; this one was skipped");
+    RpcError::new(ErrorKind::PayloadTooLarge, error)
+}
+
+/// The request that this message wants cancelled. Both spellings are in use among editors.
+fn cancelled_request(request: &Request) -> Option<WireId> {
+    #[derive(Deserialize)]
+    struct Target {
+        id: WireId,
+    }
+    if !matches!(request.method.as_str(), "$/cancelRequest" | "$/cancel_request") {
+        return None;
+    }
+    let target =
+        request.params.as_deref().and_then(|params| serde_json::from_str::<Target>(params.get()).ok());
+    // A cancellation of nothing readable cancels nothing.
+    Some(target.map_or(WireId::Null, |target| target.id))
+}

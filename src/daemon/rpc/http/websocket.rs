@@ -1,0 +1,187 @@
+//! How does a WebSocket carry a conversation? One JSON value a message, in either direction (RFC 6455).
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{
+    SinkExt as _, StreamExt as _,
+    stream::{SplitSink, SplitStream},
+};
+use http_body_util::Full;
+use hyper::{Request, Response, body::Bytes, upgrade::OnUpgrade};
+use hyper_util::rt::TokioIo;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Error, Message,
+        handshake::server::create_response_with_body,
+        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
+    },
+};
+
+use super::{
+    super::{
+        caller::{Caller, Transport},
+        connection::{Connection, Guest, Reception, converse},
+        exchange::Exchange,
+        framing::{Inbound, Read},
+        outgoing::{self, Queue, WRITE_STALL},
+        wire::{Rewound, Wire},
+    },
+    Answer,
+};
+use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError};
+
+/// What is read at once; allocated for each connection.
+const READ_BUFFER_BYTES: usize = 8 << 10;
+/// As much as is put into one write.
+const WRITE_BYTES: usize = 64 << 10;
+/// How often a silent client is asked whether it is there.
+const PING_PAUSE: Duration = Duration::from_secs(30);
+/// A client that has not answered for this long is gone, though its network never said so: three pings.
+const SILENCE: Duration = Duration::from_secs(95);
+
+type Socket<W> = WebSocketStream<Rewound<W>>;
+
+/// The answer that makes a WebSocket of a connection, or what is missing from the request.
+pub(super) fn accept<B>(request: &Request<B>) -> Result<Answer, RpcError> {
+    let response: Result<Response<Full<Bytes>>, Error> = create_response_with_body(request, Full::default);
+    response.map_err(|error| {
+        RpcError::new(ErrorKind::InvalidRequest, format!("no WebSocket handshake: {error}"))
+            .with_hint("messages are sent by POST; a WebSocket begins with an upgrade request")
+    })
+}
+
+/// Speaks over a connection that has been upgraded.
+pub(super) async fn serve<W: Wire>(upgrade: OnUpgrade, caller: Caller, guest: Guest, reception: Reception) {
+    // Fails only when the client left within the handshake.
+    let Ok(upgraded) = upgrade.await else { return };
+    let Ok(parts) = upgraded.downcast::<TokioIo<Rewound<W>>>() else {
+        tracing::error!("an upgraded connection is of another type than the one that was upgraded");
+        return;
+    };
+    let wire = parts.io.into_inner().rewound(parts.read_buf.into());
+    caller.speaks(Transport::WebSocket);
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(WRITE_BYTES)
+        .max_message_size(Some(MAX_MESSAGE_BYTES))
+        .max_frame_size(Some(MAX_MESSAGE_BYTES));
+    let (sink, stream) = WebSocketStream::from_raw_socket(wire, Role::Server, Some(config)).await.split();
+    let close_code = Arc::new(AtomicU16::new(CloseCode::Away.into()));
+    let inbound =
+        Messages { stream, heard: Instant::now(), broken: None, close_code: Arc::clone(&close_code) };
+    let (outgoing, queue) = outgoing::queue();
+    let exchange = Exchange::new(caller, reception.table, outgoing, guest.admission);
+    converse(Connection::new(inbound, exchange), write(queue, sink, close_code), &reception.stop).await;
+}
+
+/// What a client sends.
+struct Messages<W: Wire> {
+    stream: SplitStream<Socket<W>>,
+    /// When anything last came, pongs included.
+    heard: Instant,
+    /// Said next: why nothing more can be read.
+    broken: Option<String>,
+    /// What the writer says when it closes.
+    close_code: Arc<AtomicU16>,
+}
+
+impl<W: Wire> Messages<W> {
+    fn breaks(&mut self, code: CloseCode, words: String) {
+        self.close_code.store(code.into(), Ordering::Relaxed);
+        self.broken = Some(words);
+    }
+}
+
+impl<W: Wire> Inbound for Messages<W> {
+    // Who has said goodbye hears nothing more, by the protocol.
+    const OUTLIVES_LAST_BYTE: bool = false;
+
+    async fn next(&mut self) -> io::Result<Read> {
+        loop {
+            if let Some(words) = self.broken.take() {
+                return Ok(Read::Broken(words));
+            }
+            let Ok(arrived) = timeout_at(self.heard + SILENCE, self.stream.next()).await else {
+                return Ok(Read::Gone);
+            };
+            self.heard = Instant::now();
+            match arrived {
+                Some(Ok(Message::Text(text))) => return Ok(Read::Message(Bytes::from(text).into())),
+                Some(Ok(Message::Binary(bytes))) => return Ok(Read::Message(bytes.into())),
+                // Pings are answered by the stream itself; after a goodbye it says its own and ends.
+                Some(Ok(_)) => {}
+                Some(Err(Error::Capacity(_))) => {
+                    self.breaks(
+                        CloseCode::Size,
+                        "the rest of a message that long cannot be told from the next".into(),
+                    );
+                    return Ok(Read::TooLong);
+                }
+                Some(Err(Error::Utf8(_))) => {
+                    self.breaks(CloseCode::Invalid, "a text that is not UTF-8".into())
+                }
+                Some(Err(Error::Protocol(error))) => self.breaks(CloseCode::Protocol, error.to_string()),
+                Some(Err(_)) | None => return Ok(Read::Gone),
+            }
+        }
+    }
+
+    async fn gone(&self) {
+        std::future::pending().await
+    }
+}
+
+/// Writes until every sender is dropped and the queue is empty, says goodbye, or gives up on a client that takes
+/// nothing.
+async fn write<W: Wire>(
+    mut queue: Queue,
+    mut sink: SplitSink<Socket<W>, Message>,
+    close_code: Arc<AtomicU16>,
+) -> io::Result<()> {
+    loop {
+        let Ok(next) = timeout(PING_PAUSE, queue.next()).await else {
+            within_stall(sink.send(Message::Ping(Bytes::new()))).await?;
+            continue;
+        };
+        let Some((json, room)) = next else { break };
+        let mut written = vec![room];
+        let mut bytes = json.get().len();
+        within_stall(sink.feed(text(json))).await?;
+        // What waits already goes along: one system call for many small messages.
+        while bytes < WRITE_BYTES
+            && let Some((json, room)) = queue.next_waiting()
+        {
+            bytes += json.get().len();
+            written.push(room);
+            within_stall(sink.feed(text(json))).await?;
+        }
+        within_stall(sink.flush()).await?;
+        // Room is given back only now, so that it counts what the socket has not taken.
+        drop(written);
+    }
+    let code = CloseCode::from(close_code.load(Ordering::Relaxed));
+    let goodbye = CloseFrame { code, reason: "".into() };
+    within_stall(sink.send(Message::Close(Some(goodbye)))).await
+}
+
+fn text(json: Box<serde_json::value::RawValue>) -> Message {
+    let text: Box<str> = json.into();
+    Message::text(String::from(text))
+}
+
+async fn within_stall(writing: impl Future<Output = Result<(), Error>>) -> io::Result<()> {
+    match timeout(WRITE_STALL, writing).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(io::Error::other(error)),
+        Err(elapsed) => Err(elapsed.into()),
+    }
+}

@@ -17,6 +17,7 @@ mod list;
 mod logs;
 mod paging;
 mod progress;
+mod pump;
 mod queue;
 mod rpc;
 mod run;
@@ -42,6 +43,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use daemon_flags::{DaemonFlags, LogFormat};
 use failure::{EXIT_USAGE, Failure};
+pub use pump::main as pump;
 pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
 
 #[derive(Parser)]

@@ -1,12 +1,20 @@
 //! The daemon: flags in, exit code out.
 
-use clap::Parser as _;
-use subagentd::{cli::DaemonFlags, daemon};
+use std::process::ExitCode;
 
-fn main() -> anyhow::Result<()> {
-    let DaemonFlags { config, socket, state_dir, log_format, ready_fd, exit_when_idle } =
-        DaemonFlags::parse();
-    let json_logs = log_format.is_json();
-    daemon::main(daemon::Options { config, socket, state_dir, json_logs, ready_fd, exit_when_idle })?;
-    Ok(())
+use clap::Parser as _;
+use subagentd::{
+    cli::{DaemonFlags, pump},
+    daemon,
+};
+
+fn main() -> anyhow::Result<ExitCode> {
+    let flags = DaemonFlags::parse();
+    if flags.stdio {
+        return Ok(pump(&flags));
+    }
+    let json_logs = flags.log_format.is_json();
+    let DaemonFlags { config, socket, state_dir, listen, ready_fd, exit_when_idle, .. } = flags;
+    daemon::main(daemon::Options { config, socket, state_dir, listen, json_logs, ready_fd, exit_when_idle })?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! The daemon's own command line (spec 12), read here because only the command-line floor knows the parser.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Parser, ValueEnum};
 
@@ -22,6 +22,13 @@ pub struct DaemonFlags {
     /// Where the database lies [default: $XDG_STATE_HOME/subagentd]
     #[arg(long, value_name = "PATH")]
     pub state_dir: Option<PathBuf>,
+    /// Serve HTTP and WebSocket on a loopback address as well, e.g. 127.0.0.1:7787; requests show the token in the
+    /// state folder's file `token`
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Connect standard input and output with the daemon, starting one when none listens; it outlives this process
+    #[arg(long, conflicts_with_all = ["listen", "log_format", "ready_fd", "exit_when_idle"])]
+    pub stdio: bool,
     /// How logs look on stderr; RUST_LOG says how much
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

@@ -40,6 +40,11 @@ impl Client {
         Ok(Client { lines, next_id: 1, patience: CALL_PATIENCE })
     }
 
+    /// The socket itself, for whoever speaks on it in their own way. Nothing may have been asked yet.
+    pub fn into_stream(self) -> UnixStream {
+        self.lines.into_stream()
+    }
+
     /// Waits at most this long for each answer instead of [`CALL_PATIENCE`].
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Client {

@@ -1,6 +1,7 @@
 //! How does a client start a daemon that outlives it? (Spec 12.)
 
 use std::{
+    ffi::OsString,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     os::unix::{
@@ -38,6 +39,8 @@ const LOG_BYTES: u64 = 1 << 20;
 pub struct Starter {
     /// A path, or a name to be found in `PATH`.
     pub program: PathBuf,
+    /// Given to it beside those that make it listen and say so.
+    pub arguments: Vec<OsString>,
     /// Where its standard error goes; made with mode 0600 when missing.
     pub log: PathBuf,
 }
@@ -47,7 +50,7 @@ impl Starter {
     pub fn beside(own_program: Option<&Path>, state_folder: &Path) -> Starter {
         let sibling = own_program.map(|path| path.with_file_name("subagentd")).filter(|path| path.is_file());
         let program = sibling.unwrap_or_else(|| PathBuf::from("subagentd"));
-        Starter { program, log: state_folder.join("daemon.log") }
+        Starter { program, arguments: Vec::new(), log: state_folder.join("daemon.log") }
     }
 
     /// Starts a daemon on `socket` in a process group of its own, waits until it is ready, and connects.
@@ -79,6 +82,7 @@ impl Starter {
             .arg("--socket")
             .arg(socket)
             .args(["--ready-fd", "1", "--exit-when-idle"])
+            .args(&self.arguments)
             // The folder we were called in must be free to be unmounted while the daemon lives.
             .current_dir("/")
             // Ctrl-C in our terminal must not reach it.

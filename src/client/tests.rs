@@ -199,7 +199,7 @@ fn startable(folder: &Path, socket: &Path, script: Script) -> (Starter, thread::
         script(&mut Peer::new(listener.accept().unwrap().0));
         arguments
     });
-    (Starter { program: path("daemon"), log: path("state/daemon.log") }, daemon)
+    (Starter { program: path("daemon"), arguments: Vec::new(), log: path("state/daemon.log") }, daemon)
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_daemon_that_ends_early_tells_why() {
     let program = folder.path().join("daemon");
     write_program(&program, "#!/bin/sh\necho 'the database is from the future' >&2\nexit 3\n");
     let log = folder.path().join("state/daemon.log");
-    let starter = Starter { program, log: log.clone() };
+    let starter = Starter { program, arguments: Vec::new(), log: log.clone() };
     let dialer = Dialer::new(folder.path().join("d.sock"), Some(starter));
     for _ in 0..2 {
         let error = dialer.start().err().unwrap();
@@ -264,7 +264,11 @@ fn a_daemon_that_ends_early_tells_why() {
 #[test]
 fn a_missing_program_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let starter = Starter { program: folder.path().join("none"), log: folder.path().join("log") };
+    let starter = Starter {
+        program: folder.path().join("none"),
+        arguments: Vec::new(),
+        log: folder.path().join("log"),
+    };
     let dialer = Dialer::new(folder.path().join("d.sock"), Some(starter));
     assert!(matches!(dialer.start(), Err(ConnectError::ProgramMissing { .. })));
 }

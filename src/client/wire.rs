@@ -50,6 +50,11 @@ impl Lines {
         Ok(Lines { stream, buffer: Vec::new(), taken: 0, searched: 0 })
     }
 
+    /// The socket; what arrived and was not taken is dropped.
+    pub(super) fn into_stream(self) -> UnixStream {
+        self.stream
+    }
+
     /// Sends one message.
     pub(super) fn send(&mut self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');

@@ -4,6 +4,7 @@ use std::{
     env,
     fs::{self, OpenOptions},
     io::Write as _,
+    net::SocketAddr,
     path::PathBuf,
 };
 
@@ -24,6 +25,9 @@ use crate::{
 /// Worker threads of the runtime at most: the work is waiting, and each thread costs memory.
 const MAX_WORKERS: usize = 4;
 
+/// What requests over TCP must show lies in this file of the state folder.
+const TOKEN_FILE: &str = "token";
+
 /// What the command line says (spec 12).
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -31,6 +35,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     pub socket: Option<PathBuf>,
     pub state_dir: Option<PathBuf>,
+    /// A loopback address to serve HTTP and WebSocket on.
+    pub listen: Option<SocketAddr>,
     /// JSON lines instead of text on stderr.
     pub json_logs: bool,
     /// A descriptor that gets the line `ready` once the daemon listens.
@@ -88,8 +94,10 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     let allowed_uids = config.access.allow_uids.value.clone();
     let socket = options.socket.unwrap_or(places.socket);
     let listener = rpc::bind(&socket).await?;
+    let state_dir = options.state_dir.unwrap_or(places.state_dir);
+    let token_file = state_dir.join(TOKEN_FILE);
     let settings = Settings {
-        state_dir: options.state_dir.unwrap_or(places.state_dir),
+        state_dir,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,
@@ -105,6 +113,19 @@ async fn run(options: Options) -> Result<(), DaemonError> {
             return Err(error.into());
         }
     };
+    if let Some(address) = options.listen {
+        match rpc::TcpDoor::bind(address, &token_file).await {
+            Ok(door) => {
+                tracing::info!(address = %door.address(), token = %token_file.display(), "listening");
+                daemon.listen_tcp(door);
+            }
+            Err(error) => {
+                daemon.stop().await;
+                let _stays = fs::remove_file(&socket);
+                return Err(error.into());
+            }
+        }
+    }
     daemon.listen(listener, allowed_uids);
     if options.exit_when_idle {
         daemon.end_when_idle();

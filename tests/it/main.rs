@@ -37,4 +37,5 @@ mod stopping;
 mod storage;
 mod support;
 mod tidy;
+mod transports;
 mod watching;

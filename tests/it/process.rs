@@ -116,9 +116,14 @@ impl Home {
 
     /// The same, with more in its environment.
     pub async fn start_with(&self, variables: &[(&str, &str)]) -> Served {
+        self.start_told(variables, &[]).await
+    }
+
+    /// The same, with more on its command line.
+    pub async fn start_told(&self, variables: &[(&str, &str)], flags: &[&str]) -> Served {
         let log = OpenOptions::new().create(true).append(true).open(self.path("daemon.log")).unwrap();
         let mut command = self.daemon(&self.socket(), &self.state_dir());
-        let mut child = command.envs(variables.iter().copied()).stderr(log).spawn().unwrap();
+        let mut child = command.envs(variables.iter().copied()).args(flags).stderr(log).spawn().unwrap();
         let mut line = String::new();
         let mut greeting = BufReader::new(child.stdout.take().unwrap());
         timeout(STUCK, greeting.read_line(&mut line)).await.expect("the daemon is not ready").unwrap();

@@ -33,6 +33,8 @@ pub(super) const DRAIN: Duration = Duration::from_secs(5);
 pub(super) const READ_DRAIN: Duration = Duration::from_millis(500);
 /// How long the last bytes may take.
 const FLUSH: Duration = Duration::from_secs(2);
+/// How long a client that was told something last may take to hang up.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// What every connection of a daemon needs.
 #[derive(Clone)]
@@ -109,8 +111,7 @@ async fn serve_stream<W: Wire>(
         Some(words) => {
             let error = RpcError::new(ErrorKind::ParseError, words);
             let _ = connection.refuse(error).await;
-            drop(connection);
-            let _ = timeout(FLUSH, writing).await;
+            finish(connection.into_inbound(), writing).await;
         }
         None => converse(connection, writing, &reception.stop).await,
     }
@@ -119,7 +120,7 @@ async fn serve_stream<W: Wire>(
 /// Drives a conversation and its writer to their end.
 pub(super) async fn converse<I: Inbound>(
     mut connection: Connection<I>,
-    writing: impl Future<Output = io::Result<()>> + Send,
+    writing: impl Future<Output = io::Result<I::Written>> + Send,
     stop: &CancellationToken,
 ) {
     let mut writing = Box::pin(writing);
@@ -140,12 +141,23 @@ pub(super) async fn converse<I: Inbound>(
             // A failure means that the client left before the last byte: nobody is left to tell.
             let _ = timeout(FLUSH, writing).await;
         }
+        End::Refused => finish(connection.into_inbound(), writing).await,
+    }
+}
+
+/// Writes what is left, and lets the client read it.
+async fn finish<I: Inbound>(inbound: I, writing: impl Future<Output = io::Result<I::Written>> + Send) {
+    // A failure means that the client left before the last byte: nobody is left to tell.
+    if let Ok(Ok(written)) = timeout(FLUSH, writing).await {
+        let _ = timeout(LINGER, inbound.linger(written)).await;
     }
 }
 
 enum End {
     /// All that was to be said is said.
     Done,
+    /// The same to a client that may still be sending.
+    Refused,
     /// The client receives nothing more.
     Lost,
 }
@@ -161,6 +173,11 @@ impl<I: Inbound> Connection<I> {
     pub(super) fn new(inbound: I, exchange: Exchange) -> Connection<I> {
         let (messages, subscriptions) = (FuturesUnordered::new(), FuturesUnordered::new());
         Connection { inbound, exchange, messages, subscriptions }
+    }
+
+    /// Ends what belongs to the connection but its stream.
+    fn into_inbound(self) -> I {
+        self.inbound
     }
 
     async fn converse(&mut self, stop: &CancellationToken) -> End {
@@ -199,7 +216,7 @@ impl<I: Inbound> Connection<I> {
         if timeout(DRAIN, self.finish_messages()).await.is_err() {
             tracing::debug!("a refused client's calls did not end in time");
         }
-        End::Done
+        End::Refused
     }
 
     /// The client has sent its last byte. It gets its answers, and its subscriptions go on while it listens.

@@ -38,6 +38,13 @@ pub(super) trait Inbound: Send {
     /// The next message. Cancel safe: what was read so far is kept.
     fn next(&mut self) -> impl Future<Output = io::Result<Read>> + Send;
 
+    /// What its writer leaves when all is written.
+    type Written: Send;
+
+    /// Reads what still comes, and forgets it, until the client hangs up. Closing before that would take away from it
+    /// what it was sent last (RFC 9112, section 9.6).
+    fn linger(self, written: Self::Written) -> impl Future<Output = ()> + Send;
+
     /// Completes when the peer can no longer receive. Asked only after [`Read::End`]; cancel safe.
     fn gone(&self) -> impl Future<Output = ()> + Send;
 }
@@ -216,6 +223,17 @@ impl<W: Wire> Inbound for FrameReader<W> {
         match self.framing {
             Framing::Lines => self.next_line().await,
             Framing::Headers => self.next_body().await,
+        }
+    }
+
+    type Written = ();
+
+    async fn linger(mut self, (): ()) {
+        while let Ok(bytes) = self.reader.fill_buf().await
+            && !bytes.is_empty()
+        {
+            let read = bytes.len();
+            self.reader.consume(read);
         }
     }
 

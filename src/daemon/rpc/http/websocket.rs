@@ -16,7 +16,10 @@ use futures_util::{
 use http_body_util::Full;
 use hyper::{Request, Response, body::Bytes, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    io::AsyncReadExt as _,
+    time::{Instant, timeout, timeout_at},
+};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
@@ -135,6 +138,15 @@ impl<W: Wire> Inbound for Messages<W> {
         }
     }
 
+    type Written = SplitSink<Socket<W>, Message>;
+
+    async fn linger(self, sink: Self::Written) {
+        // The halves are of one socket.
+        let Ok(mut socket) = self.stream.reunite(sink) else { return };
+        let mut bytes = vec![0; READ_BUFFER_BYTES];
+        while socket.get_mut().read(&mut bytes).await.is_ok_and(|read| read != 0) {}
+    }
+
     async fn gone(&self) {
         std::future::pending().await
     }
@@ -146,7 +158,7 @@ async fn write<W: Wire>(
     mut queue: Queue,
     mut sink: SplitSink<Socket<W>, Message>,
     close_code: Arc<AtomicU16>,
-) -> io::Result<()> {
+) -> io::Result<SplitSink<Socket<W>, Message>> {
     loop {
         let Ok(next) = timeout(PING_PAUSE, queue.next()).await else {
             within_stall(sink.send(Message::Ping(Bytes::new()))).await?;
@@ -170,7 +182,8 @@ async fn write<W: Wire>(
     }
     let code = CloseCode::from(close_code.load(Ordering::Relaxed));
     let goodbye = CloseFrame { code, reason: "".into() };
-    within_stall(sink.send(Message::Close(Some(goodbye)))).await
+    within_stall(sink.send(Message::Close(Some(goodbye)))).await?;
+    Ok(sink)
 }
 
 fn text(json: Box<serde_json::value::RawValue>) -> Message {

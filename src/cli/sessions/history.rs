@@ -38,6 +38,7 @@ pub(super) fn history(
     let mut params = SessionHistoryParams {
         session_id: arguments.session.find(link)?.session_id,
         agent: arguments.agent.as_deref().map(Into::into),
+        run_id: None,
         cursor: arguments.cursor.clone(),
         limit: arguments.limit,
     };

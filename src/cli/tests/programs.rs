@@ -110,7 +110,7 @@ fn what_is_followed_can_be_had_as_events_or_as_a_record() {
             serde_json::Deserializer::from_str(&ran.stdout).into_iter().collect::<Result<_, _>>().unwrap();
         let expected = match format {
             "json" => vec![goal.clone()],
-            _ => [&sent[..], &[goal.clone()]].concat(),
+            _ => sent.iter().chain([&goal]).cloned().collect(),
         };
         assert_eq!(printed, expected, "{format}");
     }

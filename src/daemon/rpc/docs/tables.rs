@@ -113,7 +113,7 @@ pub(super) fn type_name(schema: &Value, schemas: &Schemas) -> String {
         let refers = alternatives.iter().any(|alternative| alternative.get("$ref").is_some());
         let known = alternatives
             .iter()
-            .filter(|alternative| !is_null(alternative) && !(refers && is_newcomer(alternative, schema)));
+            .filter(|alternative| !(is_null(alternative) || refers && is_newcomer(alternative, schema)));
         return known.map(|alternative| type_name(alternative, schemas)).collect::<Vec<_>>().join(" or ");
     }
     let kind = match schema.get("type") {

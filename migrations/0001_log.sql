@@ -63,6 +63,7 @@ create table runs (
     digest          text not null,
     model           text not null,
     query           text not null,
+    prompt          text,
     state           text not null,
     queued_for      text,
     queue_rank      integer,

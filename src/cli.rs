@@ -16,6 +16,7 @@ mod link;
 mod list;
 mod logs;
 mod paging;
+mod palette;
 mod progress;
 mod pump;
 mod queue;
@@ -36,10 +37,11 @@ mod validate;
 mod wait;
 mod watch;
 mod which_session;
+mod width;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use daemon_flags::{DaemonFlags, LogFormat};
 use failure::{EXIT_USAGE, Failure};
@@ -56,6 +58,9 @@ pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
 struct Arguments {
     #[command(flatten)]
     reach: Reach,
+    /// Colours on a terminal; `auto` obeys NO_COLOR and TERM=dumb
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    color: When,
     #[command(subcommand)]
     command: Command,
 }
@@ -98,7 +103,7 @@ enum Command {
     /// Show what the daemon says about itself; never starts one
     Logs(logs::LogsArguments),
     /// Stop the daemon; live runs go on at its next start
-    Stop,
+    Stop(stop::StopArguments),
     /// Call any method of the daemon; subscriptions stream as JSON lines until Ctrl-C
     Rpc(rpc::RpcArguments),
     /// The verbs about agents, under one word: `subagent agents VERB` is `subagent VERB`
@@ -116,7 +121,8 @@ enum AgentVerb {
     ///
     /// Ctrl-C once cancels the run and waits for its end; twice leaves it. The exit code tells how it ended:
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
-    /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED; 2 is a usage error, 69 that no daemon can be reached.
+    /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED, 76 a reason that only a newer daemon knows; 2 is a usage error, 69
+    /// that no daemon can be reached.
     Run(run::RunArguments),
     /// List the agents there are
     List(list::ListArguments),
@@ -126,11 +132,27 @@ enum AgentVerb {
     Validate(validate::ValidateArguments),
 }
 
-/// How listings are printed.
+/// How listings are printed. With `json` stdout has the answer of the daemon as it came, and stderr nothing but an error
+/// object.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Table,
     Json,
+}
+
+/// How what was done is told; `json` as above.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Telling {
+    Text,
+    Json,
+}
+
+/// Whether there are colours.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
 }
 
 /// Runs the command line of this process.
@@ -141,14 +163,36 @@ pub fn main() -> ExitCode {
 
 /// Runs one command line (with the program's name first) and answers the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
-    let outcome = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => execute(arguments, surroundings),
+    let parsed = Arguments::command().try_get_matches_from(arguments).and_then(|matches| {
+        surroundings.stderr.is_for_programs = asks_for_json(&matches);
+        Arguments::from_arg_matches(&matches)
+    });
+    let arguments = match parsed {
+        Ok(arguments) => arguments,
         Err(error) => return show_usage(&error, surroundings),
     };
-    match outcome {
+    for output in [&mut surroundings.stdout, &mut surroundings.stderr] {
+        output.has_color = match arguments.color {
+            When::Auto => output.has_color,
+            When::Always => true,
+            When::Never => false,
+        };
+    }
+    match execute(arguments, surroundings) {
         Ok(exit_code) => exit_code,
         Err(failure) => failure.report(&mut surroundings.stderr),
     }
+}
+
+/// Whether a program reads what the command says: asked of whichever command it is, so that none forgets to tell.
+fn asks_for_json(matches: &ArgMatches) -> bool {
+    let is_json = |id: &str| {
+        let given = matches.try_get_raw(id).ok().flatten();
+        given.into_iter().flatten().any(|format| format == "json" || format == "stream-json")
+    };
+    is_json("format")
+        || is_json("output_format")
+        || matches.subcommand().is_some_and(|(_, matches)| asks_for_json(matches))
 }
 
 fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, Failure> {
@@ -164,7 +208,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
         Command::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
-        Command::Stop => stop::stop(&mut link, surroundings),
+        Command::Stop(arguments) => stop::stop(&arguments, &mut link, surroundings),
         Command::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),
     }
 }

@@ -180,6 +180,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         model: "zero".to_owned(),
         context_id: ContextId::from(format!("context-of-{run}")),
         query: "go".to_owned(),
+        prompt: None,
         inputs: serde_json::json!({}),
         limits: RunLimits { max_turns: 1, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
         completion: Completion::Tool,

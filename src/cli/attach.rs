@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -10,7 +11,8 @@ use super::{
     failure::{EXIT_INTERRUPTED, Failure},
     ids,
     link::Link,
-    run,
+    paging,
+    run::{self, OutputFormat},
     run_tree::{RunTree, live_runs, newest_root},
     watch::{End, View, Watcher, watch},
 };
@@ -27,6 +29,17 @@ pub(super) struct AttachArguments {
     /// A session's or a run's id, or the beginning of it [default: the newest session with a live run, else the newest]
     #[arg(value_name = "SESSION|RUN")]
     target: Option<String>,
+    /// What stdout gets: the result, the run's record, or every event with the record last
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    output_format: OutputFormat,
+}
+
+/// What is read of a run's record to follow it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    session_id: SessionId,
+    run_id: RunId,
 }
 
 /// What to follow, and until when.
@@ -46,8 +59,11 @@ pub(super) fn attach(
         Some(id) => resolve(id, link)?,
         None => find_newest(link)?,
     };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
-    let mut view = View::progress(stderr);
+    let Surroundings { stdout, stderr, interrupts, .. } = surroundings;
+    let mut view = match arguments.output_format {
+        OutputFormat::Text | OutputFormat::Json => View::progress(stderr),
+        OutputFormat::StreamJson => View::envelopes(stdout, stderr),
+    };
     let dialer = link.dialer().clone();
     let mut follow =
         Follow::attach(&dialer, target.session_id, AttachFrom::Word(FromWord::Now), view.wants_deltas())?;
@@ -69,16 +85,19 @@ pub(super) fn attach(
     // Following a run is what `run` does, so it ends the same way; a session has no exit code of its own.
     let Some(run_to_show) = run_id.clone().or(newest) else { return Ok(0) };
     let record = run::fetch_record(&run_to_show, link, surroundings)?;
-    let ending = run::read_ending(record.get())?;
-    let exit_code = ending.report(stop_message.as_deref(), shown.as_deref(), surroundings)?;
+    let format = arguments.output_format;
+    let exit_code = run::report(&record, format, stop_message.as_deref(), shown.as_deref(), surroundings)?;
     Ok(if run_id.is_some() { exit_code } else { 0 })
 }
 
 /// An id may be a run's or a session's, and the beginning of it is enough.
 fn resolve(text: &str, link: &mut Link) -> Result<Target, Failure> {
     let run_id = ids::find_run(text, link)?;
-    match link.ask::<RunGet>(&RunIdParams { run_id }) {
-        Ok(record) => Ok(Target { session_id: record.session_id, run_id: Some(record.run_id) }),
+    match link.ask_value::<RunGet>(&RunIdParams { run_id }) {
+        Ok(answer) => {
+            let Found { session_id, run_id } = paging::view(&answer)?;
+            Ok(Target { session_id, run_id: Some(run_id) })
+        }
         // No run has this id; if no session has it either, attaching says so.
         Err(error) if error.is_refusal(ErrorKind::NotFound) => {
             Ok(Target { session_id: ids::find_session(text, link)?, run_id: None })

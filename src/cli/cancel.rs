@@ -3,7 +3,9 @@
 use clap::Args;
 use serde::Deserialize;
 
-use super::{Surroundings, ending::Ending, failure::Failure, ids, link::Link, safe_text, table};
+use super::{
+    Surroundings, Telling, ending::Ending, failure::Failure, ids, link::Link, paging, safe_text, table,
+};
 use crate::protocol::{RunCancel, RunCancelParams, Seq};
 
 #[derive(Args)]
@@ -13,6 +15,9 @@ pub(super) struct CancelArguments {
     /// For people; kept in the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
 }
 
 /// The answer to `run/cancel`, with open states and reasons.
@@ -31,16 +36,15 @@ pub(super) fn cancel(
     let run_id = ids::find_run(&arguments.run, link)?;
     let params = RunCancelParams { run_id: run_id.clone(), reason: arguments.reason.clone() };
     let answer = link.ask_value::<RunCancel>(&params)?;
-    let Cancelled { run, seq } = Cancelled::deserialize(answer)
-        .map_err(|error| Failure::new(format!("the daemon's answer cannot be read: {error}")))?;
-    let agent = safe_text::line(&run.agent, table::COLUMN_CHARACTERS);
-    let standing = safe_text::line(run.standing(), table::COLUMN_CHARACTERS);
-    let told = match (run.has_ended(), seq) {
+    let Cancelled { run, seq } = paging::view(&answer)?;
+    let agent = safe_text::line(&run.agent, table::NAME_CHARACTERS);
+    let standing = safe_text::line(run.standing(), table::NAME_CHARACTERS);
+    let words = || match (run.has_ended(), seq) {
         (true, None) => format!("run {run_id} of {agent} had ended before: {standing}"),
         (true, Some(_)) => format!("cancelled run {run_id} of {agent}: {standing}"),
         (false, Some(_)) => format!("cancelling run {run_id} of {agent}"),
         (false, None) => format!("run {run_id} of {agent} is being cancelled already"),
     };
-    surroundings.stdout.write_text(&told)?;
+    paging::tell(&answer, arguments.format, words, surroundings)?;
     Ok(0)
 }

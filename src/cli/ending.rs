@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     Output, Surroundings,
@@ -12,8 +13,9 @@ use super::{
 };
 use crate::protocol::{Reason, Usage};
 
-/// The exit code for a reason that only a newer daemon knows.
-const EXIT_UNKNOWN_REASON: u8 = 1;
+/// The exit code for a reason that only a newer daemon knows: neither a success nor any failure that has a code
+/// (`EX_PROTOCOL` of sysexits).
+const EXIT_UNKNOWN_REASON: u8 = 76;
 
 /// What a run record and a `run.completed` say about the end. Read leniently: reasons are open (spec 01).
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -25,6 +27,8 @@ pub(super) struct Ending {
     pub(super) state: String,
     pub(super) reason: Option<String>,
     error: Option<EndingError>,
+    /// Why it ended.
+    message: Option<String>,
     result: Option<String>,
     partial_result: Option<String>,
     recovered: bool,
@@ -80,6 +84,11 @@ impl Ending {
         self.error.as_ref().map(|error| format!("{}: {}", error.code, error.message))
     }
 
+    /// Why it ended otherwise than at its goal, `cancelled: took a wrong turn` for one.
+    pub(super) fn message(&self) -> Option<&str> {
+        self.message.as_deref().filter(|_| !self.is_goal())
+    }
+
     /// The result, else what there is of one.
     pub(super) fn text(&self) -> Option<&str> {
         self.result.as_deref().or(self.partial_result.as_deref())
@@ -113,13 +122,14 @@ impl Ending {
     ) -> Result<u8, Failure> {
         let Surroundings { stdout, stderr, .. } = surroundings;
         if let Some(text) = self.text() {
+            let laid_out = if stdout.is_terminal { laid_out(text) } else { None };
             let stands_there = stdout.is_live && stderr.is_live && shown.map(str::trim) == Some(text.trim());
             if !stands_there {
                 // Sets the result off from the progress above it; a redirected result is alone anyway.
                 if stdout.is_live && stderr.is_live {
                     stderr.write("\n")?;
                 }
-                stdout.write_text(text)?;
+                stdout.write_text(laid_out.as_deref().unwrap_or(text))?;
             }
         }
         self.explain(stop_message, stderr);
@@ -127,14 +137,15 @@ impl Ending {
     }
 
     /// Unless the run reached its goal: why, and what to do.
-    pub(super) fn explain(&self, stop_message: Option<&str>, stderr: &mut Output) {
+    fn explain(&self, stop_message: Option<&str>, stderr: &mut Output) {
         if self.is_goal() {
             return;
         }
         let reason = self.reason.as_deref().unwrap_or("without a reason");
         let why = match self.trouble() {
             Some(trouble) => format!(" {trouble}"),
-            None => stop_message.map(|message| format!(": {message}")).unwrap_or_default(),
+            // The daemon said it when it stopped the run; one of this version says it in the record, too.
+            None => self.message().or(stop_message).map(|why| format!(": {why}")).unwrap_or_default(),
         };
         show_message(stderr, Ink::Red, "error", &format!("the run ended {reason}{why}"));
         show_message(stderr, Ink::Yellow, "hint", &self.advice());
@@ -172,4 +183,10 @@ impl Ending {
         };
         advice.to_owned()
     }
+}
+
+/// A result that is JSON, with a line for each of its parts: whoever reads it on a terminal is a person.
+fn laid_out(text: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    (value.is_object() || value.is_array()).then(|| format!("{value:#}"))
 }

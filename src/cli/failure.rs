@@ -1,6 +1,6 @@
 //! How does a command tell that it failed? One line what, one line what to do, and an exit code (spec 12).
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Output, safe_text, screen::Ink};
 use crate::{
@@ -27,8 +27,8 @@ const LINE_CHARACTERS: usize = 2_000;
 /// Why a command ends early.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Told to the person.
-    Told { exit_code: u8, what: String, hint: Option<String> },
+    /// Told to whoever asked; `error` is the daemon's error object, when it refused.
+    Told { exit_code: u8, what: String, hint: Option<String>, error: Option<Value> },
     /// Told to a program: the daemon's error object as it came.
     ErrorObject(Value),
     /// Nobody reads any more, so nothing is told.
@@ -49,15 +49,15 @@ impl Failure {
     }
 
     pub(super) fn with_code(exit_code: u8, what: impl Into<String>) -> Failure {
-        Failure::Told { exit_code, what: what.into(), hint: None }
+        Failure::Told { exit_code, what: what.into(), hint: None, error: None }
     }
 
     /// Says what to do, unless that was said.
     #[must_use]
     pub(super) fn or_hint(self, text: impl Into<String>) -> Failure {
         match self {
-            Failure::Told { exit_code, what, hint } => {
-                Failure::Told { exit_code, what, hint: hint.or_else(|| Some(text.into())) }
+            Failure::Told { exit_code, what, hint, error } => {
+                Failure::Told { exit_code, what, hint: hint.or_else(|| Some(text.into())), error }
             }
             other => other,
         }
@@ -67,7 +67,12 @@ impl Failure {
     pub(super) fn report(&self, stderr: &mut Output) -> u8 {
         // When stderr is gone too, the exit code is all that can be said.
         match self {
-            Failure::Told { exit_code, what, hint } => {
+            Failure::Told { exit_code, what, hint, error } if stderr.is_for_programs => {
+                let own = || own_error(*exit_code, what, hint.as_deref());
+                let _ = stderr.write_json(&error.clone().unwrap_or_else(own).to_string());
+                *exit_code
+            }
+            Failure::Told { exit_code, what, hint, .. } => {
                 show_message(stderr, Ink::Red, "error", what);
                 if let Some(hint) = hint {
                     show_message(stderr, Ink::Yellow, "hint", hint);
@@ -83,10 +88,30 @@ impl Failure {
     }
 }
 
-/// Prints `label: message`; words of others are made harmless.
+/// What went wrong on this side of the wire, in the shape of the daemon's error objects but without a `code`, which only
+/// answers have.
+fn own_error(exit_code: u8, what: &str, hint: Option<&str>) -> Value {
+    let kind = match exit_code {
+        EXIT_USAGE => "USAGE",
+        EXIT_UNAVAILABLE => "UNAVAILABLE",
+        EXIT_TIMED_OUT => "TIMED_OUT",
+        _ => "FAILED",
+    };
+    let retryable = matches!(exit_code, EXIT_UNAVAILABLE | EXIT_TIMED_OUT);
+    let mut data = json!({ "kind": kind, "retryable": retryable });
+    if let Some(hint) = hint {
+        data["hint"] = json!(hint);
+    }
+    json!({ "message": what, "data": data })
+}
+
+/// Prints `label: message` for people; words of others are made harmless.
 pub(super) fn show_message(stderr: &mut Output, ink: Ink, label: &str, message: &str) {
+    if stderr.is_for_programs {
+        return;
+    }
     let lines: Vec<String> = message.lines().map(|text| cut(text, LINE_CHARACTERS)).collect();
-    let label = if stderr.has_color { ink.paint(label) } else { label.to_owned() };
+    let label = stderr.paint(ink, label);
     // A closed stderr changes nothing about what the command does.
     let _ = stderr.write(&format!("{label}: {}\n", lines.join("\n")));
 }
@@ -145,11 +170,9 @@ fn refused(refusal: &Refusal) -> Failure {
     for violation in violations(refusal) {
         what.push_str(&format!("\n  {violation}"));
     }
-    let failure = Failure::new(what);
-    match refusal.hint.clone().or_else(|| hint_for(refusal)) {
-        Some(hint) => failure.or_hint(hint),
-        None => failure,
-    }
+    let failure =
+        Failure::Told { exit_code: EXIT_FAILED, what, hint: None, error: Some(refusal.raw.clone()) };
+    failure.or_hint(refusal.hint.clone().unwrap_or_else(|| hint_for(refusal)))
 }
 
 /// What breaks the schema, `pointer: message` each; empty for errors of another kind.
@@ -168,27 +191,53 @@ fn violations(refusal: &Refusal) -> Vec<String> {
 }
 
 /// What to do when the daemon does not say.
-fn hint_for(refusal: &Refusal) -> Option<String> {
+fn hint_for(refusal: &Refusal) -> String {
     if let Some(suggestion) = refusal.details.as_ref().and_then(|details| details.get("didYouMean")?.as_str())
     {
-        return Some(format!("did you mean `{suggestion}`?"));
+        return format!("did you mean `{suggestion}`?");
     }
-    let kind = ErrorKind::ALL.iter().copied().find(|kind| refusal.is(*kind))?;
-    let hint = match kind {
+    let kind = ErrorKind::ALL.iter().copied().find(|kind| refusal.is(*kind));
+    kind.map_or("this daemon is newer than `subagent`; its documentation knows more", hint_of).to_owned()
+}
+
+fn hint_of(kind: ErrorKind) -> &'static str {
+    match kind {
         ErrorKind::AgentNotReady | ErrorKind::InvalidDefinition => {
             "`subagent list --all` shows what is wrong"
         }
         ErrorKind::InvalidInput | ErrorKind::MissingTemplateInput => "give inputs with --input NAME=VALUE",
+        ErrorKind::InvalidParams => "mend what it names; `subagent COMMAND --help` tells what there is",
         ErrorKind::NoModel => "name one with --model; `--model offline` needs no key",
-        ErrorKind::UnsupportedVersion => "stop the running daemon (`subagent stop`) and try again",
-        ErrorKind::ShuttingDown | ErrorKind::Overloaded | ErrorKind::RateLimited => "try again in a moment",
+        ErrorKind::UnsupportedVersion | ErrorKind::MethodNotFound => {
+            "the running daemon is of another version: `subagent stop`, then try again"
+        }
+        ErrorKind::ShuttingDown
+        | ErrorKind::Overloaded
+        | ErrorKind::RateLimited
+        | ErrorKind::RequestCancelled => "try again in a moment",
         ErrorKind::Forbidden | ErrorKind::Unauthorized => "the daemon of another user? see --socket",
         ErrorKind::StorageFull => "make room on the disk that holds the daemon's state",
         ErrorKind::SessionClosed => "`--new` opens another session; `subagent sessions` lists them",
         ErrorKind::Busy => "leave --if-busy out, and it waits for its turn",
         ErrorKind::RunNotActive => "`subagent runs --active` lists the runs that are not over",
-        ErrorKind::InternalError => "the daemon's log tells more",
-        _ => return None,
-    };
-    Some(hint.to_owned())
+        ErrorKind::NotFound | ErrorKind::Gone => "`subagent list`, `runs` and `sessions` show what there is",
+        ErrorKind::AlreadyExists => "choose another name",
+        ErrorKind::Conflict | ErrorKind::FileConflict => "look at how it is now, then try again",
+        ErrorKind::CursorGone => "leave --cursor out, and begin anew",
+        ErrorKind::PayloadTooLarge => "put long material into a file of the workspace",
+        ErrorKind::WorkspaceNotTrusted => "read the agent's file, then copy it to your own agents folder",
+        ErrorKind::ProviderAuth => "check the provider's key, or try `--model offline`, which needs none",
+        ErrorKind::ProviderLimit | ErrorKind::ProviderError => "try again in a moment, or another --model",
+        ErrorKind::ConfirmationAlreadyResolved
+        | ErrorKind::ConfirmationStale
+        | ErrorKind::OutcomeNotOffered => "look at the question as it is now",
+        // Not of a person's making.
+        ErrorKind::InternalError
+        | ErrorKind::StorageError
+        | ErrorKind::ParseError
+        | ErrorKind::InvalidRequest
+        | ErrorKind::NotInitialized
+        | ErrorKind::LimitExceeded
+        | ErrorKind::IdempotencyConflict => "`subagent logs` tells more",
+    }
 }

@@ -31,6 +31,11 @@ pub(super) fn moment(at: Timestamp) -> String {
     format!("{}Z", to_the_second.replace('T', " "))
 }
 
+/// The same, or `-` for a moment that was not told.
+pub(super) fn moment_or_dash(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "-".to_owned(), moment)
+}
+
 /// `512 B`, `1.5 KiB`, `30.2 MiB`.
 pub(super) fn bytes(bytes: u64) -> String {
     let mut amount = bytes as f64;

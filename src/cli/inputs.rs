@@ -29,8 +29,10 @@ pub(super) fn collect(file: Option<&Path>, given: &[(String, Value)]) -> Result<
 
 fn read_file(path: &Path) -> Result<Map<String, Value>, Failure> {
     let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("cannot read the inputs in {shown}: {error}")))?;
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("cannot read the inputs in {shown}: {error}"))
+            .or_hint("name a file that you may read, or give inputs with --input NAME=VALUE")
+    })?;
     let expected = "the file holds one JSON object: {\"name\": value, …}";
     match serde_json::from_str(&text) {
         Ok(Value::Object(inputs)) => Ok(inputs),
@@ -51,13 +53,18 @@ pub(super) fn read_text(what: &str, stdin: &mut Input) -> Result<Option<String>,
     let limit = MAX_MESSAGE_BYTES as u64 + 1;
     let mut bytes = Vec::new();
     let read = stdin.reader.by_ref().take(limit).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::new(format!("cannot read {what} from standard input: {error}")))?;
+    read.map_err(|error| {
+        Failure::new(format!("cannot read {what} from standard input: {error}"))
+            .or_hint("give it on the command line, or `</dev/null` to give none")
+    })?;
     if bytes.len() > MAX_MESSAGE_BYTES {
         let too_long = format!("{what} on standard input has more than {MAX_MESSAGE_BYTES} bytes");
         return Err(Failure::usage(too_long).or_hint("put it into a file of the workspace and name that"));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{what} on standard input is not UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(format!("{what} on standard input is not UTF-8"))
+            .or_hint("put it into a file of the workspace and name that")
+    })?;
     let text = text.trim_end();
     Ok((!text.trim().is_empty()).then(|| text.to_owned()))
 }

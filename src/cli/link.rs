@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, thread, time::Duration};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -25,6 +25,28 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Whoever keeps the daemon running gets this long to start it again before we do.
 const START_GRACE: Duration = Duration::from_secs(1);
 
+const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is read of the answer to `initialize`.
+#[derive(Deserialize)]
+struct Hello {
+    daemon: HelloDaemon,
+}
+
+#[derive(Deserialize)]
+struct HelloDaemon {
+    #[serde(default)]
+    version: String,
+}
+
+/// A daemon of another version is worth a word.
+pub(super) fn note_version(version: &str, stderr: &mut Output) {
+    if version != OWN_VERSION {
+        let text = format!("the daemon is version {version}, this is {OWN_VERSION}; `subagent stop` ends it");
+        show_message(stderr, Ink::Yellow, "note", &text);
+    }
+}
+
 /// A command's way to the daemon: how to dial, and the connection it asks on.
 pub(super) struct Link {
     dialer: Dialer,
@@ -40,8 +62,10 @@ impl Link {
         let may_start = !reach.no_spawn && from_environment.is_none();
         let socket = match reach.socket.clone().or(from_environment.map(PathBuf::from)) {
             Some(socket) => surroundings.working_folder.join(socket),
-            None => client::default_socket(environment)
-                .map_err(|error| Failure::unavailable(format!("cannot find the daemon's socket: {error}")))?,
+            None => client::default_socket(environment).map_err(|error| {
+                Failure::unavailable(format!("cannot find the daemon's socket: {error}"))
+                    .or_hint("set XDG_RUNTIME_DIR, or name the socket with --socket PATH")
+            })?,
         };
         let starter = client::state_folder(environment)
             .filter(|_| may_start)
@@ -70,36 +94,23 @@ impl Link {
     /// Dials and introduces itself; a daemon of another version is worth a word.
     pub(super) fn open(&mut self, stderr: &mut Output) -> Result<(), Failure> {
         let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
-        let own_version = env!("CARGO_PKG_VERSION");
-        let hello = client.call::<Initialize>(&InitializeParams {
+        let hello: Hello = client.call_as::<Initialize, _>(&InitializeParams {
             protocol_version: PROTOCOL_VERSIONS[0].to_owned(),
             client: ClientInfo {
                 name: "subagent".into(),
-                version: own_version.into(),
+                version: OWN_VERSION.into(),
                 kind: ClientKind::Cli,
             },
             client_id: None,
             strict: false,
         })?;
-        let version = &hello.daemon.version;
-        if version != own_version {
-            let text =
-                format!("the daemon is version {version}, this is {own_version}; `subagent stop` ends it");
-            show_message(stderr, Ink::Yellow, "note", &text);
-        }
+        note_version(&hello.daemon.version, stderr);
         self.control = Some(client);
         Ok(())
     }
 
-    /// Asks once, on the open connection or a new one; starts nothing.
-    pub(super) fn ask<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, AskError> {
-        let answer = self.ask_raw(M::NAME, params)?;
-        serde_json::from_str(answer.get()).map_err(|error| {
-            AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
-        })
-    }
-
-    /// The same with the answer as it came: for what is printed as it is, or read leniently.
+    /// Asks once, on the open connection or a new one; starts nothing. The answer comes as it was sent: it is printed as it
+    /// is, or read through a view in which enums are open ([`view`](super::paging::view)).
     pub(super) fn ask_value<M: Method>(&mut self, params: &M::Params) -> Result<Value, AskError> {
         let answer = self.ask_raw(M::NAME, params)?;
         serde_json::from_str(answer.get()).map_err(|error| {
@@ -139,7 +150,7 @@ impl Link {
         params: &M::Params,
         stderr: &mut Output,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<M::Result, Failure> {
+    ) -> Result<Value, Failure> {
         let mut was_lost = false;
         let answer = self.repeat(M::NAME, params, &mut |error| {
             // The first request may be refused by a daemon that stops; a repeated one waits for its successor.

@@ -1,15 +1,17 @@
 //! `subagent list`: which agents are there, and why can some not be used?
 
 use clap::Args;
+use serde::Deserialize;
 
 use super::{
-    Format, Output, Surroundings, failure::Failure, link::Link, safe_text, screen::Ink, table::cell,
+    Format, Output, Surroundings,
+    failure::Failure,
+    link::Link,
+    paging, safe_text,
+    screen::Ink,
+    table::{Cell, Layout, cell, free, standing, whole},
 };
-use crate::protocol::{AgentScope, AgentStatus, AgentSummary, AgentsList, AgentsListParams};
-
-/// The groups, nearest first: a project's agents hide a user's, those the built-in ones.
-const GROUPS: [(AgentScope, &str); 3] =
-    [(AgentScope::Project, "Project"), (AgentScope::User, "User"), (AgentScope::Builtin, "Built in")];
+use crate::protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, Open};
 
 #[derive(Args)]
 pub(super) struct ListArguments {
@@ -31,45 +33,105 @@ pub(super) fn list(
         include_hidden: arguments.all,
         include_invalid: arguments.all,
     };
-    let result = link.ask::<AgentsList>(&params)?;
+    let answer = link.ask_value::<AgentsList>(&params)?;
+    if arguments.format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let agents: Vec<ListedAgent> = paging::entries(&answer, "agents")?;
     let stdout = &mut surroundings.stdout;
-    match arguments.format {
-        Format::Json => stdout.write_json_of(&result)?,
-        Format::Table => {
-            let table = draw(&result.agents, arguments.all, stdout);
-            stdout.write(&table)?;
-            // A pipe gets agents only.
-            if stdout.is_terminal && !result.agents.is_empty() {
-                stdout.write("\nRun one: subagent run NAME -p \"what to do\"\n")?;
-            }
-        }
+    let table = draw(&agents, arguments.all, stdout);
+    stdout.write(&table)?;
+    // A pipe gets agents only.
+    if stdout.is_terminal && !agents.is_empty() {
+        stdout.write("\nRun one: subagent run NAME -p \"what to do\"\n")?;
     }
     Ok(0)
 }
 
-fn draw(agents: &[AgentSummary], with_reasons: bool, stdout: &Output) -> String {
+/// An agent, with open scopes and statuses.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ListedAgent {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) description: Option<String>,
+    pub(super) model: String,
+    pub(super) scope: Open<AgentScope>,
+    pub(super) status: Open<AgentStatus>,
+    pub(super) path: Option<String>,
+    pub(super) digest: String,
+    hidden_by: Option<String>,
+    problems: Vec<ListedProblem>,
+}
+
+/// Something wrong in an agent's file.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ListedProblem {
+    path: String,
+    line: Option<u64>,
+    column: Option<u64>,
+    message: String,
+    fix: Option<String>,
+}
+
+impl ListedProblem {
+    /// `reviewer.md:3:1: what is wrong (what to write instead)`
+    fn describe(&self) -> String {
+        let place = [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}"));
+        let fix = self.fix.as_ref().map(|fix| format!(" ({fix})")).unwrap_or_default();
+        format!("{}{}: {}{fix}", self.path, place.collect::<String>(), self.message)
+    }
+}
+
+/// Where an agent comes from, in words.
+pub(super) fn place(scope: &Open<AgentScope>) -> &str {
+    match scope.known() {
+        Some(AgentScope::Project) => "project",
+        Some(AgentScope::User) => "user",
+        Some(AgentScope::Builtin) => "built in",
+        None => scope.as_str(),
+    }
+}
+
+/// The groups, nearest first: a project's agents hide a user's, those the built-in ones. Places that only a newer daemon
+/// knows come last.
+fn groups(agents: &[ListedAgent]) -> Vec<&str> {
+    let nearness = |agent: &ListedAgent| match agent.scope.known() {
+        Some(AgentScope::Project) => 0,
+        Some(AgentScope::User) => 1,
+        Some(AgentScope::Builtin) => 2,
+        None => 3,
+    };
+    let mut ordered: Vec<&ListedAgent> = agents.iter().collect();
+    ordered.sort_by_key(|agent| (nearness(agent), agent.scope.as_str()));
+    let mut groups: Vec<&str> = ordered.into_iter().map(|agent| agent.scope.as_str()).collect();
+    groups.dedup();
+    groups
+}
+
+fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &Output) -> String {
     if agents.is_empty() {
         return "no agents\n".into();
     }
-    let rows: Vec<[String; 4]> = agents.iter().map(cells).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [width(0), width(1), width(2)];
+    const INDENT: &str = "  ";
+    // A name is typed again, so it is never cut; it has 64 characters at most.
+    let columns = [whole("NAME"), free("TITLE"), free("MODEL"), whole("STATUS")];
+    let rows: Vec<[Cell; 4]> = agents.iter().map(cells).collect();
+    let layout = Layout::of(&columns, &rows, false, INDENT.len(), stdout);
     let mut table = String::new();
-    for (scope, title) in GROUPS {
-        let mut members = agents.iter().zip(&rows).filter(|(agent, _)| agent.scope == scope).peekable();
-        if members.peek().is_none() {
-            continue;
-        }
+    for group in groups(agents) {
+        let mut members =
+            agents.iter().zip(&rows).filter(|(agent, _)| agent.scope.as_str() == group).peekable();
+        let Some((first, _)) = members.peek() else { continue };
         if !table.is_empty() {
             table.push('\n');
         }
-        let title = if stdout.has_color { Ink::Bold.paint(title) } else { title.to_owned() };
+        let title = stdout.paint(Ink::Bold, &capitalized(&safe_text::line(place(&first.scope), usize::MAX)));
         table.push_str(&format!("{title}\n"));
-        for (agent, [name, title, model, status]) in members {
-            let [name_width, title_width, model_width] = widths;
-            let row = format!("  {name:name_width$}  {title:title_width$}  {model:model_width$}  {status}");
-            table.push_str(row.trim_end());
-            table.push('\n');
+        for (agent, row) in members {
+            table.push_str(&format!("{INDENT}{}\n", layout.row(row)));
             if with_reasons {
                 for reason in reasons(agent) {
                     // A path and a message in full: this is what one came for.
@@ -81,26 +143,20 @@ fn draw(agents: &[AgentSummary], with_reasons: bool, stdout: &Output) -> String 
     table
 }
 
-fn cells(agent: &AgentSummary) -> [String; 4] {
-    // A name is typed again, so it is never cut; it has 64 characters at most.
-    let name = safe_text::line(agent.name.as_str(), usize::MAX);
-    [name, cell(&agent.title), cell(&agent.model), status_word(agent.status).to_owned()]
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-pub(super) fn status_word(status: AgentStatus) -> &'static str {
-    match status {
-        AgentStatus::Ok => "ok",
-        AgentStatus::Untrusted => "untrusted",
-        AgentStatus::Invalid => "invalid",
-        AgentStatus::Hidden => "hidden",
-    }
+fn cells(agent: &ListedAgent) -> [Cell; 4] {
+    [cell(&agent.name), cell(&agent.title), cell(&agent.model), standing(agent.status.as_str())]
 }
 
 /// Why an agent cannot be used, or not as its author thinks; one line each.
-pub(super) fn reasons(agent: &AgentSummary) -> Vec<String> {
+pub(super) fn reasons(agent: &ListedAgent) -> Vec<String> {
     let hidden_by = agent.hidden_by.iter().map(|path| format!("hidden by {path}"));
-    let untrusted = (agent.status == AgentStatus::Untrusted)
+    let untrusted = (agent.status.known() == Some(AgentStatus::Untrusted))
         .then(|| "nobody has trusted this workspace yet, so it cannot be started".to_owned());
-    let problems = agent.problems.iter().map(ToString::to_string);
+    let problems = agent.problems.iter().map(ListedProblem::describe);
     hidden_by.chain(untrusted).chain(problems).collect()
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{
-    Surroundings,
+    Surroundings, Telling,
     failure::{Failure, show_message},
     screen::Ink,
 };
@@ -22,6 +22,28 @@ pub(super) struct Paging {
 /// The answer as the daemon sent it.
 pub(super) fn print_json(answer: &Value, surroundings: &mut Surroundings) -> Result<(), Failure> {
     surroundings.stdout.write_json(&format!("{answer:#}"))
+}
+
+/// What was done: in words, or the answer as the daemon sent it.
+pub(super) fn tell(
+    answer: &Value,
+    format: Telling,
+    words: impl FnOnce() -> String,
+    surroundings: &mut Surroundings,
+) -> Result<(), Failure> {
+    match format {
+        Telling::Text => surroundings.stdout.write_text(&words()),
+        Telling::Json => print_json(answer, surroundings),
+    }
+}
+
+/// A view of an answer, in which enums are open and fields may be missing.
+pub(super) fn view<T: serde::de::DeserializeOwned>(answer: &Value) -> Result<T, Failure> {
+    T::deserialize(answer).map_err(|error| {
+        Failure::new(format!("the daemon's answer cannot be read: {error}")).or_hint(
+            "daemon and `subagent` may be of different versions; `subagent rpc METHOD` prints any answer as it is",
+        )
+    })
 }
 
 /// Says so when the answer is not the whole list.

@@ -2,20 +2,21 @@
 
 mod snapshot;
 mod standing;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::views::{CallChanged, Replied, Retrying, Started, Stopping, Thought};
 use super::{
     ending::Ending,
     human, safe_text,
     screen::{Ink, Screen},
 };
 use crate::protocol::{
-    COMPLETE_TASK, CallId, CallState, Delta, Envelope, ModelCompleted, ModelRetrying, Reason, RunId,
-    RunStarted, RunStopping, StopThen, Thought, Timestamp, ToolName, ToolState,
+    COMPLETE_TASK, CallId, CallState, Delta, Envelope, Reason, RunId, StopThen, Timestamp, ToolName,
 };
 
 /// A line about a thought, a message, or a call and its error: two lines at most on most terminals.
@@ -105,7 +106,7 @@ impl Progress {
             "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
             "model.started" => self.is_asking_model = true,
             "model.textDelta" => with(envelope, |data| self.delta(envelope, &data, screen)),
-            "model.retrying" => with(envelope, |data: ModelRetrying| {
+            "model.retrying" => with(envelope, |data: Retrying| {
                 self.streams.remove(&data.stream);
                 let text = format!("{}; asking again (attempt {})", data.message, data.attempt);
                 self.line(envelope, screen, Ink::Yellow, "!", &text);
@@ -124,12 +125,12 @@ impl Progress {
         }
     }
 
-    fn run_started(&mut self, envelope: &Envelope, data: &RunStarted, screen: &mut Screen<'_>) {
+    fn run_started(&mut self, envelope: &Envelope, data: &Started, screen: &mut Screen<'_>) {
         let run_id = envelope.run_id.as_ref().map_or("", |run_id| run_id.as_str());
         let name = data.path.rsplit('/').next().filter(|_| envelope.head.parent_run_id.is_some());
         // The first call of an agent needs no number.
         let name = name.map(|name| name.strip_suffix("#1").unwrap_or(name)).filter(|name| !name.is_empty());
-        let name = name.unwrap_or(data.agent.as_str()).to_owned();
+        let name = name.unwrap_or(&data.agent).to_owned();
         let text = format!("{name} · {} · run {run_id}", data.model);
         if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
             self.names.insert(run_id.clone(), name);
@@ -137,11 +138,11 @@ impl Progress {
         self.name_run(envelope, screen, Ink::Dim, &text);
     }
 
-    fn run_stopping(&mut self, envelope: &Envelope, data: RunStopping, screen: &mut Screen<'_>) {
-        if data.reason == Reason::Goal {
+    fn run_stopping(&mut self, envelope: &Envelope, data: Stopping, screen: &mut Screen<'_>) {
+        if data.reason.known() == Some(Reason::Goal) {
             return;
         }
-        if data.then == StopThen::Grace {
+        if data.then.known() == Some(StopThen::Grace) {
             let text = format!("{}; one last turn to finish", data.message.trim_end_matches('.'));
             self.line(envelope, screen, Ink::Yellow, "!", &text);
         }
@@ -194,7 +195,7 @@ impl Progress {
         screen.text(&safe_text::lines(text));
     }
 
-    fn model_completed(&mut self, envelope: &Envelope, data: ModelCompleted, screen: &mut Screen<'_>) {
+    fn model_completed(&mut self, envelope: &Envelope, data: Replied, screen: &mut Screen<'_>) {
         self.is_asking_model = false;
         let shown = self.streams.remove(&data.stream).unwrap_or(0);
         if is_child(envelope) || data.text.trim().is_empty() {
@@ -213,15 +214,19 @@ impl Progress {
         self.last_text = Some(data.text);
     }
 
-    fn tool_state(&mut self, envelope: &Envelope, data: &ToolState, screen: &mut Screen<'_>) {
+    fn tool_state(&mut self, envelope: &Envelope, data: &CallChanged, screen: &mut Screen<'_>) {
         let mut call = self.calls.remove(&data.call_id).unwrap_or_else(|| OpenCall::first_seen(data));
         if let Some(details) = &data.details {
             call.describe(&data.name, &details.description);
         }
-        if data.to.is_end() {
+        if data.to.known().is_some_and(CallState::is_end) {
             return self.call_ended(envelope, data, &call, screen);
         }
-        if data.to == CallState::Executing {
+        if data.to.known().is_none() {
+            // A state that only a newer daemon knows.
+            self.line(envelope, screen, Ink::Dim, "●", &format!("{} · {}", call.label, data.to.as_str()));
+        }
+        if data.to.known() == Some(CallState::Executing) {
             call.began_at = envelope.at;
             // On a terminal the spinner says it.
             if !screen.is_live() && data.name.as_str() != COMPLETE_TASK {
@@ -234,7 +239,7 @@ impl Progress {
     fn call_ended(
         &mut self,
         envelope: &Envelope,
-        data: &ToolState,
+        data: &CallChanged,
         call: &OpenCall,
         screen: &mut Screen<'_>,
     ) {
@@ -242,13 +247,12 @@ impl Progress {
             (Some(ended_at), Some(began_at)) => format!(" · {}", human::duration(ended_at.since(began_at))),
             _ => String::new(),
         };
-        let error = data.error.as_ref().or(data.result.as_ref().and_then(|result| result.error.as_ref()));
-        let (ink, sign, outcome) = match (data.to, error) {
+        let (ink, sign, outcome) = match (data.to.known(), data.trouble()) {
             // Its result is shown as the run's.
-            (CallState::Success, None) if data.name.as_str() == COMPLETE_TASK => return,
-            (CallState::Success, None) => (Ink::Green, "✓", String::new()),
-            (CallState::Cancelled, _) => (Ink::Yellow, "✗", " · cancelled".into()),
-            (_, Some(error)) => (Ink::Red, "✗", format!(" · {}: {}", error.kind.as_str(), error.message)),
+            (Some(CallState::Success), None) if data.name.as_str() == COMPLETE_TASK => return,
+            (Some(CallState::Success), None) => (Ink::Green, "✓", String::new()),
+            (Some(CallState::Cancelled), _) => (Ink::Yellow, "✗", " · cancelled".into()),
+            (_, Some(error)) => (Ink::Red, "✗", format!(" · {}: {}", error.kind, error.message)),
             (_, None) => (Ink::Red, "✗", " · failed".into()),
         };
         let outcome = safe_text::line(&outcome, OUTCOME_CHARACTERS);
@@ -309,7 +313,7 @@ impl Progress {
 }
 
 impl OpenCall {
-    fn first_seen(data: &ToolState) -> OpenCall {
+    fn first_seen(data: &CallChanged) -> OpenCall {
         OpenCall::described(&data.name, &show_arguments(data.arguments.as_ref()))
     }
 

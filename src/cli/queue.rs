@@ -3,7 +3,14 @@
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 
-use super::{Format, Output, Surroundings, failure::Failure, human, ids, link::Link, paging, table};
+use super::{
+    Format, Output, Surroundings, Telling,
+    failure::Failure,
+    human, ids,
+    link::Link,
+    paging,
+    table::{self, Cell, cell, free, whole},
+};
 use crate::protocol::{
     QueueList, QueueListParams, QueuePromote, QueueRemove, QueueRunParams, RunId, SessionId, Timestamp,
 };
@@ -31,6 +38,9 @@ pub(super) struct QueueListArguments {
 pub(super) struct QueueRunArguments {
     /// A run's id, or the beginning of it
     run: String,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
 }
 
 pub(super) fn queue(
@@ -41,15 +51,17 @@ pub(super) fn queue(
     link.open(&mut surroundings.stderr)?;
     match verb {
         QueueVerb::List(arguments) => return list(arguments, link, surroundings),
-        QueueVerb::Remove(QueueRunArguments { run }) => {
+        QueueVerb::Remove(QueueRunArguments { run, format }) => {
             let run_id = ids::find_run(run, link)?;
-            let removed = link.ask::<QueueRemove>(&QueueRunParams { run_id })?;
-            surroundings.stdout.write_text(&format!("removed run {}; it ended ABORTED", removed.run_id))?;
+            let answer = link.ask_value::<QueueRemove>(&QueueRunParams { run_id: run_id.clone() })?;
+            let words = || format!("removed run {run_id}; it ended ABORTED");
+            paging::tell(&answer, *format, words, surroundings)?;
         }
-        QueueVerb::Promote(QueueRunArguments { run }) => {
+        QueueVerb::Promote(QueueRunArguments { run, format }) => {
             let run_id = ids::find_run(run, link)?;
-            let promoted = link.ask::<QueuePromote>(&QueueRunParams { run_id })?;
-            surroundings.stdout.write_text(&format!("run {} is the next of its context", promoted.run_id))?;
+            let answer = link.ask_value::<QueuePromote>(&QueueRunParams { run_id: run_id.clone() })?;
+            let words = || format!("run {run_id} is the next of its context");
+            paging::tell(&answer, *format, words, surroundings)?;
         }
     }
     Ok(0)
@@ -81,11 +93,17 @@ fn list(
 struct Waiting {
     run_id: RunId,
     session_id: SessionId,
+    #[serde(default)]
     agent: String,
-    #[serde(rename = "for")]
+    #[serde(rename = "for", default)]
     waits_for: String,
+    /// What was typed; missing when the agent takes no prompt.
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
     query: String,
-    queued_at: Timestamp,
+    #[serde(default)]
+    queued_at: Option<Timestamp>,
 }
 
 fn draw(waiting: &[Waiting], stdout: &Output) -> String {
@@ -93,14 +111,16 @@ fn draw(waiting: &[Waiting], stdout: &Output) -> String {
     let session_length = ids::short_length(waiting.iter().map(|run| run.session_id.as_str()));
     let cells = |run: &Waiting| {
         [
-            ids::short(run.run_id.as_str(), run_length),
-            ids::short(run.session_id.as_str(), session_length),
-            table::cell(&run.agent),
-            table::cell(&run.waits_for),
-            human::moment(run.queued_at),
-            table::first_line(&run.query),
+            cell(&ids::short(run.run_id.as_str(), run_length)),
+            cell(&ids::short(run.session_id.as_str(), session_length)),
+            cell(&run.agent),
+            cell(&run.waits_for),
+            cell(&human::moment_or_dash(run.queued_at)),
+            table::first_line(run.prompt.as_ref().unwrap_or(&run.query)),
         ]
     };
-    let rows: Vec<[String; 6]> = waiting.iter().map(cells).collect();
-    table::draw(["RUN", "SESSION", "AGENT", "WAITS FOR", "SINCE", "QUERY"], &rows, stdout)
+    let rows: Vec<[Cell; 6]> = waiting.iter().map(cells).collect();
+    let columns =
+        [whole("RUN"), whole("SESSION"), free("AGENT"), free("WAITS FOR"), whole("SINCE"), free("PROMPT")];
+    table::draw(columns, &rows, stdout)
 }

@@ -44,8 +44,10 @@ pub(super) fn rpc(
     let params = arguments.params.clone().unwrap_or_else(|| Value::Object(Map::new()));
     if !is_subscription(&arguments.method) {
         let answer = client.call_raw(&arguments.method, &params).map_err(as_object)?;
-        let value: Value = serde_json::from_str(answer.get())
-            .map_err(|error| Failure::new(format!("the answer is no JSON: {error}")))?;
+        let value: Value = serde_json::from_str(answer.get()).map_err(|error| {
+            Failure::new(format!("the answer is no JSON: {error}"))
+                .or_hint("whatever listens on the socket is no subagentd; name another with --socket PATH")
+        })?;
         surroundings.stdout.write_json(&format!("{value:#}"))?;
         return Ok(0);
     }
@@ -57,7 +59,10 @@ pub(super) fn rpc(
         match subscription.next(WAIT) {
             Arrival::Event(envelope) => surroundings.stdout.write_json(envelope.get())?,
             Arrival::Quiet => {}
-            Arrival::Closed => return Err(Failure::unavailable("the daemon closed the connection")),
+            Arrival::Closed => {
+                return Err(Failure::unavailable("the daemon closed the connection")
+                    .or_hint("`subagent status` shows whether it is back"));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     Surroundings,
@@ -13,6 +13,7 @@ use super::{
     inputs,
     key::new_key,
     link::Link,
+    paging,
     run_tree::{RunTree, live_runs},
     screen::Ink,
     watch::{End, View, Watcher, watch},
@@ -22,8 +23,8 @@ use crate::{
     client::Follow,
     protocol::{
         AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord, IfBusy,
-        LimitsParams, Method, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunStart,
-        RunStartParams, RunStartResult, Seq, WorkspaceParam,
+        LimitsParams, Method, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunStart,
+        RunStartParams, Seq, SessionId, WorkspaceParam,
     },
 };
 
@@ -89,8 +90,9 @@ impl From<IfBusyWord> for IfBusy {
     }
 }
 
+/// What stdout gets.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
+pub(super) enum OutputFormat {
     Text,
     Json,
     StreamJson,
@@ -120,10 +122,11 @@ pub(super) fn run(
     params.session_id = arguments.session.choose(&workspace, is_at_hand, link, surroundings)?;
     params.workspace = params.session_id.is_none().then_some(workspace);
     let Surroundings { stderr, interrupts, .. } = surroundings;
-    let started = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
+    let answer = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
+    let started: Started = paging::view(&answer)?;
     show_disposition(&started, surroundings);
     if arguments.detach {
-        return show_detached(&started, arguments.output_format, surroundings);
+        return show_detached(&started, &answer, arguments.output_format, surroundings);
     }
     let from = find_beginning(&started, params.session_id.is_none(), link, surroundings)?;
     let (end, stop_message, shown) = follow(&started, from, arguments.output_format, link, surroundings)?;
@@ -134,21 +137,40 @@ pub(super) fn run(
         return Ok(EXIT_INTERRUPTED);
     }
     let record = fetch_record(run_id, link, surroundings)?;
-    let ending = read_ending(record.get())?;
-    match arguments.output_format {
-        OutputFormat::Text => ending.report(stop_message.as_deref(), shown.as_deref(), surroundings),
-        OutputFormat::Json => {
-            let record: Value = serde_json::from_str(record.get()).map_err(unreadable)?;
-            surroundings.stdout.write_json(&format!("{record:#}"))?;
-            ending.explain(stop_message.as_deref(), &mut surroundings.stderr);
-            Ok(ending.exit_code())
-        }
-        OutputFormat::StreamJson => {
-            surroundings.stdout.write_json(record.get())?;
-            ending.explain(stop_message.as_deref(), &mut surroundings.stderr);
-            Ok(ending.exit_code())
-        }
+    report(&record, arguments.output_format, stop_message.as_deref(), shown.as_deref(), surroundings)
+}
+
+/// What is read of the answer to `run/start`; what became of the request is open.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Started {
+    #[serde(default)]
+    disposition: Open<Disposition>,
+    run_id: RunId,
+    session_id: SessionId,
+    #[serde(default)]
+    agent: String,
+    /// The run that is cancelled for it.
+    #[serde(default)]
+    interrupts: Option<String>,
+}
+
+/// Prints the record of a run that has ended, as was asked for; answers the exit code.
+pub(super) fn report(
+    record: &RawValue,
+    format: OutputFormat,
+    stop_message: Option<&str>,
+    shown: Option<&str>,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let value: Value = serde_json::from_str(record.get()).map_err(unreadable)?;
+    let ending = Ending::deserialize(&value).map_err(unreadable)?;
+    match format {
+        OutputFormat::Text => return ending.report(stop_message, shown, surroundings),
+        OutputFormat::Json => surroundings.stdout.write_json(&format!("{value:#}"))?,
+        OutputFormat::StreamJson => surroundings.stdout.write_json(record.get())?,
     }
+    Ok(ending.exit_code())
 }
 
 fn read_workspace(arguments: &RunArguments, surroundings: &Surroundings) -> Result<WorkspaceParam, Failure> {
@@ -163,7 +185,8 @@ fn read_workspace(arguments: &RunArguments, surroundings: &Surroundings) -> Resu
     }
     match workspace.to_str() {
         Some(path) => Ok(WorkspaceParam::Path(path.to_owned())),
-        None => Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}"))),
+        None => Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}"))
+            .or_hint("work in a folder whose path is")),
     }
 }
 
@@ -207,14 +230,22 @@ fn with_absolute_recording(model: &str) -> String {
 }
 
 /// Says so when the run did not simply start.
-fn show_disposition(started: &RunStartResult, surroundings: &mut Surroundings) {
-    let RunStartResult { agent, run_id, .. } = started;
-    let text = match started.disposition {
-        Disposition::Started => return,
-        Disposition::Queued => {
+fn show_disposition(started: &Started, surroundings: &mut Surroundings) {
+    let Started { agent, run_id, interrupts, .. } = started;
+    let text = match started.disposition.known() {
+        Some(Disposition::Started) => return,
+        Some(Disposition::Queued) if let Some(other) = interrupts => {
+            format!("cancelling run {other} of {agent}, which is not over; this one begins after it")
+        }
+        Some(Disposition::Queued) => {
             format!("queued: {agent} has a run in this session that is not over; this one begins after it")
         }
-        Disposition::Steered => format!("said to run {run_id} of {agent}, which is not over; following it"),
+        Some(Disposition::Steered) => {
+            format!("said to run {run_id} of {agent}, which is not over; following it")
+        }
+        None => {
+            format!("the daemon answers `{}` for run {run_id}; following it", started.disposition.as_str())
+        }
     };
     show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
 }
@@ -222,31 +253,31 @@ fn show_disposition(started: &RunStartResult, surroundings: &mut Surroundings) {
 /// Where the events of the run begin. A new session has no others; in one that goes on, those of the past would have
 /// to be read through.
 fn find_beginning(
-    started: &RunStartResult,
+    started: &Started,
     is_new_session: bool,
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<AttachFrom, Failure> {
     let start = AttachFrom::Word(FromWord::Start);
-    match started.disposition {
+    match started.disposition.known() {
         // It has been under way for some time; what it does now is in the snapshot.
-        Disposition::Steered => return Ok(AttachFrom::Word(FromWord::Now)),
-        Disposition::Started | Disposition::Queued if is_new_session => return Ok(start),
-        Disposition::Started | Disposition::Queued => {}
+        Some(Disposition::Steered) => return Ok(AttachFrom::Word(FromWord::Now)),
+        Some(Disposition::Started | Disposition::Queued) | None if is_new_session => return Ok(start),
+        Some(Disposition::Started | Disposition::Queued) | None => {}
     }
     let filter = EventFilter { run_id: Some(started.run_id.clone()), ..EventFilter::default() };
     let params = EventsListParams { filter, from: Seq(0), limit: 1, wait_ms: 0 };
     let gives_up = &mut || (surroundings.interrupts)() > 0;
     let answer = link.ask_until_answered(EventsList::NAME, &params, gives_up)?;
     // Only the place is needed; what the event says may be of a newer daemon.
-    let page: Value = serde_json::from_str(answer.get())
-        .map_err(|error| Failure::new(format!("the daemon's page of events cannot be read: {error}")))?;
+    let page: Value = serde_json::from_str(answer.get()).map_err(unreadable)?;
     let first = page.pointer("/events/0/seq").and_then(Value::as_i64);
     Ok(first.map_or(start, |first| AttachFrom::Seq(Seq(first - 1))))
 }
 
 fn show_detached(
-    started: &RunStartResult,
+    started: &Started,
+    answer: &Value,
     format: OutputFormat,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
@@ -258,10 +289,7 @@ fn show_detached(
             surroundings.stdout.write_text(run_id.as_str())?;
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
-            let text = serde_json::to_string(started).map_err(|error| {
-                Failure::new(format!("the run's start cannot be written as JSON: {error}"))
-            })?;
-            surroundings.stdout.write_json(&text)?;
+            surroundings.stdout.write_json(&answer.to_string())?;
         }
     }
     Ok(0)
@@ -269,7 +297,7 @@ fn show_detached(
 
 /// Shows the run until it ends or is left; also answers why the daemon stopped it, and the text shown last.
 fn follow(
-    started: &RunStartResult,
+    started: &Started,
     from: AttachFrom,
     format: OutputFormat,
     link: &mut Link,
@@ -342,7 +370,7 @@ impl RunWatcher<'_> {
     fn pass_on(&mut self, view: &mut View<'_>) {
         let params =
             RunCancelParams { run_id: self.run_id.clone(), reason: Some("Ctrl-C in `subagent run`".into()) };
-        match self.link.ask::<RunCancel>(&params) {
+        match self.link.ask_value::<RunCancel>(&params) {
             Ok(_) => self.cancel = Cancel::Acknowledged,
             // Asked again at the next pause.
             Err(error) if error.is_passing() => {}
@@ -361,16 +389,13 @@ pub(super) fn fetch_record(
     run_id: &RunId,
     link: &mut Link,
     surroundings: &mut Surroundings,
-) -> Result<Box<serde_json::value::RawValue>, Failure> {
+) -> Result<Box<RawValue>, Failure> {
     let params = RunIdParams { run_id: run_id.clone() };
     link.ask_until_answered(RunGet::NAME, &params, &mut || (surroundings.interrupts)() > 0)
 }
 
-pub(super) fn read_ending(record: &str) -> Result<Ending, Failure> {
-    let value: Value = serde_json::from_str(record).map_err(unreadable)?;
-    Ending::deserialize(value).map_err(unreadable)
-}
-
 pub(super) fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(format!("the daemon's run record cannot be read: {error}"))
+    Failure::new(format!("the daemon's answer about the run cannot be read: {error}")).or_hint(
+        "daemon and `subagent` may be of different versions; `subagent rpc run/get` prints it as it is",
+    )
 }

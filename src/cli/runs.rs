@@ -4,8 +4,14 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Format, Output, Surroundings, ending::Ending, failure::Failure, human, ids, link::Link, paging,
-    paging::Paging, safe_text, table,
+    Format, Output, Surroundings,
+    ending::Ending,
+    failure::Failure,
+    human, ids,
+    link::Link,
+    paging,
+    paging::Paging,
+    table::{self, Cell, cell, free, whole},
 };
 use crate::protocol::{RunList, RunListParams, Timestamp};
 
@@ -62,26 +68,42 @@ pub(super) fn runs(
 struct ListedRun {
     #[serde(flatten)]
     ending: Ending,
-    started_at: Timestamp,
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
+    started_at: Option<Timestamp>,
 }
 
 fn draw(runs: &[ListedRun], stdout: &Output) -> String {
     let length = ids::short_length(runs.iter().map(|run| run.ending.run_id.as_str()));
-    let rows: Vec<[String; 6]> = runs.iter().map(|run| cells(run, length)).collect();
-    table::draw(["RUN", "AGENT", "STATE", "STARTED", "ACTIVE", "RESULT"], &rows, stdout)
+    let rows: Vec<[Cell; 7]> = runs.iter().map(|run| cells(run, length)).collect();
+    let columns = [
+        whole("RUN"),
+        free("AGENT"),
+        free("STATE"),
+        whole("STARTED"),
+        whole("ACTIVE"),
+        free("PROMPT"),
+        free("RESULT"),
+    ];
+    table::draw(columns, &rows, stdout)
 }
 
-fn cells(run: &ListedRun, id_length: usize) -> [String; 6] {
+fn cells(run: &ListedRun, id_length: usize) -> [Cell; 7] {
     let ending = &run.ending;
     // A run that an agent called stands below another, which is not always in the list.
     let sign = if ending.is_child() { "↳ " } else { "" };
-    let outcome = ending.trouble().unwrap_or_else(|| ending.text().unwrap_or_default().to_owned());
+    let outcome = ending.trouble().unwrap_or_else(|| {
+        let text = ending.message().or(ending.text()).unwrap_or_default();
+        text.to_owned()
+    });
     [
-        ids::short(&ending.run_id, id_length),
-        format!("{sign}{}", table::cell(&ending.agent)),
-        safe_text::line(ending.standing(), table::COLUMN_CHARACTERS),
-        human::moment(run.started_at),
-        human::duration(ending.active_time()),
+        cell(&ids::short(&ending.run_id, id_length)),
+        cell(&format!("{sign}{}", ending.agent)),
+        table::standing(ending.standing()),
+        cell(&human::moment_or_dash(run.started_at)),
+        cell(&human::duration(ending.active_time())),
+        table::first_line(run.prompt.as_deref().unwrap_or("-")),
         table::first_line(&outcome),
     ]
 }

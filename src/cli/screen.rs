@@ -20,6 +20,7 @@ pub(super) const FRAME_TIME: Duration = Duration::from_millis(100);
 pub(super) enum Ink {
     Dim,
     Bold,
+    Cyan,
     Green,
     Red,
     Yellow,
@@ -34,6 +35,7 @@ impl Ink {
             Ink::Red => 31,
             Ink::Green => 32,
             Ink::Yellow => 33,
+            Ink::Cyan => 36,
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
@@ -107,6 +109,10 @@ impl<'output> Screen<'output> {
     }
 
     fn put(&mut self, text: &str) {
+        // A program reads the result; progress is for whoever sits there.
+        if self.output.is_for_programs && !self.output.is_terminal {
+            return;
+        }
         let _ = self.output.write(text);
     }
 }

@@ -7,8 +7,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, failure::Failure, human, ids, link::Link, paging, paging::Paging,
-    safe_text, table,
+    Format, Output, Surroundings, Telling,
+    failure::Failure,
+    human, ids,
+    link::Link,
+    paging,
+    paging::Paging,
+    palette, safe_text,
+    table::{self, Cell, cell, free, whole},
 };
 use crate::protocol::{
     SessionClose, SessionDelete, SessionGet, SessionId, SessionIdParams, SessionList, SessionListParams,
@@ -31,9 +37,9 @@ enum SessionsVerb {
     /// Show what an agent has been told and has said in a session
     History(history::HistoryArguments),
     /// End a session's runs and take no more; its history stays, but an ephemeral session is removed
-    Close(OneSession),
+    Close(ChangeArguments),
     /// Remove a session and everything in it
-    Delete(OneSession),
+    Delete(ChangeArguments),
 }
 
 #[derive(Args)]
@@ -62,6 +68,15 @@ struct ShowArguments {
 }
 
 #[derive(Args)]
+struct ChangeArguments {
+    #[command(flatten)]
+    session: OneSession,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+#[derive(Args)]
 struct OneSession {
     /// A session's id, or the beginning of it
     #[arg(value_name = "SESSION")]
@@ -84,21 +99,24 @@ pub(super) fn sessions(
         None => list(&arguments.list, link, surroundings)?,
         Some(SessionsVerb::Show(arguments)) => show(arguments, link, surroundings)?,
         Some(SessionsVerb::History(arguments)) => history::history(arguments, link, surroundings)?,
-        Some(SessionsVerb::Close(session)) => {
+        Some(SessionsVerb::Close(ChangeArguments { session, format })) => {
             let params = session.find(link)?;
-            let closed = link.ask::<SessionClose>(&params)?;
-            let told = match closed.seq {
-                Some(_) => format!("closed session {}", closed.session_id),
-                None => format!("session {} was closed before", closed.session_id),
+            let answer = link.ask_value::<SessionClose>(&params)?;
+            let id = params.session_id;
+            let words = || match answer.get("seq").is_some_and(|seq| !seq.is_null()) {
+                true => format!("closed session {id}"),
+                false => format!("session {id} was closed before"),
             };
-            surroundings.stdout.write_text(&told)?;
+            paging::tell(&answer, *format, words, surroundings)?;
         }
-        Some(SessionsVerb::Delete(session)) => {
+        Some(SessionsVerb::Delete(ChangeArguments { session, format })) => {
             let params = session.find(link)?;
-            let deleted = link.ask::<SessionDelete>(&params)?;
-            let events = human::count(deleted.events, "event");
-            let told = format!("deleted session {} with its {events}", deleted.session_id);
-            surroundings.stdout.write_text(&told)?;
+            let answer = link.ask_value::<SessionDelete>(&params)?;
+            let events = answer.get("events").and_then(Value::as_u64).unwrap_or(0);
+            let words = || {
+                format!("deleted session {} with its {}", params.session_id, human::count(events, "event"))
+            };
+            paging::tell(&answer, *format, words, surroundings)?;
         }
     }
     Ok(0)
@@ -108,7 +126,10 @@ fn list(arguments: &ListArguments, link: &mut Link, surroundings: &mut Surroundi
     let workspace = match &arguments.workspace {
         Some(folder) => match surroundings.working_folder.join(folder).to_str() {
             Some(path) => Some(WorkspaceParam::Path(path.to_owned())),
-            None => return Err(Failure::usage("the workspace's path is not UTF-8")),
+            None => {
+                return Err(Failure::usage("the workspace's path is not UTF-8")
+                    .or_hint("roots are UTF-8; --query finds sessions by a part of their folder"));
+            }
         },
         None => None,
     };
@@ -148,14 +169,20 @@ struct ListedSession {
     state: Option<String>,
     #[serde(default)]
     ephemeral: bool,
-    created_at: Timestamp,
-    last_active_at: Timestamp,
+    #[serde(default)]
+    created_at: Option<Timestamp>,
+    #[serde(default)]
+    last_active_at: Option<Timestamp>,
 }
 
 impl ListedSession {
+    fn state(&self) -> &str {
+        self.state.as_deref().unwrap_or(SessionState::Open.as_str())
+    }
+
     fn standing(&self) -> String {
-        let state = self.state.as_deref().unwrap_or(SessionState::Open.as_str());
-        table::cell(&if self.ephemeral { format!("{state}, ephemeral") } else { state.to_owned() })
+        let state = self.state();
+        if self.ephemeral { format!("{state}, ephemeral") } else { state.to_owned() }
     }
 }
 
@@ -165,21 +192,24 @@ fn draw(sessions: &[ListedSession], stdout: &Output) -> String {
         let roots = session.roots.join(", ");
         let name = session.title.as_ref().map_or(roots.clone(), |title| format!("{title} · {roots}"));
         [
-            ids::short(session.session_id.as_str(), length),
-            session.standing(),
-            human::moment(session.last_active_at),
-            table::cell(session.agent.as_deref().unwrap_or("-")),
+            cell(&ids::short(session.session_id.as_str(), length)),
+            cell(&session.standing()).painted(palette::ink(session.state())),
+            cell(&human::moment_or_dash(session.last_active_at)),
+            cell(session.agent.as_deref().unwrap_or("-")),
             table::first_line(&name),
         ]
     };
-    let rows: Vec<[String; 5]> = sessions.iter().map(cells).collect();
-    table::draw(["SESSION", "STATE", "LAST ACTIVE", "AGENT", "TITLE AND FOLDERS"], &rows, stdout)
+    let rows: Vec<[Cell; 5]> = sessions.iter().map(cells).collect();
+    let columns =
+        [whole("SESSION"), free("STATE"), whole("LAST ACTIVE"), free("AGENT"), free("TITLE AND FOLDERS")];
+    table::draw(columns, &rows, stdout)
 }
 
 /// The answer to `session/get`.
 #[derive(Deserialize)]
 struct Shown {
     session: ListedSession,
+    #[serde(default)]
     contexts: Vec<ShownContext>,
 }
 
@@ -187,11 +217,14 @@ struct Shown {
 #[serde(rename_all = "camelCase")]
 struct ShownContext {
     context_id: String,
+    #[serde(default)]
     agent: String,
     #[serde(default)]
     parent_run_id: Option<String>,
-    started_at: Timestamp,
-    last_active_at: Timestamp,
+    #[serde(default)]
+    started_at: Option<Timestamp>,
+    #[serde(default)]
+    last_active_at: Option<Timestamp>,
 }
 
 fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
@@ -200,8 +233,7 @@ fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundi
     if arguments.format == Format::Json {
         return paging::print_json(&answer, surroundings);
     }
-    let Shown { session, contexts } = Shown::deserialize(answer)
-        .map_err(|error| Failure::new(format!("the daemon's session cannot be read: {error}")))?;
+    let Shown { session, contexts } = paging::view(&answer)?;
     let mut text = String::new();
     let mut field = |label: &str, value: &str| {
         text.push_str(&format!("{label:11}  {}\n", safe_text::line(value, usize::MAX)));
@@ -215,8 +247,8 @@ fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundi
     if let Some(agent) = &session.agent {
         field("agent", agent);
     }
-    field("created", &human::moment(session.created_at));
-    field("last active", &human::moment(session.last_active_at));
+    field("created", &human::moment_or_dash(session.created_at));
+    field("last active", &human::moment_or_dash(session.last_active_at));
     if !contexts.is_empty() {
         text.push_str("\ncontexts\n");
         text.push_str(&draw_contexts(&contexts, &surroundings.stdout));
@@ -230,13 +262,14 @@ fn draw_contexts(contexts: &[ShownContext], stdout: &Output) -> String {
         let caller =
             context.parent_run_id.as_ref().map(|run| format!("called by run {}", ids::shortest(run)));
         [
-            ids::short(&context.context_id, length),
-            table::cell(&context.agent),
-            human::moment(context.started_at),
-            human::moment(context.last_active_at),
-            caller.unwrap_or_default(),
+            cell(&ids::short(&context.context_id, length)),
+            cell(&context.agent),
+            cell(&human::moment_or_dash(context.started_at)),
+            cell(&human::moment_or_dash(context.last_active_at)),
+            cell(&caller.unwrap_or_default()),
         ]
     };
-    let rows: Vec<[String; 5]> = contexts.iter().map(cells).collect();
-    table::draw(["CONTEXT", "AGENT", "STARTED", "LAST ACTIVE", ""], &rows, stdout)
+    let rows: Vec<[Cell; 5]> = contexts.iter().map(cells).collect();
+    let columns = [whole("CONTEXT"), free("AGENT"), whole("STARTED"), whole("LAST ACTIVE"), whole("")];
+    table::draw(columns, &rows, stdout)
 }

@@ -1,9 +1,14 @@
 //! `subagent show`: what is one agent told, which tools and inputs has it, and what is wrong with it?
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Format, Output, Surroundings, failure::Failure, link::Link, list, safe_text, screen::Ink};
-use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, AgentsGetResult, InputSpec};
+use super::{
+    Format, Output, Surroundings, failure::Failure, link::Link, list, list::ListedAgent, paging, safe_text,
+    screen::Ink,
+};
+use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams};
 
 #[derive(Args)]
 pub(super) struct ShowArguments {
@@ -46,28 +51,46 @@ pub(super) fn show(
         scope: arguments.scope.map(Into::into),
         workspace: surroundings.workspace(),
     };
-    let agent = link.ask::<AgentsGet>(&params)?;
+    let answer = link.ask_value::<AgentsGet>(&params)?;
     match arguments.format {
-        Format::Json => surroundings.stdout.write_json_of(&agent)?,
+        Format::Json => paging::print_json(&answer, surroundings)?,
         Format::Table => {
-            let text = draw(&agent, &surroundings.stdout);
+            let text = draw(&paging::view(&answer)?, &surroundings.stdout);
             surroundings.stdout.write(&text)?;
         }
     }
     Ok(0)
 }
 
-fn draw(agent: &AgentsGetResult, stdout: &Output) -> String {
+/// The answer to `agents/get`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ShownAgent {
+    #[serde(flatten)]
+    summary: ListedAgent,
+    prompt: Option<String>,
+    query: Option<String>,
+    input_specs: Vec<ShownInput>,
+    tools: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ShownInput {
+    name: String,
+    description: Option<String>,
+    required: bool,
+    #[serde(rename = "default")]
+    value: Option<Value>,
+    schema: Value,
+}
+
+fn draw(agent: &ShownAgent, stdout: &Output) -> String {
     let summary = &agent.summary;
     let whole_line = |text: &str| safe_text::line(text, usize::MAX);
-    let place = match summary.scope {
-        AgentScope::Project => "project",
-        AgentScope::User => "user",
-        AgentScope::Builtin => "built in",
-    };
-    let path = summary.path.as_ref().map(|path| format!(", {}", path.display())).unwrap_or_default();
-    let name = whole_line(summary.name.as_str());
-    let name = if stdout.has_color { Ink::Bold.paint(&name) } else { name };
+    let place = list::place(&summary.scope);
+    let path = summary.path.as_ref().map(|path| format!(", {path}")).unwrap_or_default();
+    let name = stdout.paint(Ink::Bold, &whole_line(&summary.name));
     let mut text = format!("{name}  {}\n", whole_line(&summary.title));
     let mut field = |label: &str, value: &str| {
         text.push_str(format!("{label:12} {}", whole_line(value)).trim_end());
@@ -78,7 +101,7 @@ fn draw(agent: &AgentsGetResult, stdout: &Output) -> String {
     }
     field("model", &summary.model);
     field("from", &format!("{place}{path}"));
-    field("status", list::status_word(summary.status));
+    field("status", summary.status.as_str());
     for reason in list::reasons(summary) {
         field("", &reason);
     }
@@ -91,7 +114,7 @@ fn draw(agent: &AgentsGetResult, stdout: &Output) -> String {
     }
     for (label, template) in [("query", &agent.query), ("prompt", &agent.prompt)] {
         if let Some(template) = template {
-            let label = if stdout.has_color { Ink::Bold.paint(label) } else { label.to_owned() };
+            let label = stdout.paint(Ink::Bold, label);
             text.push_str(&format!("\n{label}\n{}\n", safe_text::lines(template).trim_end()));
         }
     }
@@ -99,13 +122,13 @@ fn draw(agent: &AgentsGetResult, stdout: &Output) -> String {
 }
 
 /// `file: string, required. The file to read`
-fn describe_input(input: &InputSpec) -> String {
+fn describe_input(input: &ShownInput) -> String {
     let kind = match input.schema.get("type") {
-        Some(serde_json::Value::String(kind)) => kind.clone(),
+        Some(Value::String(kind)) => kind.clone(),
         // Several types, or none: the schema says it best.
         _ => input.schema.to_string(),
     };
-    let presence = match (&input.default, input.required) {
+    let presence = match (&input.value, input.required) {
         (Some(default), _) => format!("default {default}"),
         (None, true) => "required".to_owned(),
         (None, false) => "optional".to_owned(),

@@ -3,11 +3,19 @@
 use std::{path::Path, time::Duration};
 
 use clap::Args;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::{Format, Surroundings, failure::Failure, human, link::Link};
+use super::{
+    Format, Surroundings,
+    failure::Failure,
+    human,
+    link::{Link, note_version},
+    paging,
+};
 use crate::{
     client::ConnectError,
-    protocol::{DaemonStatus, DaemonStatusResult, NoParams},
+    protocol::{DaemonStatus, NoParams, RunState},
 };
 
 #[derive(Args)]
@@ -22,11 +30,15 @@ pub(super) fn status(
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     let mut client = link.dialer().connect().map_err(not_running)?;
-    let status = client.call::<DaemonStatus>(&NoParams {})?;
-    match arguments.format {
-        Format::Json => surroundings.stdout.write_json_of(&status)?,
-        Format::Table => surroundings.stdout.write_text(&draw(&status, link.dialer().socket()))?,
+    let answer: Value = client.call_as::<DaemonStatus, _>(&NoParams {})?;
+    if arguments.format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
     }
+    let status: Status = paging::view(&answer)?;
+    let text = draw(&status, link.dialer().socket());
+    surroundings.stdout.write_text(&text)?;
+    note_version(&status.daemon.version, &mut surroundings.stderr);
     Ok(0)
 }
 
@@ -41,35 +53,58 @@ pub(super) fn not_running(error: ConnectError) -> Failure {
     }
 }
 
-fn draw(status: &DaemonStatusResult, socket: &Path) -> String {
+/// The answer to `daemon/status`; whatever a daemon does not tell is left out.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    daemon: Daemon,
+    uptime_ms: u64,
+    /// By state, which is open.
+    runs: Map<String, Value>,
+    clients: u64,
+    subscriptions: u64,
+    database: Database,
+    rss_bytes: Option<u64>,
+    degraded: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Daemon {
+    name: String,
+    version: String,
+    pid: u32,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Database {
+    path: String,
+    bytes: u64,
+    head: i64,
+}
+
+/// States in the order in which they matter.
+const STATES: [RunState; 5] =
+    [RunState::Running, RunState::Waiting, RunState::Queued, RunState::Parked, RunState::Ended];
+
+fn draw(status: &Status, socket: &Path) -> String {
     let daemon = &status.daemon;
-    let runs = &status.runs;
-    let counted = [
-        (runs.running, "running"),
-        (runs.waiting, "waiting"),
-        (runs.queued, "queued"),
-        (runs.parked, "parked"),
-        (runs.ended, "ended"),
-    ];
-    let counted: Vec<String> = counted
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, state)| format!("{count} {state}"))
-        .collect();
+    let place = |state: &str| STATES.iter().position(|known| known.as_str() == state).unwrap_or(STATES.len());
+    let mut counted: Vec<(&str, u64)> =
+        status.runs.iter().map(|(state, count)| (state.as_str(), count.as_u64().unwrap_or(0))).collect();
+    counted.sort_by_key(|(state, _)| place(state));
+    let counted = counted.iter().filter(|(_, count)| 0 < *count);
+    let counted: Vec<String> = counted.map(|(state, count)| format!("{count} {state}")).collect();
     let runs = if counted.is_empty() { "none".to_owned() } else { counted.join(", ") };
-    let clients = human::count(status.clients.into(), "client");
-    let subscriptions = human::count(status.subscriptions.into(), "subscription");
-    let database = &status.database;
+    let clients = human::count(status.clients, "client");
+    let subscriptions = human::count(status.subscriptions, "subscription");
+    let Database { path, bytes, head } = &status.database;
     let uptime = human::duration(Duration::from_millis(status.uptime_ms));
     let mut lines = vec![
         format!("{} {}, pid {}, up {uptime}", daemon.name, daemon.version, daemon.pid),
         format!("socket    {}", socket.display()),
-        format!(
-            "database  {}, {}, head {}",
-            database.path.display(),
-            human::bytes(database.bytes),
-            database.head
-        ),
+        format!("database  {path}, {}, head {head}", human::bytes(*bytes)),
         format!("runs      {runs}"),
         format!("clients   {clients}, {subscriptions}"),
     ];

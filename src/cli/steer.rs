@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Surroundings, failure::Failure, ids, inputs, key::new_key, link::Link};
+use super::{Surroundings, Telling, failure::Failure, ids, inputs, key::new_key, link::Link, paging};
 use crate::protocol::{RunSteer, RunSteerParams};
 
 #[derive(Args)]
@@ -11,6 +11,9 @@ pub(super) struct SteerArguments {
     run: String,
     /// What to say; without it, and not from a terminal, standard input is read
     text: Option<String>,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
 }
 
 pub(super) fn steer(
@@ -30,8 +33,9 @@ pub(super) fn steer(
     link.open(&mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let params = RunSteerParams { run_id, text, idempotency_key };
-    let Surroundings { stdout, stderr, interrupts, .. } = surroundings;
-    let steered = link.ask_for_effect::<RunSteer>(&params, stderr, &mut || interrupts() > 0)?;
-    stdout.write_text(&format!("said to run {}; its model reads it at the next turn", steered.run_id))?;
+    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let answer = link.ask_for_effect::<RunSteer>(&params, stderr, &mut || interrupts() > 0)?;
+    let words = || format!("said to run {}; its model reads it at the next turn", params.run_id);
+    paging::tell(&answer, arguments.format, words, surroundings)?;
     Ok(0)
 }

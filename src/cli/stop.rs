@@ -2,10 +2,14 @@
 
 use std::{path::Path, thread, time::Duration};
 
-use super::{Surroundings, failure::Failure, human, link::Link, status::not_running};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Surroundings, Telling, failure::Failure, human, link::Link, paging, status::not_running};
 use crate::{
     client::Stopwatch,
-    protocol::{DaemonInfo, DaemonShutdown, DaemonStatus, NoParams},
+    protocol::{DaemonShutdown, DaemonStatus, NoParams},
 };
 
 /// How long the daemon may take: its grace time of 10 s, and as much again to flush.
@@ -17,16 +21,50 @@ const LOOK_PAUSE: Duration = Duration::from_millis(50);
 /// How long a daemon that is still there may take to say who it is.
 const LOOK_PATIENCE: Duration = Duration::from_secs(1);
 
-pub(super) fn stop(link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+#[derive(Args)]
+pub(super) struct StopArguments {
+    /// What stdout gets: a sentence, or the answer of `daemon/shutdown`
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+/// What is read of the answer to `daemon/status`.
+#[derive(Deserialize)]
+struct Standing {
+    daemon: Daemon,
+}
+
+#[derive(Deserialize)]
+struct Daemon {
+    instance: String,
+    pid: u32,
+}
+
+/// The answer to `daemon/shutdown`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Stopped {
+    suspended_runs: u64,
+}
+
+pub(super) fn stop(
+    arguments: &StopArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
     let dialer = link.dialer();
     let mut client = dialer.connect().map_err(not_running)?;
-    let DaemonInfo { instance, pid, .. } = client.call::<DaemonStatus>(&NoParams {})?.daemon;
-    let suspended_runs = client.call::<DaemonShutdown>(&NoParams {})?.suspended_runs;
+    let Standing { daemon: Daemon { instance, pid } } = client.call_as::<DaemonStatus, _>(&NoParams {})?;
+    let answer: Value = client.call_as::<DaemonShutdown, _>(&NoParams {})?;
+    let Stopped { suspended_runs } = paging::view(&answer)?;
     drop(client);
+    let told = |surroundings: &mut Surroundings, text: &str| {
+        paging::tell(&answer, arguments.format, || text.to_owned(), surroundings).map(|()| 0)
+    };
 
     let stopwatch = Stopwatch::start();
     while let Ok(client) = dialer.connect() {
-        let status = client.with_patience(LOOK_PATIENCE).call::<DaemonStatus>(&NoParams {});
+        let status = client.with_patience(LOOK_PATIENCE).call_as::<DaemonStatus, Standing>(&NoParams {});
         // A client that follows a run may have started the next one by now.
         if status.is_ok_and(|status| status.daemon.instance != instance) {
             return told(surroundings, "stopped; another client has started a new daemon since");
@@ -36,7 +74,7 @@ pub(super) fn stop(link: &mut Link, surroundings: &mut Surroundings) -> Result<u
             return Err(Failure::new(format!(
                 "the daemon was told to stop, but is still there after {waited} s"
             ))
-            .or_hint("its log says what it waits for"));
+            .or_hint("`subagent logs` says what it waits for"));
         }
         thread::sleep(LOOK_PAUSE);
     }
@@ -51,9 +89,4 @@ pub(super) fn stop(link: &mut Link, surroundings: &mut Surroundings) -> Result<u
             told(surroundings, &format!("stopped; {runs} will go on when the daemon starts again"))
         }
     }
-}
-
-fn told(surroundings: &mut Surroundings, text: &str) -> Result<u8, Failure> {
-    surroundings.stdout.write_text(text)?;
-    Ok(0)
 }

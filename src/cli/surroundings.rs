@@ -5,13 +5,14 @@ use std::{
     env,
     ffi::OsString,
     io::{self, IsTerminal, Read, Write},
+    os::fd::AsFd,
     path::PathBuf,
 };
 
 use serde::Serialize;
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
-use super::{failure::Failure, safe_text};
+use super::{failure::Failure, safe_text, screen::Ink};
 use crate::protocol::WorkspaceParam;
 
 /// Looks up an environment variable.
@@ -42,18 +43,23 @@ impl Surroundings {
             (io::stdout().is_terminal(), io::stderr().is_terminal());
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
         let may_color = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb;
+        let columns = env::var("COLUMNS").ok();
         Surroundings {
             stdin: Input { is_terminal: io::stdin().is_terminal(), reader: Box::new(io::stdin()) },
             stdout: Output {
                 is_terminal: stdout_is_terminal,
                 has_color: stdout_is_terminal && may_color,
                 is_live: stdout_is_terminal && !is_dumb,
+                width: stdout_is_terminal.then(|| columns_of(io::stdout(), columns.as_deref())),
+                is_for_programs: false,
                 writer: Box::new(io::stdout()),
             },
             stderr: Output {
                 is_terminal: stderr_is_terminal,
                 has_color: stderr_is_terminal && may_color,
                 is_live: stderr_is_terminal && !is_dumb,
+                width: stderr_is_terminal.then(|| columns_of(io::stderr(), columns.as_deref())),
+                is_for_programs: false,
                 writer: Box::new(io::stderr()),
             },
             environment: Box::new(|name| env::var_os(name)),
@@ -70,6 +76,17 @@ impl Surroundings {
     pub(super) fn workspace(&self) -> Option<WorkspaceParam> {
         self.working_folder.to_str().map(|path| WorkspaceParam::Path(path.to_owned()))
     }
+}
+
+/// What a terminal has when nobody says.
+const USUAL_COLUMNS: usize = 80;
+
+/// Columns of a terminal: as `COLUMNS` says, else as the terminal does (`TIOCGWINSZ`).
+fn columns_of(terminal: impl AsFd, columns: Option<&str>) -> usize {
+    let wanted = columns.and_then(|text| text.parse().ok()).filter(|columns| 0 < *columns);
+    // One that does not know says 0.
+    let own = || rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
+    wanted.or_else(own).filter(|columns| 0 < *columns).unwrap_or(USUAL_COLUMNS)
 }
 
 fn interrupts_of_this_process() -> Interrupts {
@@ -94,10 +111,14 @@ pub struct Input {
 pub struct Output {
     pub writer: Box<dyn Write>,
     pub is_terminal: bool,
-    /// Colours are wanted (`NO_COLOR`, `TERM=dumb`).
+    /// Colours are wanted (`NO_COLOR`, `TERM=dumb`, `--color`).
     pub has_color: bool,
     /// The cursor can be moved: spinners and streamed text make sense.
     pub is_live: bool,
+    /// Columns of the terminal; `None` = no terminal, so nothing is cut.
+    pub width: Option<usize>,
+    /// Whoever asked reads JSON: words for people are left out, and an error is an object.
+    pub is_for_programs: bool,
 }
 
 impl Output {
@@ -107,7 +128,8 @@ impl Output {
             .kind()
         {
             io::ErrorKind::BrokenPipe => Failure::PipeClosed,
-            _ => Failure::new(format!("cannot write the output: {error}")),
+            _ => Failure::new(format!("cannot write the output: {error}"))
+                .or_hint("see that there is room where it goes"),
         })
     }
 
@@ -130,8 +152,46 @@ impl Output {
 
     /// The same for what was read, drawn for a person.
     pub(super) fn write_json_of(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(value)
-            .map_err(|error| Failure::new(format!("the answer cannot be written as JSON: {error}")))?;
+        let json = serde_json::to_string_pretty(value).map_err(|error| {
+            Failure::new(format!("the answer cannot be written as JSON: {error}"))
+                .or_hint("`subagent rpc METHOD` prints any answer as it is")
+        })?;
         self.write_json(&json)
+    }
+
+    /// The text in this colour, where colours are wanted.
+    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+        if self.has_color { ink.paint(text) } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+
+    use rustix::{
+        pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+        termios::{Winsize, tcsetwinsize},
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_terminal_says_how_wide_it_is_unless_columns_does() {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap();
+        let terminal = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+        let size = |ws_col| Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size(137)).unwrap();
+        assert_eq!(columns_of(&terminal, None), 137);
+        assert_eq!(columns_of(&terminal, Some("61")), 61);
+        for nonsense in ["", "wide", "0", "-3"] {
+            assert_eq!(columns_of(&terminal, Some(nonsense)), 137, "{nonsense}");
+        }
+        tcsetwinsize(&terminal, size(0)).unwrap();
+        assert_eq!(columns_of(&terminal, None), USUAL_COLUMNS);
+        assert_eq!(columns_of(File::open("/dev/null").unwrap(), None), USUAL_COLUMNS);
     }
 }

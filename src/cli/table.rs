@@ -1,42 +1,191 @@
 //! How do rows stand under each other?
+//!
+//! On a terminal a table has a heading and fits its width: columns of free words give way, those that are typed again do
+//! not. In a pipe there are rows only, and nothing is cut.
 
-use super::{Output, safe_text, screen::Ink};
+use super::{Output, palette, safe_text, screen::Ink, width};
 
-/// The widest a column gets; longer words are cut, so that one row does not push the others off the screen.
-pub(super) const COLUMN_CHARACTERS: usize = 40;
+/// What stands between two columns.
+const GAP: &str = "  ";
 
-/// The widest a last column of free text gets: with the columns before it, a line of most terminals.
+/// A column that gives way keeps this much, so that one can still guess what stands there.
+const LEAST_COLUMNS: usize = 6;
+
+/// Characters of a name in a sentence; in tables the terminal's width decides.
+pub(super) const NAME_CHARACTERS: usize = 40;
+
+/// Characters of a description in a sentence.
 pub(super) const TEXT_CHARACTERS: usize = 72;
 
-/// A harmless cell.
-pub(super) fn cell(text: &str) -> String {
-    safe_text::line(text, COLUMN_CHARACTERS)
+/// One column of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    name: &'static str,
+    gives_way: bool,
 }
 
-/// The first line of a text that says something, as a last column.
-pub(super) fn first_line(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    safe_text::line(line, TEXT_CHARACTERS)
+/// A column that is shown whole: ids, which are typed again, moments, states.
+pub(super) const fn whole(name: &'static str) -> Column {
+    Column { name, gives_way: false }
 }
 
-/// Harmless cells, aligned, a row a line. A terminal gets the columns' names above them, a pipe rows only.
-pub(super) fn draw<const N: usize>(names: [&str; N], rows: &[[String; N]], stdout: &Output) -> String {
-    let heading = stdout.is_terminal.then(|| names.map(str::to_owned));
-    let all = || heading.iter().chain(rows);
-    let widths: [usize; N] =
-        std::array::from_fn(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let mut table = String::new();
-    for (index, row) in all().enumerate() {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        let line = cells.join("  ");
-        let is_heading = index == 0 && heading.is_some();
-        let line = line.trim_end();
-        match is_heading && stdout.has_color {
-            true => table.push_str(&Ink::Bold.paint(line)),
-            false => table.push_str(line),
-        }
-        table.push('\n');
+/// A column that is cut where the terminal ends.
+pub(super) const fn free(name: &'static str) -> Column {
+    Column { name, gives_way: true }
+}
+
+/// What stands in one place of a table: one harmless line.
+#[derive(Clone)]
+pub(super) struct Cell {
+    text: String,
+    ink: Option<Ink>,
+}
+
+impl Cell {
+    pub(super) fn painted(mut self, ink: Option<Ink>) -> Cell {
+        self.ink = ink;
+        self
     }
-    table
+}
+
+/// Words of others, as one line.
+pub(super) fn cell(text: &str) -> Cell {
+    Cell { text: safe_text::line(text, usize::MAX), ink: None }
+}
+
+/// A state, reason or status, in its colour.
+pub(super) fn standing(word: &str) -> Cell {
+    cell(word).painted(palette::ink(word))
+}
+
+/// The first line of a text that says something.
+pub(super) fn first_line(text: &str) -> Cell {
+    cell(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
+}
+
+/// How wide each column is.
+pub(super) struct Layout<const N: usize> {
+    widths: [usize; N],
+    has_color: bool,
+}
+
+impl<const N: usize> Layout<N> {
+    /// For rows that stand `indent` columns from the left.
+    pub(super) fn of(
+        columns: &[Column; N],
+        rows: &[[Cell; N]],
+        has_heading: bool,
+        indent: usize,
+        stdout: &Output,
+    ) -> Layout<N> {
+        let mut widths: [usize; N] = std::array::from_fn(|at| {
+            let heading = if has_heading { width::of(columns[at].name) } else { 0 };
+            rows.iter().map(|row| width::of(&row[at].text)).max().unwrap_or(0).max(heading)
+        });
+        if let Some(room) = stdout.width {
+            let gaps = GAP.len() * N.saturating_sub(1);
+            shrink(&mut widths, columns, room.saturating_sub(gaps + indent));
+        }
+        Layout { widths, has_color: stdout.has_color }
+    }
+
+    /// One row, without blanks at its end.
+    pub(super) fn row(&self, row: &[Cell; N]) -> String {
+        let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or(0);
+        let cells = row.iter().zip(self.widths).take(last + 1).enumerate().map(|(at, (cell, width))| {
+            let text = width::cut(&cell.text, width);
+            let blanks = if at == last { 0 } else { width.saturating_sub(width::of(&text)) };
+            let text = match cell.ink.filter(|_| self.has_color && !text.is_empty()) {
+                Some(ink) => ink.paint(&text),
+                None => text,
+            };
+            format!("{text}{}", " ".repeat(blanks))
+        });
+        cells.collect::<Vec<_>>().join(GAP)
+    }
+}
+
+/// Takes from the widest columns that give way until all fit, or none can give more.
+fn shrink<const N: usize>(widths: &mut [usize; N], columns: &[Column; N], room: usize) {
+    loop {
+        let excess = widths.iter().sum::<usize>().saturating_sub(room);
+        let can_give = |at: &usize| columns[*at].gives_way && LEAST_COLUMNS < widths[*at];
+        let Some(widest) = (0..N).filter(can_give).max_by_key(|at| widths[*at]).filter(|_| 0 < excess) else {
+            return;
+        };
+        // Down to the next widest at most, so that the two share what else there is to give.
+        let others = (0..N).filter(can_give).filter(|at| *at != widest);
+        let next = others.map(|at| widths[at]).max().unwrap_or(LEAST_COLUMNS).max(LEAST_COLUMNS);
+        let step = widths[widest].saturating_sub(next).clamp(1, excess);
+        widths[widest] -= step;
+    }
+}
+
+/// A whole table. A terminal gets the columns' names above the rows.
+pub(super) fn draw<const N: usize>(columns: [Column; N], rows: &[[Cell; N]], stdout: &Output) -> String {
+    let has_heading = stdout.is_terminal;
+    let layout = Layout::of(&columns, rows, has_heading, 0, stdout);
+    let heading = has_heading.then(|| columns.map(|column| cell(column.name).painted(Some(Ink::Bold))));
+    heading.iter().chain(rows).map(|row| format!("{}\n", layout.row(row))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(width: Option<usize>, has_color: bool) -> Output {
+        Output {
+            writer: Box::new(std::io::sink()),
+            is_terminal: width.is_some(),
+            has_color,
+            is_live: false,
+            width,
+            is_for_programs: false,
+        }
+    }
+
+    const COLUMNS: [Column; 3] = [whole("RUN"), free("AGENT"), free("RESULT")];
+
+    fn rows() -> Vec<[Cell; 3]> {
+        vec![
+            [cell("019aa1b2-c3d4"), cell("an-agent-with-a-long-name"), cell("日本語の結果はとても長いです")],
+            [cell("r2"), cell("scout"), cell("")],
+        ]
+    }
+
+    #[test]
+    fn columns_give_way_until_a_table_fits_its_terminal() {
+        for room in 10..100 {
+            let table = draw(COLUMNS, &rows(), &output(Some(room), false));
+            // What must stay: the id, and a little of the others.
+            let most = room.max(13 + 2 * (GAP.len() + LEAST_COLUMNS));
+            for line in table.lines() {
+                assert!(width::of(line) <= most, "{room}: {line}");
+                assert_eq!(line.trim_end(), line);
+            }
+            assert!(table.contains("019aa1b2-c3d4"), "{room}");
+        }
+        let whole = draw(COLUMNS, &rows(), &output(Some(100), false));
+        assert!(!whole.contains('…') && whole.contains("長いです"), "{whole}");
+    }
+
+    #[test]
+    fn a_pipe_gets_rows_whole() {
+        let table = draw(COLUMNS, &rows(), &output(None, false));
+        assert!(!table.contains("RUN") && !table.contains('…') && table.contains("長いです"), "{table}");
+    }
+
+    #[test]
+    fn colours_stand_around_words_and_change_no_width() {
+        let rows = [[standing("GOAL"), cell("x")], [standing("dreaming"), cell("y")]];
+        let columns = [whole("STATE"), free("X")];
+        let colored = draw(columns, &rows, &output(Some(80), true));
+        assert_eq!(
+            colored,
+            "\x1b[1mSTATE\x1b[0m     \x1b[1mX\x1b[0m\n\x1b[32mGOAL\x1b[0m      x\ndreaming  y\n"
+        );
+        let plain = draw(columns, &rows, &output(Some(80), false));
+        let strip = colored.replace("\x1b[1m", "").replace("\x1b[32m", "").replace("\x1b[0m", "");
+        assert_eq!(plain, strip);
+    }
 }

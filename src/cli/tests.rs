@@ -1,13 +1,18 @@
 //! Does each command print what it should, where it should, and end with the right code?
 
 mod below;
+mod checking;
+mod commands;
 mod disturbing;
 mod following;
 mod going_on;
 mod living;
+mod logging;
 mod looking;
 mod operating;
+mod programs;
 mod running;
+mod versions;
 
 use std::{
     cell::RefCell,
@@ -17,6 +22,7 @@ use std::{
     rc::Rc,
 };
 
+use expect_test::Expect;
 use serde_json::{Value, json};
 
 use super::{Input, Output, Surroundings};
@@ -36,6 +42,8 @@ struct Command {
     socket: Option<PathBuf>,
     stdin: Option<&'static str>,
     is_terminal: bool,
+    /// Of the terminal.
+    columns: usize,
     stdout_is_closed: bool,
     /// Presses Ctrl-C once each time one more of these texts stands on stderr.
     interrupt_after: Vec<&'static str>,
@@ -50,6 +58,7 @@ impl Command {
             socket: None,
             stdin: None,
             is_terminal: false,
+            columns: 120,
             stdout_is_closed: false,
             interrupt_after: Vec::new(),
             interrupt_after_stdout: false,
@@ -83,12 +92,16 @@ impl Command {
                 is_terminal: self.is_terminal,
                 has_color: false,
                 is_live: self.is_terminal,
+                width: self.is_terminal.then_some(self.columns),
+                is_for_programs: false,
             },
             stderr: Output {
                 writer: Box::new(stderr.clone()),
                 is_terminal: self.is_terminal,
                 has_color: false,
                 is_live: self.is_terminal,
+                width: self.is_terminal.then_some(self.columns),
+                is_for_programs: false,
             },
             environment: Box::new(move |name| {
                 (name == "SUBAGENTD_SOCKET").then(|| OsString::from(socket.as_os_str()))
@@ -149,6 +162,21 @@ impl Write for ClosedPipe {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What a command against a daemon with these scripts prints, and its exit code.
+fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
+    let Ran { exit_code, stdout, stderr } = command.against(scripts);
+    expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
+}
+
+/// A daemon that is asked this once, with these parameters.
+fn answering(method: &'static str, params: Value, answer: Value) -> Script {
+    Box::new(move |peer| {
+        say_hello(peer);
+        assert_eq!(peer.answer(method, answer), params);
+        peer.wait_for_hangup();
+    })
 }
 
 fn say_hello(peer: &mut Peer) {

@@ -3,19 +3,18 @@
 use std::{fs::File, io::Read, path::Path};
 
 use clap::Args;
+use serde::Deserialize;
 
 use super::{
     Format, Output, Surroundings,
     failure::{EXIT_FAILED, Failure},
     human,
     link::Link,
-    safe_text,
+    paging, palette, safe_text,
     screen::Ink,
+    width,
 };
-use crate::protocol::{
-    AgentCheck, AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, MAX_MESSAGE_BYTES,
-    ValidatedAgent,
-};
+use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, MAX_MESSAGE_BYTES, Open};
 
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
@@ -38,24 +37,58 @@ pub(super) fn validate(
     let mut params = AgentsValidateParams { workspace: surroundings.workspace(), ..Default::default() };
     match &arguments.subject {
         Some(subject) => match read_file(subject, &surroundings.working_folder)? {
-            Some(text) => params.text = Some(text),
+            Some(text) => {
+                params.text = Some(text);
+                params.path = Some(subject.into());
+            }
             None => params.name = Some(subject.as_str().into()),
         },
         None => params.all = true,
     }
     link.open(&mut surroundings.stderr)?;
-    let result = link.ask::<AgentsValidate>(&params)?;
+    let answer = link.ask_value::<AgentsValidate>(&params)?;
+    let validated: Validated = paging::view(&answer)?;
     match arguments.format {
-        Format::Json => surroundings.stdout.write_json_of(&result)?,
+        Format::Json => paging::print_json(&answer, surroundings)?,
         Format::Table => {
+            let stdout = &surroundings.stdout;
             let text = match arguments.all {
-                true => draw_all(&result, &surroundings.stdout),
-                false => result.agents.iter().map(|agent| draw_one(agent, &surroundings.stdout)).collect(),
+                true => draw_all(&validated, stdout),
+                false => validated.agents.iter().map(|agent| draw_one(agent, stdout)).collect(),
             };
             surroundings.stdout.write(&text)?;
         }
     }
-    Ok(if result.valid { 0 } else { EXIT_FAILED })
+    Ok(if validated.valid { 0 } else { EXIT_FAILED })
+}
+
+/// The answer to `agents/validate`, with open outcomes.
+#[derive(Deserialize)]
+struct Validated {
+    agents: Vec<CheckedAgent>,
+    valid: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CheckedAgent {
+    name: String,
+    path: Option<String>,
+    checks: Vec<Check>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Check {
+    check: String,
+    outcome: Open<CheckOutcome>,
+    findings: Vec<String>,
+}
+
+impl CheckedAgent {
+    fn count(&self, outcome: CheckOutcome) -> usize {
+        self.checks.iter().filter(|check| check.outcome.known() == Some(outcome)).count()
+    }
 }
 
 /// The file's text; `None` when the subject is no path, so it is a name.
@@ -66,7 +99,10 @@ fn read_file(subject: &str, working_folder: &Path) -> Result<Option<String>, Fai
     if !path.is_file() && !looks_like_path {
         return Ok(None);
     }
-    let refused = |why: String| Failure::usage(format!("cannot read {}: {why}", path.display()));
+    let refused = |why: String| {
+        Failure::usage(format!("cannot read {}: {why}", path.display()))
+            .or_hint("give an agent's name, or a text file that you may read; `subagent list` shows names")
+    };
     let mut bytes = Vec::new();
     // One byte more than any request may have shows that there is more.
     File::open(&path)
@@ -80,18 +116,19 @@ fn read_file(subject: &str, working_folder: &Path) -> Result<Option<String>, Fai
 }
 
 /// One line an agent: valid or the first reason; then the count.
-fn draw_all(result: &AgentsValidateResult, stdout: &Output) -> String {
-    let width = result.agents.iter().map(|agent| agent.name.as_str().chars().count()).max().unwrap_or(0);
+fn draw_all(result: &Validated, stdout: &Output) -> String {
+    let names = result.agents.iter().map(|agent| safe_text::line(&agent.name, usize::MAX));
+    let columns = names.map(|name| width::of(&name)).max().unwrap_or(0);
     let mut text = String::new();
     for agent in &result.agents {
-        let name = safe_text::line(agent.name.as_str(), usize::MAX);
+        let name = width::pad(&safe_text::line(&agent.name, usize::MAX), columns);
         let verdict = match first_failure(agent) {
             Some(reason) => {
-                paint(Ink::Red, &safe_text::line(&format!("invalid: {reason}"), usize::MAX), stdout)
+                stdout.paint(Ink::Red, &safe_text::line(&format!("invalid: {reason}"), usize::MAX))
             }
-            None => paint(Ink::Green, "valid", stdout),
+            None => stdout.paint(Ink::Green, "valid"),
         };
-        text.push_str(&format!("{name:width$}  {verdict}\n"));
+        text.push_str(&format!("{name}  {verdict}\n"));
     }
     let total = human::count(result.agents.len() as u64, "agent");
     let invalid = result.agents.iter().filter(|agent| first_failure(agent).is_some()).count();
@@ -99,39 +136,36 @@ fn draw_all(result: &AgentsValidateResult, stdout: &Output) -> String {
     text
 }
 
-fn first_failure(agent: &ValidatedAgent) -> Option<&str> {
-    let check = agent.checks.iter().find(|check| check.outcome == CheckOutcome::Fail)?;
+fn first_failure(agent: &CheckedAgent) -> Option<&str> {
+    let check = agent.checks.iter().find(|check| check.outcome.known() == Some(CheckOutcome::Fail))?;
     Some(check.findings.first().unwrap_or(&check.check))
 }
 
 /// One line a check, what was found below it; then the count.
-fn draw_one(agent: &ValidatedAgent, stdout: &Output) -> String {
-    let place = agent.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    let name = safe_text::line(agent.name.as_str(), usize::MAX);
-    let mut text = format!("{name}  {}", safe_text::line(&place, usize::MAX)).trim_end().to_owned();
+fn draw_one(agent: &CheckedAgent, stdout: &Output) -> String {
+    let place = agent.path.as_deref().unwrap_or_default();
+    let name = safe_text::line(&agent.name, usize::MAX);
+    let mut text = format!("{name}  {}", safe_text::line(place, usize::MAX)).trim_end().to_owned();
     text.push('\n');
     for check in &agent.checks {
         draw_check(check, &mut text, stdout);
     }
-    let count = |outcome| agent.checks.iter().filter(|check| check.outcome == outcome).count();
-    let [passed, warned, failed] = [CheckOutcome::Pass, CheckOutcome::Warn, CheckOutcome::Fail].map(count);
+    let outcomes = [CheckOutcome::Pass, CheckOutcome::Warn, CheckOutcome::Fail];
+    let [passed, warned, failed] = outcomes.map(|outcome| agent.count(outcome));
     let total = human::count(agent.checks.len() as u64, "check");
-    text.push_str(&format!("{total}: {passed} passed, {warned} warned, {failed} failed\n"));
+    let others = agent.checks.len() - passed - warned - failed;
+    // Outcomes that only a newer daemon knows.
+    let others = if 0 < others { format!(", {others} others") } else { String::new() };
+    text.push_str(&format!("{total}: {passed} passed, {warned} warned, {failed} failed{others}\n"));
     text
 }
 
-fn draw_check(check: &AgentCheck, text: &mut String, stdout: &Output) {
-    let word = match check.outcome {
-        CheckOutcome::Pass => paint(Ink::Green, "pass", stdout),
-        CheckOutcome::Warn => paint(Ink::Yellow, "warn", stdout),
-        CheckOutcome::Fail => paint(Ink::Red, "fail", stdout),
-    };
+fn draw_check(check: &Check, text: &mut String, stdout: &Output) {
+    let outcome = check.outcome.as_str();
+    let word = safe_text::line(outcome, usize::MAX);
+    let word = palette::ink(outcome).map_or_else(|| word.clone(), |ink| stdout.paint(ink, &word));
     text.push_str(&format!("  {word}  {}\n", safe_text::line(&check.check, usize::MAX)));
     for finding in &check.findings {
         text.push_str(&format!("        {}\n", safe_text::line(finding, usize::MAX)));
     }
-}
-
-fn paint(ink: Ink, text: &str, stdout: &Output) -> String {
-    if stdout.has_color { ink.paint(text) } else { text.to_owned() }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings,
+    Surroundings, Telling,
     ending::Ending,
     failure::{EXIT_TIMED_OUT, Failure},
     human, ids,
@@ -31,14 +31,8 @@ pub(super) struct WaitArguments {
     #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
     timeout: Option<Duration>,
     /// What stdout gets: the result, or the run's record
-    #[arg(long, value_enum, default_value_t = WaitFormat::Text)]
-    format: WaitFormat,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum WaitFormat {
-    Text,
-    Json,
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
 }
 
 /// The answer to `run/wait`, with open states and reasons.
@@ -80,7 +74,7 @@ fn show(
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     let ending = Ending::deserialize(&waited.run).map_err(unreadable)?;
-    if arguments.format == WaitFormat::Json {
+    if arguments.format == Telling::Json {
         paging::print_json(&waited.run, surroundings)?;
     }
     if !waited.done {
@@ -90,9 +84,8 @@ fn show(
         let hint = format!("`subagent attach {}` shows what it does", ending.run_id);
         return Err(Failure::with_code(EXIT_TIMED_OUT, what).or_hint(hint));
     }
-    if arguments.format == WaitFormat::Text {
-        return ending.report(None, None, surroundings);
+    match arguments.format {
+        Telling::Text => ending.report(None, None, surroundings),
+        Telling::Json => Ok(ending.exit_code()),
     }
-    ending.explain(None, &mut surroundings.stderr);
-    Ok(ending.exit_code())
 }

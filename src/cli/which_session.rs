@@ -8,7 +8,7 @@ use super::{
     failure::{Failure, show_message},
     ids,
     link::Link,
-    safe_text,
+    paging, safe_text,
     screen::Ink,
 };
 use crate::protocol::{SessionId, SessionList, SessionListParams, SessionState, WorkspaceParam};
@@ -94,7 +94,6 @@ fn find_current(workspace: &WorkspaceParam, link: &mut Link) -> Result<Option<Cu
         ..SessionListParams::default()
     };
     let answer = link.ask_value::<SessionList>(&params)?;
-    let found = Found::deserialize(answer)
-        .map_err(|error| Failure::new(format!("the daemon's list of sessions cannot be read: {error}")))?;
+    let found: Found = paging::view(&answer)?;
     Ok(found.sessions.into_iter().next())
 }

@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{
@@ -52,8 +52,15 @@ impl Client {
         self
     }
 
-    /// Calls a method and waits for its answer.
+    /// Calls a method and waits for its answer. For results without enums: one with a value that only a newer daemon
+    /// knows cannot be read so.
     pub fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
+        self.call_as::<M, M::Result>(params)
+    }
+
+    /// The same with the caller's own view of the answer, in which enums are [`Open`](crate::protocol::Open) and
+    /// fields may be missing.
+    pub fn call_as<M: Method, A: DeserializeOwned>(&mut self, params: &M::Params) -> Result<A, CallError> {
         let answer = self.call_raw(M::NAME, params)?;
         serde_json::from_str(answer.get()).map_err(|error| unreadable(M::NAME, error))
     }

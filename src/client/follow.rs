@@ -8,7 +8,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Arrival, CallError, ConnectError, Dialer, FollowError, Stopwatch, Subscription};
 use crate::protocol::{
-    AttachFrom, Envelope, ErrorKind, EventHead, RunId, Seq, SessionAttach, SessionAttachParams, SessionId,
+    AgentName, AttachFrom, Envelope, ErrorKind, EventHead, RunId, Seq, SessionAttach, SessionAttachParams,
+    SessionId,
 };
 
 /// How long a lost daemon is waited for. It stops within its grace time of 10 s and starts within another 10;
@@ -230,14 +231,20 @@ fn snapshot_seq(data: &Value) -> Option<Seq> {
 fn read_envelope(raw: &RawValue) -> serde_json::Result<Envelope> {
     serde_json::from_str(raw.get()).or_else(|_| {
         let plain: PlainEnvelope = serde_json::from_str(raw.get())?;
+        let head = EventHead {
+            parent_run_id: plain.parent_run_id,
+            agent: plain.agent,
+            agent_path: plain.agent_path,
+            ..EventHead::default()
+        };
         Ok(Envelope {
             seq: plain.seq,
             prev: plain.prev,
-            at: None,
+            at: serde_json::from_value(plain.at).unwrap_or_default(),
             kind: plain.kind,
             session_id: plain.session_id,
             run_id: plain.run_id,
-            head: EventHead { parent_run_id: plain.parent_run_id, ..EventHead::default() },
+            head,
             data: plain.data,
         })
     })
@@ -258,6 +265,12 @@ struct PlainEnvelope {
     run_id: Option<RunId>,
     #[serde(default)]
     parent_run_id: Option<RunId>,
+    #[serde(default)]
+    agent: Option<AgentName>,
+    #[serde(default)]
+    agent_path: Vec<AgentName>,
+    #[serde(default)]
+    at: Value,
     #[serde(default)]
     data: Value,
 }

@@ -55,7 +55,7 @@ macro_rules! events {
         pub const EVENTS: &[EventDoc] = &[$(EventDoc {
             name: $text,
             doc: concat!($($doc, "\n"),+),
-            data: || schemars::schema_for!($name),
+            data: super::answer_schema::<$name>,
         }),+];
     };
 }

@@ -72,7 +72,7 @@ macro_rules! methods {
             doc: concat!($($doc, "\n"),+),
             is_subscription: methods!(@subscription $style),
             params: || schemars::schema_for!($params),
-            result: || schemars::schema_for!($result),
+            result: super::answer_schema::<$result>,
         }),+];
 
         /// Whether a method answers with a subscription. Beside the table, which holds on to the schema of every

@@ -149,12 +149,19 @@ pub struct RunRecord {
     pub digest: String,
     /// The model that was asked for, resolved.
     pub model: String,
+    /// The prompt as it was given; missing when only inputs were, and on a run that another called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     pub state: RunState,
     /// Set when `state` is `ended`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// Why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it
+    /// reached its goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The result as text, formatted as the agent's `output` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
@@ -207,5 +214,8 @@ pub struct QueuedRun {
     pub waits_for: QueuedFor,
     /// The first user message.
     pub query: String,
+    /// The prompt as it was given; missing when only inputs were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     pub queued_at: Timestamp,
 }

@@ -152,6 +152,7 @@ enum Phase {
         reason: Reason,
         then: StopThen,
         error: Option<RunError>,
+        message: String,
     },
     Finished,
 }

@@ -81,6 +81,8 @@ pub struct RunPlan {
     pub(super) seed: RunSeed,
     pub(super) digest: String,
     pub(super) query: String,
+    /// The prompt as it was given.
+    pub(super) prompt: Option<String>,
     /// What would be said to a run that is busy instead: the prompt as it was given, else the query.
     pub(super) said: String,
     pub(super) inputs: Value,
@@ -137,8 +139,9 @@ impl RunPlan {
         let completion = if definition.output.is_some() { Completion::Tool } else { completion };
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
         let plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
-        let said = prompt.unwrap_or_else(|| plan.query.clone());
-        Ok(RunPlan { said, ..plan })
+        let said = prompt.clone().unwrap_or_else(|| plan.query.clone());
+        let prompt = prompt.map(|prompt| supplies.redactor.owned(prompt));
+        Ok(RunPlan { said, prompt, ..plan })
     }
 
     /// The plan of a run that answers a call. `values` are its inputs, checked.
@@ -218,7 +221,8 @@ impl RunPlan {
             sampling,
         };
         let query = redactor.owned(query);
-        Ok(RunPlan { seed, digest, said: query.clone(), query, inputs, limits, completion, equipment })
+        let said = query.clone();
+        Ok(RunPlan { seed, digest, said, query, prompt: None, inputs, limits, completion, equipment })
     }
 }
 

@@ -61,6 +61,7 @@ fn started() -> RunStarted {
         model: "m".to_owned(),
         context_id: ContextId::from("c"),
         query: "q".to_owned(),
+        prompt: None,
         inputs: json!({}),
         limits: RunLimits { max_turns: 3, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
         completion: Completion::Tool,
@@ -75,6 +76,7 @@ fn completed() -> RunCompleted {
     RunCompleted {
         reason: Reason::Goal,
         error: None,
+        message: None,
         result: Some("done".to_owned()),
         output: None,
         partial_result: None,

@@ -21,44 +21,44 @@ const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompl
 const TIMED_OUT: i32 = 124;
 
 /// A daemon with the agent `reader`, and the companion beside it.
-struct Place {
-    running: Running,
-    home: Home,
+pub struct Place {
+    pub running: Running,
+    pub home: Home,
     socket: PathBuf,
-    script: Script,
+    pub script: Script,
 }
 
 impl Place {
-    async fn with(replies: impl Into<Vec<Reply>>) -> Place {
+    pub async fn with(replies: impl Into<Vec<Reply>>) -> Place {
         let script = Script::new(replies);
         Place::boot(&House::new().script(&script).agent("reader", READER), script).await
     }
 
-    async fn boot(house: &House, script: Script) -> Place {
+    pub async fn boot(house: &House, script: Script) -> Place {
         let running = house.boot().await;
         let socket = running.listen().await;
         Place { running, home: Home::new(), socket, script }
     }
 
-    async fn subagent(&self, arguments: &[&str]) -> Ended {
+    pub async fn subagent(&self, arguments: &[&str]) -> Ended {
         let socket = self.socket.to_str().unwrap();
         output(&mut self.home.companion(&[&["--socket", socket, "--no-spawn"], arguments].concat())).await
     }
 
     /// The same for a command that must succeed; answers what it printed.
-    async fn told(&self, arguments: &[&str]) -> String {
+    pub async fn told(&self, arguments: &[&str]) -> String {
         let ended = self.subagent(arguments).await;
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
         ended.stdout
     }
 
-    async fn json(&self, arguments: &[&str]) -> Value {
+    pub async fn json(&self, arguments: &[&str]) -> Value {
         let printed = self.told(&[arguments, &["--format", "json"]].concat()).await;
         serde_json::from_str(&printed).unwrap()
     }
 
     /// `run reader -p PROMPT` in the workspace, or in a session when `more` names one.
-    async fn run(&self, prompt: &str, more: &[&str]) -> Ended {
+    pub async fn run(&self, prompt: &str, more: &[&str]) -> Ended {
         let workspace = self.running.work().to_str().unwrap();
         let place: &[&str] = if more.contains(&"--session") { &[] } else { &["--workspace", workspace] };
         let run = ["run", "reader", "-p", prompt, "--model", "script"];
@@ -66,7 +66,7 @@ impl Place {
     }
 
     /// Starts a run that goes on by itself; answers its id.
-    async fn detach(&self, prompt: &str, more: &[&str]) -> String {
+    pub async fn detach(&self, prompt: &str, more: &[&str]) -> String {
         let ended = self.run(prompt, &[&["--detach"], more].concat()).await;
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         ended.stdout.trim_end().to_owned()
@@ -87,10 +87,10 @@ async fn a_second_run_in_a_session_remembers_the_first() {
     let listed = place.json(&["sessions"]).await;
     let session = text(&listed["sessions"][0], "sessionId").to_owned();
 
-    let second = place.run("And why?", &["--session", &session, "--output-format", "json"]).await;
+    let second = place.run("And why?", &["--session", &session]).await;
     assert_eq!(second.code, Some(0), "{}", second.stderr);
-    let record: Value = serde_json::from_str(&second.stdout).unwrap();
-    assert_eq!(text(&record, "sessionId"), session);
+    let records = place.json(&["runs"]).await["runs"].clone();
+    assert_eq!(text(&records[0], "sessionId"), session);
     let told = last_request(&place.script);
     assert!(told.contains("Which colour has the sky?") && told.contains("And why?"), "{told}");
 

@@ -7,6 +7,7 @@ mod bad_input;
 mod child_output;
 mod children;
 mod companion;
+mod companion_newcomer;
 mod companion_runs;
 mod families;
 mod family_commits;

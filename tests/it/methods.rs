@@ -241,7 +241,7 @@ fn rows() -> Vec<Row> {
             method: "agents/validate",
             good: &[
                 |_| json!({ "name": "reader" }),
-                |_| json!({ "text": "---\nname: x\ntools: [raed_file]\n---\n" }),
+                |_| json!({ "text": "---\nname: x\ntools: [raed_file]\n---\n", "path": "draft.md" }),
                 |_| json!({ "all": true }),
             ],
             bad: &[
@@ -337,7 +337,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /runId: is required
                 NOT_FOUND: there is no run no-such-run
-                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","depth":0,"agent":"reader","digest":"<digest>","model":"script","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
+                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","depth":0,"agent":"reader","digest":"<digest>","model":"script","prompt":"do it","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
             "#]],
         },
         Row {
@@ -351,6 +351,8 @@ fn rows() -> Vec<Row> {
             bad: &[
                 |_| json!({ "sessionId": 1, "state": "tired", "active": "yes", "limit": 0, "cursor": 7 }),
                 |_| json!({ "cursor": "yesterday" }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |_| json!({ "parentRunId": "no-such-run" }),
             ],
             brief: |result| {
                 let runs = result["runs"].as_array().unwrap().iter();
@@ -369,6 +371,8 @@ fn rows() -> Vec<Row> {
                   /limit: value is less than the minimum of 1
                   /cursor: value is not of types "null", "string"
                 INVALID_PARAMS: this cursor was not made by this list
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: there is no run no-such-run
                 [[["reader","ended","GOAL"]],false]
                 [[["reader","running",null]],false]
                 [[["reader","running",null]],true]
@@ -447,14 +451,15 @@ fn rows() -> Vec<Row> {
         Row {
             method: "queue/list",
             good: &[|_| json!({}), |facts| json!({ "sessionId": facts.session })],
-            bad: &[|_| json!({ "sessionId": [] })],
+            bad: &[|_| json!({ "sessionId": [] }), |_| json!({ "sessionId": "no-such-session" })],
             brief: whole,
             again: same,
             restarted: same,
             golden: expect![[r#"
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
-                {"queue":[{"runId":"<id 1>","sessionId":"<id 2>","agent":"reader","for":"context","query":"do it","queuedAt":"<queuedAt>"}]}
+                NOT_FOUND: there is no session no-such-session
+                {"queue":[{"runId":"<id 1>","sessionId":"<id 2>","agent":"reader","for":"context","query":"do it","prompt":"do it","queuedAt":"<queuedAt>"}]}
                 {"queue":[]}
             "#]],
         },
@@ -578,11 +583,14 @@ fn rows() -> Vec<Row> {
             good: &[
                 |facts| json!({ "sessionId": facts.session }),
                 |facts| json!({ "sessionId": facts.session, "agent": "reader", "limit": 1 }),
+                |facts| json!({ "sessionId": facts.session, "runId": facts.run, "limit": 1 }),
             ],
             bad: &[
                 |_| json!({ "sessionId": 7, "agent": 8, "limit": 0 }),
                 |_| json!({ "sessionId": "no-such-session" }),
                 |facts| json!({ "sessionId": facts.session, "agent": "nobody" }),
+                |facts| json!({ "sessionId": facts.session, "runId": "no-such-run" }),
+                |facts| json!({ "sessionId": facts.session, "agent": "reader", "runId": facts.run }),
                 |facts| json!({ "sessionId": facts.session, "cursor": "x" }),
             ],
             brief: |result| {
@@ -599,8 +607,12 @@ fn rows() -> Vec<Row> {
                   /limit: value is less than the minimum of 1
                 NOT_FOUND: there is no session no-such-session
                 NOT_FOUND: nobody has no history in session <id 1>
+                NOT_FOUND: there is no run no-such-run
+                INVALID_PARAMS
+                  /agent: the run says whose context is meant
                 INVALID_PARAMS: this cursor was not made by this list
                 ["reader",[["user","text"],["model","toolCall"],["tool","toolResult"]],false]
+                ["reader",[["user","text"]],true]
                 ["reader",[["user","text"]],true]
             "#]],
         },

@@ -3,14 +3,17 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{INDENT, LINE_CHARACTERS, OpenCall, Progress, show_run};
+use super::{
+    INDENT, LINE_CHARACTERS, OpenCall, Progress, show_run,
+    views::{Details, OpenText},
+};
 use crate::{
     cli::{
         ending::Ending,
         safe_text,
         screen::{Ink, Screen},
     },
-    protocol::{CallId, OpenItem, RunId, ToolName},
+    protocol::{CallId, RunId, ToolName},
 };
 
 impl Progress {
@@ -39,7 +42,9 @@ impl Progress {
             self.calls.insert(call.call_id, open);
         }
         for waiting in &snapshot.queue {
-            dim(screen, &format!("… {} waits for its turn: {}", waiting.agent, waiting.query));
+            let LenientWaiting { agent, prompt, query } = waiting;
+            let wanted = prompt.as_ref().unwrap_or(query);
+            dim(screen, &format!("… {agent} waits for its turn: {wanted}"));
         }
         // What calls put out is said by the runs that answer them.
         for item in snapshot.open_items.into_iter().filter(|item| item.call_id.is_none()) {
@@ -62,7 +67,7 @@ impl Progress {
 struct LenientSnapshot {
     session: LenientSession,
     runs: Vec<Ending>,
-    open_items: Vec<OpenItem>,
+    open_items: Vec<OpenText>,
     open_calls: Vec<LenientCall>,
     queue: Vec<LenientWaiting>,
 }
@@ -81,18 +86,13 @@ struct LenientCall {
     call_id: CallId,
     name: ToolName,
     #[serde(default)]
-    details: LenientDetails,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LenientDetails {
-    description: String,
+    details: Details,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct LenientWaiting {
     agent: String,
+    prompt: Option<String>,
     query: String,
 }

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Progress, with};
+use super::{Progress, views::Resumed, with};
 use crate::{
     cli::screen::{Ink, Screen},
-    protocol::{Envelope, RunResumed},
+    protocol::Envelope,
 };
 
 impl Progress {
@@ -36,7 +36,7 @@ impl Progress {
         let text = match data.waits_for.as_str() {
             "context" => format!("{agent} waits for its turn: another run of it is not over"),
             "place" => format!("{agent} waits for a place among the runs at work"),
-            _ => format!("{agent} waits"),
+            other => format!("{agent} waits for: {other}"),
         };
         self.line(envelope, screen, Ink::Dim, "…", &text);
     }
@@ -50,7 +50,7 @@ impl Progress {
         self.parked.extend(envelope.run_id.clone());
     }
 
-    fn run_resumed(&mut self, envelope: &Envelope, data: &RunResumed, screen: &mut Screen<'_>) {
+    fn run_resumed(&mut self, envelope: &Envelope, data: &Resumed, screen: &mut Screen<'_>) {
         let was_parked = envelope.run_id.as_ref().is_some_and(|run_id| self.parked.remove(run_id));
         let text = match (data.unclean, was_parked) {
             (true, _) => "the daemon came back after a crash; the run goes on",

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::OneSession;
 use crate::{
-    cli::{Format, Output, Surroundings, failure::Failure, link::Link, paging, safe_text, screen::Ink},
+    cli::{Format, Output, Surroundings, failure::Failure, ids, link::Link, paging, safe_text, screen::Ink},
     protocol::{SessionHistory, SessionHistoryParams},
 };
 
@@ -20,6 +20,9 @@ pub(super) struct HistoryArguments {
     /// Whose context [default: the session's agent, or the only one there is]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// Of this run's context instead: an agent that another called has one of its own. The beginning of an id is enough
+    #[arg(long, value_name = "ID", conflicts_with = "agent")]
+    run: Option<String>,
     /// Messages of one page; text shows every page, JSON one
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -38,6 +41,7 @@ pub(super) fn history(
     let mut params = SessionHistoryParams {
         session_id: arguments.session.find(link)?.session_id,
         agent: arguments.agent.as_deref().map(Into::into),
+        run_id: arguments.run.as_deref().map(|run| ids::find_run(run, link)).transpose()?,
         cursor: arguments.cursor.clone(),
         limit: arguments.limit,
     };
@@ -70,21 +74,23 @@ pub(super) fn history(
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownMessage {
+    #[serde(default)]
     run_id: String,
+    #[serde(default)]
     role: String,
+    #[serde(default)]
     parts: Vec<Value>,
 }
 
 impl ShownMessage {
     fn draw(&self, names_run: bool, stdout: &Output) -> String {
-        let paint = |ink: Ink, text: String| if stdout.has_color { ink.paint(&text) } else { text };
         let mut text = String::new();
         if names_run {
             let run = format!("── run {}", safe_text::line(&self.run_id, CALL_CHARACTERS));
-            text.push_str(&format!("{}\n", paint(Ink::Dim, run)));
+            text.push_str(&format!("{}\n", stdout.paint(Ink::Dim, &run)));
         }
         let role = safe_text::line(&self.role, CALL_CHARACTERS);
-        text.push_str(&format!("{}\n", paint(Ink::Bold, format!("{role}:"))));
+        text.push_str(&format!("{}\n", stdout.paint(Ink::Bold, &format!("{role}:"))));
         for line in self.parts.iter().flat_map(draw_part) {
             text.push_str(&format!("  {line}\n"));
         }

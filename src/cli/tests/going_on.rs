@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::*;
@@ -44,11 +44,6 @@ fn its_events() -> Script {
         peer.event(completed(41, &goal()));
         peer.wait_for_hangup();
     })
-}
-
-fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
-    let Ran { exit_code, stdout, stderr } = command.against(scripts);
-    expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
 }
 
 #[test]
@@ -207,7 +202,7 @@ fn a_busy_agent_lets_the_run_wait_which_is_told_and_followed() {
             note: queued: scout has a run in this session that is not over; this one begins after it
             … scout waits for its turn: another run of it is not over
             … scout waits for a place among the runs at work
-            … scout waits
+            … scout waits for: miracle
             ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         "#]],
     );

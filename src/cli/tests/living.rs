@@ -1,6 +1,6 @@
 //! `runs`, `wait`, `cancel`, `steer`, `queue`: living with runs.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::*;
@@ -8,20 +8,7 @@ use super::*;
 const FIRST: &str = "019aa1b2-c3d4-7001-8000-000000000001";
 const SECOND: &str = "019aa1b2-c3d4-7002-8000-000000000002";
 
-fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
-    let Ran { exit_code, stdout, stderr } = command.against(scripts);
-    expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
-}
-
 /// One connection that says hello and answers this call; what was asked is checked.
-fn answering(method: &'static str, params: Value, answer: Value) -> Script {
-    Box::new(move |peer| {
-        say_hello(peer);
-        assert_eq!(peer.answer(method, answer), params);
-        peer.wait_for_hangup();
-    })
-}
-
 fn refusing(method: &'static str, code: i64, kind: &'static str, message: &'static str) -> Script {
     Box::new(move |peer| {
         say_hello(peer);
@@ -49,9 +36,9 @@ fn runs_are_a_table() {
         expect![[r#"
             exit 0
             --- stdout
-            019aa1b2-c3d4-7002  scout     dreaming  2025-11-20 11:04:00Z  300 ms
-            019aa1b2-c3d4-7001  scout     GOAL      2025-11-20 11:04:00Z  4.2 s   ^[[2JIt is there.
-            r3                  ↳ reader  ERROR     2025-11-20 11:04:00Z  4.2 s   MODEL_FAILED: no answer
+            019aa1b2-c3d4-7002  scout     dreaming  2025-11-20 11:04:00Z  300 ms  -
+            019aa1b2-c3d4-7001  scout     GOAL      2025-11-20 11:04:00Z  4.2 s   -  ^[[2JIt is there.
+            r3                  ↳ reader  ERROR     2025-11-20 11:04:00Z  4.2 s   -  MODEL_FAILED: no answer
             --- stderr
             note: there are more: raise --limit, or go on with --cursor c7
         "#]],
@@ -65,14 +52,14 @@ fn runs_are_a_table() {
         command,
         vec![answering("run/list", params, last_page)],
         expect![[r#"
-        exit 0
-        --- stdout
-        RUN                 AGENT     STATE     STARTED               ACTIVE  RESULT
-        019aa1b2-c3d4-7002  scout     dreaming  2025-11-20 11:04:00Z  300 ms
-        019aa1b2-c3d4-7001  scout     GOAL      2025-11-20 11:04:00Z  4.2 s   ^[[2JIt is there.
-        r3                  ↳ reader  ERROR     2025-11-20 11:04:00Z  4.2 s   MODEL_FAILED: no answer
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            RUN                 AGENT     STATE     STARTED               ACTIVE  PROMPT  RESULT
+            019aa1b2-c3d4-7002  scout     dreaming  2025-11-20 11:04:00Z  300 ms  -
+            019aa1b2-c3d4-7001  scout     GOAL      2025-11-20 11:04:00Z  4.2 s   -       ^[[2JIt is there.
+            r3                  ↳ reader  ERROR     2025-11-20 11:04:00Z  4.2 s   -       MODEL_FAILED: no answer
+            --- stderr
+        "#]],
     );
 }
 
@@ -130,11 +117,12 @@ fn a_beginning_that_fits_no_run_goes_to_the_daemon_as_it_is() {
         Command::new(&["cancel", "beef"]),
         vec![script],
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        error: no run `beef`
-    "#]],
+            exit 1
+            --- stdout
+            --- stderr
+            error: no run `beef`
+            hint: `subagent list`, `runs` and `sessions` show what there is
+        "#]],
     );
 }
 
@@ -285,7 +273,7 @@ fn the_queue_is_listed_in_its_order() {
         expect![[r#"
             exit 0
             --- stdout
-            RUN            SESSION  AGENT  WAITS FOR  SINCE                 QUERY
+            RUN            SESSION  AGENT  WAITS FOR  SINCE                 PROMPT
             019aa1b2-c3d4  s1       scout  context    2025-11-20 11:04:00Z  Where^[[2J?
             --- stderr
         "#]],
@@ -354,4 +342,26 @@ fn usage_errors_exit_2() {
     ] {
         assert_eq!(Command::new(arguments).run(folder.path()).exit_code, 69, "{arguments:?}");
     }
+}
+
+#[test]
+fn on_a_terminal_a_table_fits_and_is_coloured_by_meaning() {
+    let show = |columns, arguments: &[&str]| {
+        let script = answering("run/list", json!({"active": false, "roots": false, "limit": 20}), runs());
+        Command { is_terminal: true, columns, ..Command::new(arguments) }.against(vec![script]).stdout
+    };
+    for columns in [80, 100, 200] {
+        let table = show(columns, &["runs"]);
+        for line in table.lines() {
+            assert!(crate::cli::width::of(line) <= columns, "{columns}: {line}");
+        }
+        assert!(table.starts_with("RUN ") && !table.contains('\x1b'), "{table}");
+    }
+    assert!(show(200, &["runs"]).contains("MODEL_FAILED: no answer"));
+    assert!(show(80, &["runs"]).contains('…'));
+    let colored = show(200, &["runs", "--color", "always"]);
+    for painted in ["\x1b[1mRUN\x1b[0m", "\x1b[32mGOAL\x1b[0m", "\x1b[31mERROR\x1b[0m", "  dreaming  "] {
+        assert!(colored.contains(painted), "{painted:?}: {colored:?}");
+    }
+    assert!(!show(200, &["runs", "--color", "never"]).contains('\x1b'));
 }

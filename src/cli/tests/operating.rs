@@ -1,6 +1,6 @@
 //! `list`, `status`, `stop`, `rpc`, and a daemon that is not there.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,11 +17,6 @@ fn status(instance: &str) -> Value {
         "database": {"path": "/state/subagentd.db", "bytes": 1_300_000, "head": 4711},
         "rssBytes": 18_900_000, "degraded": ["the disk is nearly full"],
     })
-}
-
-fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
-    let Ran { exit_code, stdout, stderr } = command.against(scripts);
-    expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
 }
 
 #[test]
@@ -264,4 +259,53 @@ fn a_daemon_of_another_version_is_worth_a_word() {
     let ran = Command::new(&["list"]).against(vec![script]);
     assert!(ran.stderr.starts_with("note: the daemon is version 9.9.9, this is "), "{}", ran.stderr);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "no agents\n"));
+}
+
+/// Whoever makes a failure says what to do about it, in the same statement.
+#[test]
+fn every_failure_says_what_to_do() {
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true if !path.ends_with("tests") => sources(&path, found),
+                false if !path.ends_with("failure.rs") && !path.ends_with("tests.rs") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"), &mut files);
+    let (mut mute, mut seen) = (Vec::new(), 0);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for maker in ["new", "usage", "unavailable", "with_code"] {
+            for rest in text.split(&format!("Failure::{maker}(")).skip(1) {
+                seen += 1;
+                let statement = rest.split("Failure::").next().unwrap();
+                // Where the next item begins, whatever is said there is not about this.
+                let statement = statement.split("\n}").next().unwrap();
+                if !statement.contains(".or_hint(") {
+                    mute.push(format!("{}: {}", file.display(), rest.lines().next().unwrap()));
+                }
+            }
+        }
+    }
+    assert_eq!(mute, [] as [String; 0]);
+    assert!(seen > 15, "{seen}");
+}
+
+#[test]
+fn a_refusal_without_a_hint_gets_one_whatever_its_kind() {
+    let kinds = crate::protocol::ErrorKind::ALL.iter().map(|kind| kind.as_str()).chain(["TOO_BLUE"]);
+    for kind in kinds {
+        let script: Script = Box::new(move |peer| {
+            say_hello(peer);
+            let data = json!({"kind": kind, "retryable": false});
+            peer.refuse("run/list", json!({"code": -31999, "message": "no", "data": data}));
+        });
+        let ran = Command::new(&["runs"]).against(vec![script]);
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(matches!(lines[..], ["error: no", hint] if hint.starts_with("hint: ")), "{kind}: {lines:?}");
+    }
 }

@@ -136,41 +136,33 @@ fn json_is_the_record() {
         Command::new(&["run", "scout", "-p", "q", "--output-format", "json"]),
         goal(),
         expect![[r#"
-        exit 0
-        --- stdout
-        {
-          "runId": "r1",
-          "sessionId": "s1",
-          "contextId": "c1",
-          "agent": "scout",
-          "digest": "sha256:00",
-          "model": "offline",
-          "state": "ended",
-          "usage": {
-            "promptTokens": 1200,
-            "cachedTokens": 0,
-            "outputTokens": 34,
-            "thoughtTokens": 0
-          },
-          "turns": 2,
-          "toolCalls": 3,
-          "filesChanged": [],
-          "startedAt": "2025-11-20T11:04:00.100Z",
-          "endedAt": "2025-11-20T11:04:04.300Z",
-          "activeMs": 4200,
-          "reason": "GOAL",
-          "result": "It is in a.rs:3."
-        }
-        --- stderr
-        ▶ scout · offline · run r1
-        · Where to look
-        Let me look.
-        ● read_file a.rs
-        ● read_file b.rs
-        ✓ read_file a.rs · 300 ms
-        ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
-    "#]],
+            exit 0
+            --- stdout
+            {
+              "runId": "r1",
+              "sessionId": "s1",
+              "contextId": "c1",
+              "agent": "scout",
+              "digest": "sha256:00",
+              "model": "offline",
+              "state": "ended",
+              "usage": {
+                "promptTokens": 1200,
+                "cachedTokens": 0,
+                "outputTokens": 34,
+                "thoughtTokens": 0
+              },
+              "turns": 2,
+              "toolCalls": 3,
+              "filesChanged": [],
+              "startedAt": "2025-11-20T11:04:00.100Z",
+              "endedAt": "2025-11-20T11:04:04.300Z",
+              "activeMs": 4200,
+              "reason": "GOAL",
+              "result": "It is in a.rs:3."
+            }
+            --- stderr
+        "#]],
     );
 }
 
@@ -242,8 +234,8 @@ fn every_reason_has_its_exit_code_and_tells_what_to_do() {
         1
         error: the run ended ERROR PROVIDER_AUTH: the key is refused
         hint: check the provider's key, or try `--model offline`, which needs none
-        1
-        error: the run ended BORED
+        76
+        error: the run ended BORED: it was stopped
         hint: this daemon is newer than `subagent`; its documentation knows more
     "#]]
     .assert_eq(&table);
@@ -358,6 +350,7 @@ fn a_refused_start_tells_what_and_what_to_do() {
           /depth: 3 is not of type string
         hint: mend depth
         error: sorry
+        hint: this daemon is newer than `subagent`; its documentation knows more
     "#]]
     .assert_eq(&told);
 }

@@ -1,6 +1,9 @@
 //! `agents/list`, `agents/get`, `agents/validate`.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::json;
 
@@ -102,7 +105,7 @@ async fn validate(
     _: Caller,
     params: AgentsValidateParams,
 ) -> Result<AgentsValidateResult, RpcError> {
-    let AgentsValidateParams { name, text, all, workspace } = params;
+    let AgentsValidateParams { name, text, path, all, workspace } = params;
     let n_given = [name.is_some(), text.is_some(), all].into_iter().filter(|given| *given).count();
     if n_given != 1 {
         let message = "exactly one of `name`, `text` and `all` says what to validate";
@@ -118,7 +121,7 @@ async fn validate(
         name => name,
     };
     let checking = move || match text {
-        Some(text) => vec![of_text(&text, &state, &catalog)],
+        Some(text) => vec![of_text(&text, path, &state, &catalog)],
         None => {
             let is_meant = |agent: &AgentSummary| name.as_ref().is_none_or(|name| agent.name == *name);
             let agents = catalog.list(true, true).into_iter().filter(is_meant);
@@ -134,10 +137,11 @@ async fn validate(
     Ok(AgentsValidateResult { agents, valid })
 }
 
-fn of_text(text: &str, state: &State, catalog: &Catalog) -> ValidatedAgent {
-    let file = AgentFile::read(Path::new("agent.md"), text.as_bytes(), AgentScope::User);
+fn of_text(text: &str, path: Option<PathBuf>, state: &State, catalog: &Catalog) -> ValidatedAgent {
+    let shown = path.as_deref().unwrap_or(Path::new("agent.md"));
+    let file = AgentFile::read(shown, text.as_bytes(), AgentScope::User);
     let checks = checks::of(file.definition.as_deref(), &file.problems, state, catalog);
-    ValidatedAgent { name: file.name, path: None, checks }
+    ValidatedAgent { name: file.name, path, checks }
 }
 
 fn of_agent(agent: AgentSummary, state: &State, catalog: &Catalog) -> ValidatedAgent {

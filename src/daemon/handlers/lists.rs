@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use super::super::{
-    rpc::{Api, Caller},
-    state::State,
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    runs::record,
+    sessions::session,
 };
 use crate::{
     protocol::{
-        QueueList, QueueListParams, QueueListResult, RpcError, RunList, RunListParams, RunListResult,
+        QueueList, QueueListParams, QueueListResult, RpcError, RunId, RunList, RunListParams, RunListResult,
+        SessionId,
     },
     store::RunFilter,
 };
@@ -26,11 +31,24 @@ async fn runs(state: Arc<State>, _: Caller, params: RunListParams) -> Result<Run
         params;
     let filter =
         RunFilter { session: session_id, agent, state: wanted, active, roots, parent: parent_run_id };
+    known(&state, filter.session.as_ref(), filter.parent.as_ref()).await?;
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     let listed = state.store.run_list(&filter, cursor.as_deref(), limit).await?;
     Ok(RunListResult { runs: listed.items, next_cursor: listed.next })
 }
 
 async fn queue(state: Arc<State>, _: Caller, params: QueueListParams) -> Result<QueueListResult, RpcError> {
+    known(&state, params.session_id.as_ref(), None).await?;
     Ok(QueueListResult { queue: state.store.queue(params.session_id.as_ref()).await? })
+}
+
+/// What a list is asked about must be there: nothing of a session that never was would look like a session without runs.
+async fn known(state: &State, of: Option<&SessionId>, parent: Option<&RunId>) -> Result<(), RpcError> {
+    if let Some(id) = of {
+        session(state, id).await?;
+    }
+    if let Some(id) = parent {
+        record(state, id).await?;
+    }
+    Ok(())
 }

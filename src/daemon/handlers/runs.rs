@@ -74,6 +74,7 @@ fn answer(started: &Started) -> RunStartResult {
         run_id: started.run.clone(),
         session_id: started.session.clone(),
         agent: started.agent.clone(),
+        interrupts: started.interrupts.clone(),
         seq: started.seq,
         replayed: false,
     }

@@ -12,7 +12,7 @@ use super::{
         state::State,
     },
     by, internal, roots,
-    runs::definition,
+    runs::{definition, record},
 };
 use crate::{
     protocol::{
@@ -148,8 +148,12 @@ async fn history(
     _: Caller,
     params: SessionHistoryParams,
 ) -> Result<SessionHistoryResult, RpcError> {
-    let SessionHistoryParams { session_id, agent, cursor, limit } = params;
+    let SessionHistoryParams { session_id, agent, run_id, cursor, limit } = params;
     let summary = session(&state, &session_id).await?;
+    if let Some(run) = run_id {
+        let (agent, context) = context_of(&state, &session_id, agent, &run).await?;
+        return read_history(&state, agent, &context, cursor.as_deref(), page(limit)).await;
+    }
     let agent = match agent.or(summary.agent) {
         Some(agent) => agent,
         None => only_agent(&state, &session_id).await?,
@@ -162,6 +166,28 @@ async fn history(
         .with_hint("`subagent sessions show ID` shows the contexts there are"));
     };
     read_history(&state, agent, &context, cursor.as_deref(), page(limit)).await
+}
+
+/// The context of a run of this session, and whose it is.
+async fn context_of(
+    state: &State,
+    session: &SessionId,
+    agent: Option<AgentName>,
+    run: &RunId,
+) -> Result<(AgentName, ContextId), RpcError> {
+    if agent.is_some() {
+        let message = "the run says whose context is meant";
+        return Err(RpcError::new(ErrorKind::InvalidParams, format!("/agent: {message}"))
+            .with_details(serde_json::json!({ "violations": [{ "pointer": "/agent", "message": message }] }))
+            .with_hint("leave out `agent`, or `runId`"));
+    }
+    let run = record(state, run).await?;
+    if run.session_id != *session {
+        let message = format!("run {} is not of session {session}", run.run_id);
+        return Err(RpcError::new(ErrorKind::NotFound, message)
+            .with_hint(format!("it is of session {}", run.session_id)));
+    }
+    Ok((run.agent, run.context_id))
 }
 
 async fn read_history(

@@ -12,7 +12,7 @@ mod tables;
 use serde_json::{Map, Value, json};
 
 use self::{events::SIGNALS, schemas::Schemas};
-use crate::protocol::{EVENTS, ErrorData, ErrorKind, EventNotification, METHODS, MethodDoc};
+use crate::protocol::{EVENTS, ErrorData, ErrorKind, EventNotification, METHODS, MethodDoc, answer_schema};
 
 /// The version of OpenRPC that the document follows.
 const OPENRPC_VERSION: &str = "1.3.2";
@@ -36,8 +36,8 @@ pub fn openrpc() -> Value {
         .chain(SIGNALS)
         .map(|event| json!({ "name": event.name, "summary": event.doc.trim(), "data": schemas.add((event.data)()) }))
         .collect();
-    let notification = schemas.add(schemars::schema_for!(EventNotification));
-    let error_data = schemas.add(schemars::schema_for!(ErrorData));
+    let notification = schemas.add(answer_schema::<EventNotification>());
+    let error_data = schemas.add(answer_schema::<ErrorData>());
     let errors: Map<_, _> = ErrorKind::ALL
         .iter()
         .map(|kind| {

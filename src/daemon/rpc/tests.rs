@@ -98,6 +98,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             session_id: "s".into(),
             agent: params.agent.unwrap(),
             replayed: false,
+            interrupts: None,
             seq: Seq(1),
         })
     });

@@ -73,6 +73,9 @@ pub struct RunStarted {
     pub context_id: ContextId,
     /// The first user message, templates filled.
     pub query: String,
+    /// The prompt as it was given; missing when only inputs were, and on a run that another called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// Values of the agent's inputs, defaults filled in.
     pub inputs: Value,
     pub limits: RunLimits,
@@ -173,6 +176,10 @@ pub struct RunCompleted {
     pub reason: Reason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// Why, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it reached its
+    /// goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

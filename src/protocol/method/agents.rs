@@ -64,6 +64,9 @@ pub struct AgentsValidateParams {
     /// A file's text that need not be saved anywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What the text's file is called, for findings and for an agent that names itself nowhere; it is not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<std::path::PathBuf>,
     /// Every agent there is.
     pub all: bool,
     /// Looks among this workspace's project agents too.

@@ -61,6 +61,9 @@ pub struct RunStartResult {
     pub run_id: RunId,
     pub session_id: SessionId,
     pub agent: AgentName,
+    /// The living run that is cancelled for this one (`ifBusy: "interrupt"`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<RunId>,
     /// The last event the request caused. Attach with `from` one below the first to see it all, or `start`.
     pub seq: Seq,
     /// This is the answer to an earlier request with the same `idempotencyKey`.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdempotencyKey, WorkspaceParam, default_page, is_not};
 use crate::protocol::{
-    AgentName, ContextSummary, HistoryMessage, Seq, SessionId, SessionState, SessionSummary, SubscriptionId,
+    AgentName, ContextSummary, HistoryMessage, RunId, Seq, SessionId, SessionState, SessionSummary,
+    SubscriptionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,6 +85,9 @@ pub struct SessionHistoryParams {
     /// Whose context; missing = the session's agent, or the only one there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The context of this run instead, e.g. of one that another called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     /// As `nextCursor` said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,

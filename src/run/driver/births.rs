@@ -51,6 +51,7 @@ impl RunPlan {
             model: self.equipment.model.name.clone(),
             context_id: context,
             query: self.query.clone(),
+            prompt: self.prompt.clone(),
             inputs: self.inputs.clone(),
             limits: self.limits,
             completion: self.completion,

@@ -46,6 +46,8 @@ pub struct Started {
     pub run: RunId,
     pub session: SessionId,
     pub agent: AgentName,
+    /// The living run that is cancelled for it.
+    pub interrupts: Option<RunId>,
     /// The last event that the request caused.
     pub seq: Seq,
 }
@@ -73,6 +75,7 @@ struct Start {
     agent: AgentName,
     by: Option<String>,
     keyed: Option<MakeKeyed>,
+    interrupts: Option<RunId>,
 }
 
 impl Executor {
@@ -106,7 +109,7 @@ impl Executor {
             return Err(StartError::Closed);
         }
         let agent = plan.seed.definition.name.clone();
-        let start = Start { session, is_new_session, run, agent, by, keyed };
+        let start = Start { session, is_new_session, run, agent, by, keyed, interrupts: None };
         let wish = if if_busy == IfBusy::Queue { Wish::Last } else { Wish::Free };
         let entry = self.enter(&start, wish).await?;
         let Entry::Busy(holder) = entry else {
@@ -131,6 +134,7 @@ impl Executor {
                 };
                 let by = start.by.clone();
                 // In the log before anything is cancelled for it.
+                let start = Start { interrupts: holder.clone(), ..start };
                 let started = self.begin(start, plan, pass, opening, place).await?;
                 if let Some(holder) = holder {
                     let reason = "interrupted by a newer request".to_owned();
@@ -178,6 +182,7 @@ impl Executor {
             run: holder.clone(),
             session: start.session.clone(),
             agent: start.agent.clone(),
+            interrupts: None,
             seq: Seq(0),
         };
         let keyed = start.keyed.as_ref().map(|make| make(&steered));
@@ -196,7 +201,7 @@ impl Executor {
         opening: Opening,
         (mut place, inbox): (Place, mpsc::Receiver<Message>),
     ) -> Result<Started, StoreError> {
-        let Start { session, is_new_session, run, agent, by, keyed } = start;
+        let Start { session, is_new_session, run, agent, by, keyed, interrupts } = start;
         let turn = pass.turn();
         place.hold(Some(pass));
         let identity = Identity {
@@ -253,7 +258,7 @@ impl Executor {
             Opening::Now => Disposition::Started,
             Opening::Queued { .. } => Disposition::Queued,
         };
-        let mut answer = Started { disposition, run: run.clone(), session, agent, seq: Seq(0) };
+        let mut answer = Started { disposition, run: run.clone(), session, agent, interrupts, seq: Seq(0) };
         let keyed = keyed.map(|make| make(&answer));
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;

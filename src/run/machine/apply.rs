@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Call, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
     CallState, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted, RunSteered,
-    StopThen, Timestamp, ToolState, Usage,
+    RunStopping, StopThen, Timestamp, ToolState, Usage,
 };
 
 /// A run's log does not begin as one must.
@@ -87,8 +87,8 @@ impl RunMachine {
                 self.idle_resumes += u32::from(data.unclean && self.is_at_work());
             }
             EventBody::RunStopping(data) => {
-                let (reason, then, error) = (data.reason, data.then, data.error.clone());
-                self.phase = Phase::Stopping { reason, then, error };
+                let RunStopping { reason, then, error, message } = data.clone();
+                self.phase = Phase::Stopping { reason, then, error, message };
             }
             EventBody::RunCompleted(_) => self.phase = Phase::Finished,
             EventBody::TurnStarted(data) => {

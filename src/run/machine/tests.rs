@@ -43,6 +43,7 @@ impl Script {
             model: "m".to_owned(),
             context_id: ContextId::from("c"),
             query: String::new(),
+            prompt: None,
             inputs: json!({}),
             limits,
             completion: self.completion,

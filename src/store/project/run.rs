@@ -26,7 +26,7 @@ pub(super) struct RunRow {
 impl RunRow {
     pub fn columns(&self, run: &RunId) -> Value {
         let RunRow { seq, at, session, parent, root, root_of, data } = self;
-        let RunStarted { context_id, agent, digest, model, query, depth, parent_call_id, .. } = data;
+        let RunStarted { context_id, agent, digest, model, query, prompt, depth, parent_call_id, .. } = data;
         json!([
             run,
             session,
@@ -40,6 +40,7 @@ impl RunRow {
             digest,
             model,
             query,
+            prompt,
             seq.0,
             at.0
         ])
@@ -190,13 +191,13 @@ impl RunPatch {
 pub(super) const INSERT: &str = "
 insert into runs (
     run_id, session_id, context_id, parent_run_id, parent_call_id, root_run_id, depth, agent, digest, model, query,
-    first_seq, started_us, state, turns, tool_calls, replies, prompt_tokens, cached_tokens, output_tokens,
+    prompt, first_seq, started_us, state, turns, tool_calls, replies, prompt_tokens, cached_tokens, output_tokens,
     thought_tokens, active_us
 )
 select
     value->>0, value->>1, value->>2, value->>3, value->>4,
     coalesce(value->>5, (select root_run_id from runs where run_id = value->>6), value->>6),
-    value->>7, value->>8, value->>9, value->>10, value->>11, value->>12, value->>13,
+    value->>7, value->>8, value->>9, value->>10, value->>11, value->>12, value->>13, value->>14,
     'queued', 0, 0, 0, 0, 0, 0, 0, 0
 from jsonb_each(?)
 where true

@@ -168,6 +168,7 @@ pub(super) async fn queue(
         agent: row.get::<&str, _>("agent").into(),
         waits_for: QueuedFor::Context,
         query: row.get("query"),
+        prompt: row.get("prompt"),
         queued_at: Timestamp(row.get("started_us")),
     });
     Ok(queued.collect())
@@ -210,9 +211,11 @@ pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
         agent: row.get::<&str, _>("agent").into(),
         digest: row.get("digest"),
         model: row.get("model"),
+        prompt: row.get("prompt"),
         state: run_state(row.get("state")),
         reason: end.map(|end| end.reason),
         error: end.and_then(|end| end.error.clone()),
+        message: end.and_then(|end| end.message.clone()),
         result: end.and_then(|end| end.result.clone()),
         output: end.and_then(|end| end.output.clone()),
         partial_result: end.and_then(|end| end.partial_result.clone()),

@@ -6,11 +6,11 @@ use super::{
     schemas::Schemas,
     tables::{Fields, PLACE, fields, one_line},
 };
-use crate::protocol::{ErrorData, ErrorKind, Violation};
+use crate::protocol::{ErrorData, ErrorKind, Violation, answer_schema};
 
 pub(super) fn page() -> String {
     let mut schemas = Schemas::new(PLACE);
-    let data = schemas.add(schemars::schema_for!(ErrorData));
+    let data = schemas.add(answer_schema::<ErrorData>());
     let violation = schemas.add(schemars::schema_for!(Violation));
     // The kinds are the table of this page.
     let data = fields(&data, Fields::Received, &schemas).replace("[ErrorKind](#errorkind)", "[kind](#kinds)");

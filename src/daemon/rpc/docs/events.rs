@@ -6,47 +6,49 @@ use super::{
     schemas::Schemas,
     tables::{Fields, PLACE, fields, one_line, types},
 };
-use crate::protocol::{CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField};
+use crate::protocol::{
+    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField, answer_schema,
+};
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
 pub(super) const SIGNALS: &[EventDoc] = &[
     EventDoc {
         name: "model.textDelta",
         doc: "More of the text that a model is writing. Sent when the subscription asked for `deltas`.",
-        data: || schemars::schema_for!(Delta),
+        data: answer_schema::<Delta>,
     },
     EventDoc {
         name: "model.thoughtDelta",
         doc: "More of what a model is thinking. Sent when the subscription asked for `deltas`.",
-        data: || schemars::schema_for!(Delta),
+        data: answer_schema::<Delta>,
     },
     EventDoc {
         name: "tool.output",
         doc: "More of what a call puts out while it runs: of a call that another agent answers, the subject of each \
               thought of its run, a line each. Sent when the subscription asked for `deltas`.",
-        data: || schemars::schema_for!(OutputDelta),
+        data: answer_schema::<OutputDelta>,
     },
     EventDoc {
         name: "signal.snapshot",
         doc: "The session as it is. The first notification of a subscription from `now`.",
-        data: || schemars::schema_for!(Snapshot),
+        data: answer_schema::<Snapshot>,
     },
     EventDoc {
         name: "signal.caughtUp",
         doc: "Everything that was in the log when the subscription began has been sent.",
-        data: || schemars::schema_for!(CaughtUp),
+        data: answer_schema::<CaughtUp>,
     },
     EventDoc {
         name: "signal.unknownField",
         doc: "A request had a parameter that nobody knows; it was ignored. Said once a connection, method and \
               field, after the response, and belongs to no subscription.",
-        data: || schemars::schema_for!(UnknownField),
+        data: answer_schema::<UnknownField>,
     },
 ];
 
 pub(super) fn page() -> String {
     let mut schemas = Schemas::new(PLACE);
-    let envelope = schemas.add(schemars::schema_for!(Envelope));
+    let envelope = schemas.add(answer_schema::<Envelope>());
     let envelope = fields(&envelope, Fields::Received, &schemas);
     let mut shown_above = vec!["Envelope".to_owned()];
     let mut sections = |events: &[EventDoc]| {
@@ -67,7 +69,8 @@ pub(super) fn page() -> String {
          Generated from the daemon's types.\n\n\
          An event arrives as the notification `event`, whose `params` are `{{subscription, result}}`; `result` is \
          the envelope below and its `data` depends on `type`. `events/list` answers the same envelopes. Clients \
-         skip types and fields they do not know.\n\n\
+         skip types and fields they do not know, and show values they do not know as text: every list of values \
+         below may grow.\n\n\
          ## Envelope\n\n{envelope}\n\
          `seq` grows and is never reused. `prev` is the `seq` sent before on this subscription: when it is not \
          the last one you saw, you have missed something, and attach again from the last you saw.\n\n\

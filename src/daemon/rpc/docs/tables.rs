@@ -110,7 +110,10 @@ pub(super) fn type_name(schema: &Value, schemas: &Schemas) -> String {
         return values.iter().map(code).collect::<Vec<_>>().join(" or ");
     }
     if let Some(alternatives) = list("anyOf").or_else(|| list("oneOf")) {
-        let known = alternatives.iter().filter(|alternative| !is_null(alternative));
+        let refers = alternatives.iter().any(|alternative| alternative.get("$ref").is_some());
+        let known = alternatives
+            .iter()
+            .filter(|alternative| !(is_null(alternative) || refers && is_newcomer(alternative, schema)));
         return known.map(|alternative| type_name(alternative, schemas)).collect::<Vec<_>>().join(" or ");
     }
     let kind = match schema.get("type") {
@@ -139,6 +142,12 @@ fn object_name(schema: &Value, schemas: &Schemas) -> String {
         format!("`{name}`{mark}: {}", type_name(property, schemas))
     });
     format!("object with {}", fields.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether it only says that an enum may grow, which each page says once.
+fn is_newcomer(alternative: &Value, schema: &Value) -> bool {
+    let says_kind_alone = alternative.as_object().is_some_and(|words| words.len() == 1);
+    schema.get("anyOf").is_some() && says_kind_alone && alternative.get("type").is_some()
 }
 
 fn is_null(schema: &Value) -> bool {

@@ -71,7 +71,7 @@ impl Deciding<'_> {
 
     /// Every open call has ended: now the grace turn, or the end.
     pub(super) fn stopped(&mut self) {
-        let Phase::Stopping { reason, then, error } = self.machine.phase.clone() else { return };
+        let Phase::Stopping { reason, then, error, message } = self.machine.phase.clone() else { return };
         let pending = self.machine.pending().map(|it| it.request.call_id.clone());
         let mut partial_result = None;
         match pending {
@@ -91,7 +91,7 @@ impl Deciding<'_> {
         match then {
             StopThen::Grace => self.begin_turn(Some(reason)),
             StopThen::End => {
-                let record = self.record(reason, error);
+                let record = RunCompleted { message: Some(message), ..self.record(reason, error) };
                 let partial_result = partial_result.or_else(|| record.partial_result.clone());
                 self.end_as(RunCompleted { partial_result, ..record });
             }
@@ -113,7 +113,8 @@ impl Deciding<'_> {
     }
 
     pub(super) fn end(&mut self, reason: Reason, error: Option<RunError>) {
-        let record = self.record(reason, error);
+        let message = error.as_ref().map_or_else(|| explain(reason), |error| error.message.clone());
+        let record = RunCompleted { message: Some(message), ..self.record(reason, error) };
         self.end_as(record);
     }
 
@@ -126,6 +127,7 @@ impl Deciding<'_> {
         RunCompleted {
             reason,
             error,
+            message: None,
             result: None,
             output: None,
             partial_result: Some(machine.last_text.to_string()).filter(|it| !it.is_empty()),

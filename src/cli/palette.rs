@@ -1,0 +1,66 @@
+//! Which colour has a word about how something stands? By meaning, the same in every table.
+
+use super::screen::Ink;
+
+/// The colour of a state, reason, status or outcome, as it stands on the wire; a word that only a newer daemon knows
+/// has none.
+pub(super) fn ink(word: &str) -> Option<Ink> {
+    match word {
+        // At work.
+        "running" => Some(Ink::Cyan),
+        // As it should be.
+        "GOAL" | "ok" | "open" | "pass" => Some(Ink::Green),
+        // Somebody should look, or something has to happen first.
+        "queued" | "waiting" | "parked" | "ABORTED" | "UNATTENDED" | "untrusted" | "warn" => {
+            Some(Ink::Yellow)
+        }
+        // It failed.
+        "ERROR"
+        | "MAX_TURNS"
+        | "TIMEOUT"
+        | "ERROR_NO_COMPLETE_TASK_CALL"
+        | "BUDGET"
+        | "GUARDRAIL"
+        | "LOOP_DETECTED"
+        | "invalid"
+        | "fail" => Some(Ink::Red),
+        // Over, or not in use.
+        "ended" | "closed" | "hidden" => Some(Ink::Dim),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::{AgentStatus, CheckOutcome, Reason, RunState, SessionState};
+
+    /// Every value of an enum of a schema.
+    fn values<T: schemars::JsonSchema>() -> Vec<String> {
+        let schema = schemars::schema_for!(T).to_value();
+        let variants = schema["oneOf"].as_array().cloned().unwrap_or_else(|| vec![schema.clone()]);
+        let of = |variant: &serde_json::Value| {
+            let listed =
+                variant["enum"].as_array().cloned().unwrap_or_else(|| vec![variant["const"].clone()]);
+            listed.into_iter().filter(|value| *value != json!(null)).collect::<Vec<_>>()
+        };
+        variants.iter().flat_map(of).filter_map(|value| Some(value.as_str()?.to_owned())).collect()
+    }
+
+    #[test]
+    fn every_word_we_know_has_a_colour_and_no_other() {
+        let words = [
+            values::<RunState>(),
+            values::<Reason>(),
+            values::<SessionState>(),
+            values::<AgentStatus>(),
+            values::<CheckOutcome>(),
+        ];
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 4, 3]);
+        let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
+        assert_eq!(plain, [] as [String; 0]);
+        assert!(ink("dreaming").is_none());
+    }
+}

@@ -1,0 +1,109 @@
+//! What is read of an event's data to show it?
+//!
+//! Views of the protocol's own types, in which enums are open and every field may be missing: a daemon of another
+//! version says a little more or less, and its events are shown all the same (spec 01).
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::protocol::{CallId, CallState, Open, Reason, RunId, StopThen, ToolName};
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Started {
+    pub(super) agent: String,
+    pub(super) model: String,
+    pub(super) path: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Stopping {
+    pub(super) reason: Open<Reason>,
+    pub(super) then: Open<StopThen>,
+    pub(super) message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Retrying {
+    pub(super) stream: String,
+    pub(super) attempt: u64,
+    pub(super) message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Replied {
+    pub(super) stream: String,
+    pub(super) text: String,
+    pub(super) calls: Vec<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Thought {
+    pub(super) subject: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallChanged {
+    pub(super) call_id: CallId,
+    pub(super) name: ToolName,
+    #[serde(default)]
+    pub(super) to: Open<CallState>,
+    #[serde(default)]
+    pub(super) arguments: Option<Value>,
+    #[serde(default)]
+    pub(super) details: Option<Details>,
+    #[serde(default)]
+    result: Option<CallResult>,
+    #[serde(default)]
+    error: Option<CallError>,
+}
+
+impl CallChanged {
+    /// What went wrong in it.
+    pub(super) fn trouble(&self) -> Option<&CallError> {
+        self.error.as_ref().or(self.result.as_ref().and_then(|result| result.error.as_ref()))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Details {
+    pub(super) description: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CallResult {
+    error: Option<CallError>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CallError {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Resumed {
+    pub(super) unclean: bool,
+}
+
+/// A text that was being written when the snapshot was made.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OpenText {
+    pub(super) run_id: RunId,
+    pub(super) stream: String,
+    #[serde(default)]
+    pub(super) call_id: Option<CallId>,
+    #[serde(default)]
+    pub(super) text: String,
+}

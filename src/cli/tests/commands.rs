@@ -1,0 +1,209 @@
+//! Every command that shows what a method answers, with such an answer.
+
+use clap::CommandFactory as _;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A command line, and what the daemon is asked and answers.
+pub(super) struct Row {
+    pub(super) arguments: &'static [&'static str],
+    /// Says who it is first.
+    greets: bool,
+    pub(super) answers: Vec<(&'static str, Value)>,
+    /// The part of the last answer that `--format json` prints; empty = the whole.
+    pub(super) printed: &'static str,
+    pub(super) exit_code: u8,
+    /// Shows words that are enums on the wire.
+    pub(super) shows_words: bool,
+}
+
+impl Row {
+    fn new(arguments: &'static [&'static str], method: &'static str, answer: Value) -> Row {
+        Row {
+            arguments,
+            greets: true,
+            answers: vec![(method, answer)],
+            printed: "",
+            exit_code: 0,
+            shows_words: true,
+        }
+    }
+
+    /// Prints a sentence or figures, no words of the answer.
+    fn plain(arguments: &'static [&'static str], method: &'static str, answer: Value) -> Row {
+        Row { shows_words: false, ..Row::new(arguments, method, answer) }
+    }
+
+    /// The daemon that answers so, each answer changed.
+    pub(super) fn script(&self, change: fn(&Value) -> Value) -> Script {
+        let answers: Vec<_> = self.answers.iter().map(|(method, answer)| (*method, change(answer))).collect();
+        let greets = self.greets;
+        Box::new(move |peer| {
+            if greets {
+                say_hello(peer);
+            }
+            for (method, answer) in answers {
+                peer.answer(method, answer);
+            }
+        })
+    }
+
+    /// What `--format json` prints.
+    pub(super) fn json(&self) -> Value {
+        let (_, answer) = self.answers.last().unwrap();
+        answer.pointer(self.printed).unwrap().clone()
+    }
+}
+
+fn session() -> Value {
+    json!({
+        "sessionId": "s1", "roots": ["/w"], "title": "Docs", "agent": "scout", "state": "open",
+        "createdAt": "2025-11-20T11:00:00.000Z", "lastActiveAt": "2025-11-20T11:04:05.600Z",
+    })
+}
+
+fn context() -> Value {
+    json!({
+        "contextId": "c1", "sessionId": "s1", "agent": "scout", "parentRunId": "r1",
+        "startedAt": "2025-11-20T11:00:00.000Z", "lastActiveAt": "2025-11-20T11:04:05.000Z",
+    })
+}
+
+fn message() -> Value {
+    let result = json!({"type": "toolResult", "callId": "k1", "name": "grep", "isError": true, "parts": []});
+    json!({"seq": 1, "runId": "r1", "role": "model", "parts": [{"type": "text", "text": "Here."}, result]})
+}
+
+fn agent() -> Value {
+    json!({
+        "name": "scout", "title": "Scout", "description": "Looks.", "model": "inherit", "scope": "user",
+        "status": "ok", "path": "/a/scout.md", "digest": "sha256:00", "inputs": ["prompt"],
+        "problems": [{
+            "path": "/a/scout.md", "line": 3, "severity": "warning", "code": "UNKNOWN_FIELD", "message": "odd",
+        }],
+    })
+}
+
+fn shown_agent() -> Value {
+    let mut agent = agent();
+    agent["prompt"] = json!("You look.");
+    agent["query"] = json!("${prompt}");
+    agent["inputSpecs"] = json!([{"name": "prompt", "required": true, "schema": {"type": "string"}}]);
+    agent["tools"] = json!(["grep"]);
+    agent
+}
+
+fn validated() -> Value {
+    let checks = json!([
+        {"check": "types are right", "outcome": "pass"},
+        {"check": "every field is known", "outcome": "warn", "findings": ["3: odd"]},
+    ]);
+    json!({"valid": true, "agents": [{"name": "scout", "path": "/a/scout.md", "checks": checks}]})
+}
+
+fn status() -> Value {
+    json!({
+        // No process has this id, so nobody waits for its end.
+        "daemon": {"name": "subagentd", "version": env!("CARGO_PKG_VERSION"), "pid": 4_194_305, "instance": "i1",
+                   "logId": "l1", "startedAt": "2025-11-20T11:00:00.000Z"},
+        "uptimeMs": 1000, "runs": {"queued": 0, "running": 1, "waiting": 0, "parked": 0, "ended": 2},
+        "clients": 1, "subscriptions": 0, "database": {"path": "/s/db", "bytes": 10, "head": 3}, "degraded": [],
+    })
+}
+
+fn queued() -> Value {
+    json!({"queue": [{
+        "runId": "r1", "sessionId": "s1", "agent": "scout", "for": "context", "prompt": "Where?",
+        "query": "Look for: Where?", "queuedAt": "2025-11-20T11:04:00.000Z",
+    }]})
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    let ended = record(json!({
+        "reason": "GOAL", "result": "Here.", "recovered": true, "recoveredFrom": "TIMEOUT", "prompt": "Where?",
+    }));
+    let run = |seq: Value| json!({"runId": "r1", "seq": seq});
+    let started = json!({
+        "disposition": "queued", "runId": "r1", "sessionId": "s1", "agent": "scout", "seq": 2,
+    });
+    vec![
+        Row::new(&["list"], "agents/list", json!({"agents": [agent()]})),
+        Row::new(&["show", "scout"], "agents/get", shown_agent()),
+        Row::new(&["validate", "scout"], "agents/validate", validated()),
+        Row::plain(&["validate", "--all"], "agents/validate", validated()),
+        Row::new(&["runs"], "run/list", json!({"runs": [ended.clone()]})),
+        Row::new(&["sessions"], "session/list", json!({"sessions": [session()]})),
+        Row::new(
+            &["sessions", "show", "s1"],
+            "session/get",
+            json!({"session": session(), "contexts": [context()]}),
+        ),
+        Row::new(
+            &["sessions", "history", "s1"],
+            "session/history",
+            json!({"agent": "scout", "messages": [message()]}),
+        ),
+        Row::plain(&["sessions", "close", "s1"], "session/close", json!({"sessionId": "s1", "seq": 3})),
+        Row::plain(
+            &["sessions", "delete", "s1"],
+            "session/delete",
+            json!({"sessionId": "s1", "seq": 3, "events": 2}),
+        ),
+        Row::new(&["queue", "list"], "queue/list", queued()),
+        Row::plain(&["queue", "remove", "r1"], "queue/remove", run(json!(3))),
+        Row::plain(&["queue", "promote", "r1"], "queue/promote", run(json!(3))),
+        Row {
+            printed: "/run",
+            shows_words: false,
+            ..Row::new(&["wait", "r1"], "run/wait", json!({"run": ended.clone(), "done": true}))
+        },
+        Row::new(&["cancel", "r1"], "run/cancel", json!({"run": ended, "seq": null})),
+        Row::plain(&["steer", "r1", "left"], "run/steer", run(json!(3))),
+        Row::new(&["run", "scout", "-p", "q", "--detach"], "run/start", started),
+        Row { greets: false, ..Row::new(&["status"], "daemon/status", status()) },
+        Row {
+            greets: false,
+            answers: vec![("daemon/status", status()), ("daemon/shutdown", json!({"suspendedRuns": 1}))],
+            ..Row::plain(&["stop"], "", json!({}))
+        },
+        Row {
+            greets: false,
+            ..Row::plain(&["logs"], "daemon/logs", json!({"lines": ["one"], "last": 1, "missed": 0}))
+        },
+    ]
+}
+
+/// Commands that are no row, and why.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("attach", "shows events: see `following.rs`, and `versions.rs` for those of other daemons"),
+    ("rpc", "prints any answer as it is"),
+];
+
+#[test]
+fn every_command_is_a_row() {
+    fn leaves(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        // The verbs under `agents` are the same commands.
+        let verbs: Vec<_> = command.get_subcommands().filter(|verb| verb.get_name() != "agents").collect();
+        // `sessions` is a command and has verbs.
+        if verbs.is_empty() || command.get_arguments().any(|argument| argument.get_id() == "format") {
+            found.push(path.to_owned());
+        }
+        for verb in verbs {
+            leaves(verb, format!("{path} {}", verb.get_name()).trim(), found);
+        }
+    }
+    let mut commands = Vec::new();
+    leaves(&crate::cli::Arguments::command(), "", &mut commands);
+    let rows = rows();
+    let is_row = |command: &String| {
+        let words: Vec<&str> = command.split(' ').collect();
+        rows.iter().any(|row| row.arguments.starts_with(&words))
+    };
+    let missing: Vec<&String> = commands
+        .iter()
+        .filter(|command| !is_row(command) && ELSEWHERE.iter().all(|(name, _)| name != command))
+        .collect();
+    assert_eq!(missing, [] as [&String; 0], "give each a row, or say why it needs none");
+    assert!(commands.len() > 15, "{commands:?}");
+}

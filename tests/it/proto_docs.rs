@@ -6,6 +6,8 @@ use expect_test::expect_file;
 use serde_json::Value;
 use subagentd::{daemon::rpc::docs, protocol::METHODS};
 
+pub mod examples;
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("proto-docs")
 }
@@ -13,8 +15,36 @@ fn folder() -> PathBuf {
 #[test]
 fn proto_docs_are_what_the_types_say() {
     for (name, text) in docs::files() {
-        expect_file![folder().join(name)].assert_eq(&text);
+        let path = folder().join(name);
+        // Perf: a whole difference of files this long takes minutes to work out.
+        if std::env::var_os("UPDATE_EXPECT").is_none() {
+            let written = std::fs::read_to_string(&path).unwrap_or_default();
+            let stale = first_difference(&written, &text);
+            assert_eq!(
+                stale, None,
+                "{name} is stale; `UPDATE_EXPECT=1 cargo test --test it proto_docs` writes it"
+            );
+        }
+        expect_file![path].assert_eq(&text);
     }
+}
+
+/// The number of the first line that differs, and what it should be.
+fn first_difference(written: &str, should_be: &str) -> Option<(usize, String)> {
+    if written == should_be {
+        return None;
+    }
+    let same = written.split('\n').zip(should_be.split('\n')).take_while(|(one, other)| one == other).count();
+    Some((same + 1, should_be.split('\n').nth(same).unwrap_or("the end").to_owned()))
+}
+
+#[test]
+fn a_stale_line_is_named() {
+    assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+    assert_eq!(first_difference("a\nb\n", "a\nc\n"), Some((2, "c".to_owned())));
+    assert_eq!(first_difference("a\n", "a\nb\n"), Some((2, "b".to_owned())));
+    assert_eq!(first_difference("a\nb\n", "a\n"), Some((2, String::new())));
+    assert_eq!(first_difference("a\nb", "a"), Some((2, "the end".to_owned())));
 }
 
 /// The page written by hand cannot be generated, but what it sends can be compared with the methods.

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use serde_json::Value;
-use subagentd::{daemon::rpc::docs, protocol::METHODS};
+use subagentd::{
+    daemon::rpc::docs,
+    protocol::{MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS},
+};
 
 pub mod examples;
 
@@ -51,20 +54,35 @@ fn a_stale_line_is_named() {
 #[test]
 fn requests_of_the_hand_written_page_are_requests() {
     let page = std::fs::read_to_string(folder().join("README.md")).unwrap();
-    let requests = page.split("→ ").skip(1).map(|rest| {
-        // A request goes on over indented lines, until the next message or the end of the block.
-        let lines = rest.split("\n←").next().unwrap().split("\n```").next().unwrap();
-        serde_json::from_str::<Value>(lines).unwrap_or_else(|error| panic!("{error}: {lines}"))
-    });
     let mut methods = Vec::new();
-    for request in requests {
+    for exchange in page.split("→ ").skip(1) {
+        // A request goes on over indented lines, until the next message or the end of the block.
+        let lines = exchange.split("\n←").next().unwrap().split("\n```").next().unwrap();
+        let request: Value = serde_json::from_str(lines).unwrap_or_else(|error| panic!("{error}: {lines}"));
         let name = request["method"].as_str().unwrap().to_owned();
         let method = METHODS.iter().find(|method| method.name == name).expect("a method of the table");
         let schema = (method.params)().to_value();
         for field in request["params"].as_object().unwrap().keys() {
             assert!(schema["properties"].get(field).is_some(), "{name}: {field}");
         }
+        let is_right = jsonschema::draft202012::is_valid(&schema, &request["params"]);
+        let is_refused = exchange.split("\n```").next().unwrap().contains("INVALID_PARAMS");
+        assert_ne!(is_right, is_refused, "{name}: what the page has it answered");
         methods.push(name);
     }
-    assert_eq!(methods, ["initialize", "run/start", "session/attach", "session/attach", "run/start"]);
+    let told = ["initialize", "run/start", "run/start", "session/attach", "session/attach", "run/start"];
+    assert_eq!(methods, told);
+}
+
+#[test]
+fn the_limits_of_the_hand_written_page_are_the_limits() {
+    let page = std::fs::read_to_string(folder().join("README.md")).unwrap().replace(',', "");
+    for (what, limit) in [
+        ("bytes of a message", MAX_MESSAGE_BYTES),
+        ("requests that are open", MAX_IN_FLIGHT),
+        ("subscriptions", MAX_SUBSCRIPTIONS),
+        ("requests in a batch", MAX_BATCH),
+    ] {
+        assert!(page.contains(&format!("| {what} | {limit} |")), "{what}: {limit}");
+    }
 }

@@ -19,7 +19,10 @@ pub use self::{
 };
 
 use self::schemas::Schemas;
-use crate::protocol::{EVENTS, ErrorKind, EventNotification, METHODS, MethodDoc, RpcError};
+use crate::{
+    agents,
+    protocol::{EVENTS, ErrorKind, EventNotification, METHODS, MethodDoc, RpcError},
+};
 
 /// The version of OpenRPC that the document follows.
 const OPENRPC_VERSION: &str = "1.3.2";
@@ -32,6 +35,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("events.md", events::page()),
         ("errors.md", errors::page()),
         ("types.ts", typescript::page()),
+        ("agent.schema.json", format!("{:#}\n", agents::front_matter_schema())),
     ]
 }
 

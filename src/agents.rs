@@ -19,6 +19,7 @@ mod template;
 mod yaml;
 
 pub use catalog::{AgentPlaces, Catalog, Found};
+pub use definition::front_matter_schema;
 pub use file::AgentFile;
 pub use inputs::resolve;
 pub use output::format_output;

@@ -24,7 +24,10 @@ mod look;
 mod messages;
 mod model;
 mod output;
+mod schema_file;
 mod tools;
+
+pub use schema_file::front_matter_schema;
 
 /// Every field of a file; all but [`WITHOUT_EFFECT`] are read.
 const FIELDS: &[&str] = &[
@@ -77,6 +80,8 @@ enum Kind {
     Agent,
     Graph,
 }
+
+const COMPLETIONS: &[(&str, Completion)] = &[("tool", Completion::Tool), ("message", Completion::Message)];
 
 /// The agent's name, if the front matter has a usable one.
 pub(super) fn name(root: &Node) -> Option<AgentName> {
@@ -184,8 +189,7 @@ fn read_name(fields: &Fields<'_>, findings: &mut Findings) -> Option<Named> {
 }
 
 fn read_completion(fields: &Fields<'_>, has_output: bool, findings: &mut Findings) -> Option<Completion> {
-    let choices = [("tool", Completion::Tool), ("message", Completion::Message)];
-    let completion = fields.one_of("completion", &choices, findings)?;
+    let completion = fields.one_of("completion", COMPLETIONS, findings)?;
     if completion == Completion::Message && has_output {
         let message =
             "`completion: message` has no effect beside `output`: a typed result ends with `complete_task`";

@@ -3,11 +3,11 @@
 use crate::protocol::AgentName;
 
 /// Longest name of an agent, in characters (spec 02).
-const LONGEST_NAME: usize = 64;
+pub(super) const LONGEST_NAME: usize = 64;
 
 /// Tools and their aliases (spec 05), with `_` for `-`. An agent is callable like a tool, so it may not be
 /// called like one. Aliases with capitals cannot clash: names have none.
-const TOOL_NAMES: &[&str] = &[
+pub(super) const TOOL_NAMES: &[&str] = &[
     "ask_user",
     "bash",
     "complete_task",

@@ -10,6 +10,7 @@ use crate::protocol::{AgentName, AgentScope, AgentStatus, Severity};
 mod catalog;
 mod files;
 mod mistakes;
+mod schema_file;
 
 /// Reads a text as one of the user's files.
 fn read(text: impl AsRef<[u8]>) -> AgentFile {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     AgentName, CallId, CallState, FinishReason, Reason, Risk, RunId, Timestamp, Todo, ToolError, ToolKind,
-    ToolName, ToolResult, Usage,
+    ToolName, ToolResult, Usage, reread,
 };
 
 mod private;
@@ -56,6 +56,7 @@ macro_rules! events {
             name: $text,
             doc: concat!($($doc, "\n"),+),
             data: super::answer_schema::<$name>,
+            reread: reread::<$name>,
         }),+];
     };
 }
@@ -65,6 +66,8 @@ pub struct EventDoc {
     pub name: &'static str,
     pub doc: &'static str,
     pub data: fn() -> Schema,
+    /// Reads a value as this data and writes it again.
+    pub reread: fn(&Value) -> serde_json::Result<Value>,
 }
 
 events! {

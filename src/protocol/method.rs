@@ -51,6 +51,15 @@ pub struct MethodDoc {
     pub is_subscription: bool,
     pub params: fn() -> Schema,
     pub result: fn() -> Schema,
+    /// Reads a value as these parameters and writes it again.
+    pub reread_params: fn(&Value) -> serde_json::Result<Value>,
+    /// Reads a value as this result and writes it again.
+    pub reread_result: fn(&Value) -> serde_json::Result<Value>,
+}
+
+/// What a type keeps of a value: reads it and writes it again.
+pub fn reread<T: Serialize + DeserializeOwned>(value: &Value) -> serde_json::Result<Value> {
+    serde_json::to_value(T::deserialize(value)?)
 }
 
 macro_rules! methods {
@@ -73,6 +82,8 @@ macro_rules! methods {
             is_subscription: methods!(@subscription $style),
             params: || schemars::schema_for!($params),
             result: super::answer_schema::<$result>,
+            reread_params: reread::<$params>,
+            reread_result: reread::<$result>,
         }),+];
 
         /// Whether a method answers with a subscription. Beside the table, which holds on to the schema of every

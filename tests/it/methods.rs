@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use subagentd::protocol::METHODS;
+use subagentd::protocol::{METHODS, is_subscription};
 
-use crate::support::{Client, House, Reply, Running, Script};
+use crate::{
+    proto_docs::examples,
+    support::{Client, House, Reply, Running, Script},
+};
 
 /// What holds for one method.
 struct Row {
@@ -806,6 +809,10 @@ async fn keeps_its_promises(row: Row) {
         }
         client.call("ping", json!({})).await;
     }
+    // What stands here for a subscription is more than its answer.
+    if !is_subscription(method) {
+        examples::says_what_a_daemon_says(method, &first);
+    }
     drop(client);
     running.stop_unfinished().await;
 
@@ -852,13 +859,12 @@ impl Facts {
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
-    let is_subscription = METHODS.iter().any(|it| it.name == method && it.is_subscription);
     if ["session/delete", "queue/remove"].contains(&method) {
         // Only once is there something to remove.
         let response = client.request(method, params).await;
         return response.get("result").unwrap_or(&response["error"]["data"]).clone();
     }
-    if !is_subscription {
+    if !is_subscription(method) {
         return client.call(method, params).await;
     }
     // On a connection of its own, since it goes on sending.

@@ -4,7 +4,12 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use serde_json::Value;
-use subagentd::{daemon::rpc::docs, protocol::METHODS};
+use subagentd::{
+    daemon::rpc::docs,
+    protocol::{MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS},
+};
+
+pub mod examples;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("proto-docs")
@@ -13,28 +18,71 @@ fn folder() -> PathBuf {
 #[test]
 fn proto_docs_are_what_the_types_say() {
     for (name, text) in docs::files() {
-        expect_file![folder().join(name)].assert_eq(&text);
+        let path = folder().join(name);
+        // Perf: a whole difference of files this long takes minutes to work out.
+        if std::env::var_os("UPDATE_EXPECT").is_none() {
+            let written = std::fs::read_to_string(&path).unwrap_or_default();
+            let stale = first_difference(&written, &text);
+            assert_eq!(
+                stale, None,
+                "{name} is stale; `UPDATE_EXPECT=1 cargo test --test it proto_docs` writes it"
+            );
+        }
+        expect_file![path].assert_eq(&text);
     }
+}
+
+/// The number of the first line that differs, and what it should be.
+fn first_difference(written: &str, should_be: &str) -> Option<(usize, String)> {
+    if written == should_be {
+        return None;
+    }
+    let same = written.split('\n').zip(should_be.split('\n')).take_while(|(one, other)| one == other).count();
+    Some((same + 1, should_be.split('\n').nth(same).unwrap_or("the end").to_owned()))
+}
+
+#[test]
+fn a_stale_line_is_named() {
+    assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+    assert_eq!(first_difference("a\nb\n", "a\nc\n"), Some((2, "c".to_owned())));
+    assert_eq!(first_difference("a\n", "a\nb\n"), Some((2, "b".to_owned())));
+    assert_eq!(first_difference("a\nb\n", "a\n"), Some((2, String::new())));
+    assert_eq!(first_difference("a\nb", "a"), Some((2, "the end".to_owned())));
 }
 
 /// The page written by hand cannot be generated, but what it sends can be compared with the methods.
 #[test]
 fn requests_of_the_hand_written_page_are_requests() {
     let page = std::fs::read_to_string(folder().join("README.md")).unwrap();
-    let requests = page.split("→ ").skip(1).map(|rest| {
-        // A request goes on over indented lines, until the next message or the end of the block.
-        let lines = rest.split("\n←").next().unwrap().split("\n```").next().unwrap();
-        serde_json::from_str::<Value>(lines).unwrap_or_else(|error| panic!("{error}: {lines}"))
-    });
     let mut methods = Vec::new();
-    for request in requests {
+    for exchange in page.split("→ ").skip(1) {
+        // A request goes on over indented lines, until the next message or the end of the block.
+        let lines = exchange.split("\n←").next().unwrap().split("\n```").next().unwrap();
+        let request: Value = serde_json::from_str(lines).unwrap_or_else(|error| panic!("{error}: {lines}"));
         let name = request["method"].as_str().unwrap().to_owned();
         let method = METHODS.iter().find(|method| method.name == name).expect("a method of the table");
         let schema = (method.params)().to_value();
         for field in request["params"].as_object().unwrap().keys() {
             assert!(schema["properties"].get(field).is_some(), "{name}: {field}");
         }
+        let is_right = jsonschema::draft202012::is_valid(&schema, &request["params"]);
+        let is_refused = exchange.split("\n```").next().unwrap().contains("INVALID_PARAMS");
+        assert_ne!(is_right, is_refused, "{name}: what the page has it answered");
         methods.push(name);
     }
-    assert_eq!(methods, ["initialize", "run/start", "session/attach", "session/attach", "run/start"]);
+    let told = ["initialize", "run/start", "run/start", "session/attach", "session/attach", "run/start"];
+    assert_eq!(methods, told);
+}
+
+#[test]
+fn the_limits_of_the_hand_written_page_are_the_limits() {
+    let page = std::fs::read_to_string(folder().join("README.md")).unwrap().replace(',', "");
+    for (what, limit) in [
+        ("bytes of a message", MAX_MESSAGE_BYTES),
+        ("requests that are open", MAX_IN_FLIGHT),
+        ("subscriptions", MAX_SUBSCRIPTIONS),
+        ("requests in a batch", MAX_BATCH),
+    ] {
+        assert!(page.contains(&format!("| {what} | {limit} |")), "{what}: {limit}");
+    }
 }

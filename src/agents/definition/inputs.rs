@@ -17,15 +17,15 @@ use crate::protocol::{
     InputSpec,
 };
 
-const INPUT_FIELDS: &[&str] = &["type", "schema", "description", "required", "default"];
+pub(super) const INPUT_FIELDS: &[&str] = &["type", "schema", "description", "required", "default"];
 
 #[derive(Clone, Copy)]
-enum ShortType {
+pub(super) enum ShortType {
     One(&'static str),
     ListOf(&'static str),
 }
 
-const SHORT_TYPES: &[(&str, ShortType)] = &[
+pub(super) const SHORT_TYPES: &[(&str, ShortType)] = &[
     ("string", ShortType::One("string")),
     ("number", ShortType::One("number")),
     ("integer", ShortType::One("integer")),

@@ -7,10 +7,14 @@ use crate::protocol::{
 };
 
 /// The basic colour keywords of CSS (CSS Color Module Level 4, "Named Colors", the sixteen of HTML 4).
-const CSS_COLORS: [&str; 16] = [
+pub(super) const CSS_COLORS: [&str; 16] = [
     "aqua", "black", "blue", "fuchsia", "gray", "green", "lime", "maroon", "navy", "olive", "purple", "red",
     "silver", "teal", "white", "yellow",
 ];
+
+/// Where a file may say it lies; `global` is another word for `user`.
+pub(super) const SCOPES: &[(&str, AgentScope)] =
+    &[("project", AgentScope::Project), ("user", AgentScope::User), ("global", AgentScope::User)];
 
 /// A semantic version: three numbers, then perhaps `-pre.release` and `+build`.
 pub(super) fn version(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
@@ -61,9 +65,7 @@ pub(super) fn color(fields: &Fields<'_>, findings: &mut Findings) -> Option<Stri
 
 /// Where the file lies decides; a file that says otherwise is warned about.
 pub(super) fn check_scope(fields: &Fields<'_>, scope: AgentScope, findings: &mut Findings) {
-    let choices =
-        [("project", AgentScope::Project), ("user", AgentScope::User), ("global", AgentScope::User)];
-    let Some(said) = fields.one_of("scope", &choices, findings) else { return };
+    let Some(said) = fields.one_of("scope", SCOPES, findings) else { return };
     if said != scope {
         let lies = match scope {
             AgentScope::Project => "a project's agents",

@@ -10,7 +10,9 @@ use super::{
 };
 use crate::protocol::{FileProblemCode::WrongType, InitialMessage, InputSpec, Role};
 
-const MESSAGE_FIELDS: &[&str] = &["role", "text"];
+pub(super) const MESSAGE_FIELDS: &[&str] = &["role", "text"];
+
+pub(super) const ROLES: &[(&str, Role)] = &[("user", Role::User), ("model", Role::Model)];
 
 pub(super) fn read(
     fields: &Fields<'_>,
@@ -34,9 +36,8 @@ fn read_one(
 ) -> Option<InitialMessage> {
     let path = format!("initialMessages[{number}]");
     let fields = Fields::open(node, &path, MESSAGE_FIELDS, findings)?;
-    let role = fields
-        .require("role", "role: user", findings)
-        .and_then(|_| fields.one_of("role", &[("user", Role::User), ("model", Role::Model)], findings));
+    let role =
+        fields.require("role", "role: user", findings).and_then(|_| fields.one_of("role", ROLES, findings));
     let text = fields.require("text", "text: …", findings).and_then(|node| {
         let text = fields.text("text", findings)?;
         check_placeholders(&text, inputs, |_| node.mark, findings);

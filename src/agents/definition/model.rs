@@ -12,14 +12,15 @@ use crate::protocol::{
 };
 
 /// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
-const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
+pub(super) const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
 
 /// Levels of agents that call agents: more is a loop, not a plan.
-const LARGEST_DEPTH: i64 = 16;
+pub(super) const LARGEST_DEPTH: i64 = 16;
 
-const MODEL_FIELDS: &[&str] = &["name", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
+pub(super) const MODEL_FIELDS: &[&str] =
+    &["name", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
 
-const RUN_FIELDS: &[&str] = &[
+pub(super) const RUN_FIELDS: &[&str] = &[
     "maxTurns",
     "maxTimeMinutes",
     "maxTokens",

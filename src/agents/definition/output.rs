@@ -11,7 +11,7 @@ use crate::{
     protocol::{FileProblemCode::BadValue, OutputSpec},
 };
 
-const OUTPUT_FIELDS: &[&str] = &["name", "description", "schema", "format"];
+pub(super) const OUTPUT_FIELDS: &[&str] = &["name", "description", "schema", "format"];
 
 /// `None` also when it has mistakes; they are told.
 pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Option<OutputSpec> {

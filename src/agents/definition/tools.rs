@@ -10,11 +10,13 @@ use crate::protocol::{
     ToolName, ToolSelection,
 };
 
+pub(super) const TOOLS_FIELDS: &[&str] = &["allow", "deny"];
+
 /// A map with `allow` and `deny`; a list or a text alone is what to allow. `[]` allows none.
 pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> ToolSelection {
     let Some(node) = fields.get("tools") else { return ToolSelection::default() };
     if let Content::Map(_) = node.content {
-        let Some(fields) = Fields::open(node, "tools", &["allow", "deny"], findings) else {
+        let Some(fields) = Fields::open(node, "tools", TOOLS_FIELDS, findings) else {
             return ToolSelection::default();
         };
         let allow = fields.get("allow").map(|node| names(node, "tools.allow", findings));

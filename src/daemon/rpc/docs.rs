@@ -5,14 +5,24 @@
 
 mod errors;
 mod events;
+mod examples;
 mod methods;
 mod schemas;
 mod tables;
+mod typescript;
 
 use serde_json::{Map, Value, json};
 
-use self::{events::SIGNALS, schemas::Schemas};
-use crate::protocol::{EVENTS, ErrorData, ErrorKind, EventNotification, METHODS, MethodDoc, answer_schema};
+pub use self::{
+    events::SIGNALS,
+    examples::{Examples, MethodExample},
+};
+
+use self::schemas::Schemas;
+use crate::{
+    agents,
+    protocol::{EVENTS, ErrorKind, EventNotification, METHODS, MethodDoc, RpcError, answer_schema},
+};
 
 /// The version of OpenRPC that the document follows.
 const OPENRPC_VERSION: &str = "1.3.2";
@@ -24,24 +34,37 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("methods.md", methods::page()),
         ("events.md", events::page()),
         ("errors.md", errors::page()),
+        ("types.ts", typescript::page()),
+        ("agent.schema.json", format!("{:#}\n", agents::front_matter_schema())),
     ]
 }
 
 /// The OpenRPC document; every schema stands once, under `components/schemas`.
 pub fn openrpc() -> Value {
+    let examples = Examples::read();
     let mut schemas = Schemas::new("#/components/schemas/");
-    let methods: Vec<_> = METHODS.iter().map(|method| openrpc_method(method, &mut schemas)).collect();
+    let methods: Vec<_> =
+        METHODS.iter().map(|method| openrpc_method(method, &examples, &mut schemas)).collect();
     let events: Vec<_> = EVENTS
         .iter()
         .chain(SIGNALS)
-        .map(|event| json!({ "name": event.name, "summary": event.doc.trim(), "data": schemas.add((event.data)()) }))
+        .map(|event| {
+            json!({
+                "name": event.name,
+                "summary": tables::one_line(event.doc),
+                "data": schemas.add((event.data)()),
+                "examples": examples.of_event(event.name),
+            })
+        })
         .collect();
     let notification = schemas.add(answer_schema::<EventNotification>());
-    let error_data = schemas.add(answer_schema::<ErrorData>());
+    let error = schemas.add(answer_schema::<RpcError>());
     let errors: Map<_, _> = ErrorKind::ALL
         .iter()
         .map(|kind| {
-            let error = json!({ "code": kind.code(), "message": kind.doc().trim(), "data": error_data });
+            // OpenRPC shows an error by its data as it is, not by a schema.
+            let data = examples.of_error(kind.as_str()).map_or(Value::Null, |error| error["data"].clone());
+            let error = json!({ "code": kind.code(), "message": tables::one_line(kind.doc()), "data": data });
             (kind.as_str().to_owned(), error)
         })
         .collect();
@@ -55,11 +78,12 @@ pub fn openrpc() -> Value {
         "methods": methods,
         "x-notifications": [{ "method": "event", "params": notification }],
         "x-events": events,
+        "x-error": error,
         "components": { "errors": errors, "schemas": schemas.into_definitions() },
     })
 }
 
-fn openrpc_method(method: &MethodDoc, schemas: &mut Schemas) -> Value {
+fn openrpc_method(method: &MethodDoc, examples: &Examples, schemas: &mut Schemas) -> Value {
     let params = (method.params)().to_value();
     let required = params.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     schemas.lift_definitions(&params);
@@ -77,11 +101,21 @@ fn openrpc_method(method: &MethodDoc, schemas: &mut Schemas) -> Value {
         "paramStructure": "by-name",
         "params": params,
         "result": { "name": "result", "schema": schemas.add((method.result)()) },
+        "examples": examples.of_method(method.name).map(openrpc_example).collect::<Vec<_>>(),
     });
     if method.is_subscription {
         entry["x-subscription"] = json!({ "notification": "event" });
     }
     entry
+}
+
+fn openrpc_example(example: &MethodExample) -> Value {
+    let params = example.params.iter().map(|(name, value)| json!({ "name": name, "value": value }));
+    json!({
+        "name": example.title,
+        "params": params.collect::<Vec<_>>(),
+        "result": { "name": "result", "value": example.result },
+    })
 }
 
 #[cfg(test)]

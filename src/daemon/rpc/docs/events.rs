@@ -3,46 +3,53 @@
 use std::fmt::Write as _;
 
 use super::{
+    examples::{self, Examples},
     schemas::Schemas,
     tables::{Fields, PLACE, fields, one_line, types},
 };
 use crate::protocol::{
-    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField, answer_schema,
+    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField, answer_schema, reread,
 };
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
-pub(super) const SIGNALS: &[EventDoc] = &[
+pub const SIGNALS: &[EventDoc] = &[
     EventDoc {
         name: "model.textDelta",
         doc: "More of the text that a model is writing. Sent when the subscription asked for `deltas`.",
         data: answer_schema::<Delta>,
+        reread: reread::<Delta>,
     },
     EventDoc {
         name: "model.thoughtDelta",
         doc: "More of what a model is thinking. Sent when the subscription asked for `deltas`.",
         data: answer_schema::<Delta>,
+        reread: reread::<Delta>,
     },
     EventDoc {
         name: "tool.output",
         doc: "More of what a call puts out while it runs: of a call that another agent answers, the subject of each \
               thought of its run, a line each. Sent when the subscription asked for `deltas`.",
         data: answer_schema::<OutputDelta>,
+        reread: reread::<OutputDelta>,
     },
     EventDoc {
         name: "signal.snapshot",
         doc: "The session as it is. The first notification of a subscription from `now`.",
         data: answer_schema::<Snapshot>,
+        reread: reread::<Snapshot>,
     },
     EventDoc {
         name: "signal.caughtUp",
         doc: "Everything that was in the log when the subscription began has been sent.",
         data: answer_schema::<CaughtUp>,
+        reread: reread::<CaughtUp>,
     },
     EventDoc {
         name: "signal.unknownField",
         doc: "A request had a parameter that nobody knows; it was ignored. Said once a connection, method and \
               field, after the response, and belongs to no subscription.",
         data: answer_schema::<UnknownField>,
+        reread: reread::<UnknownField>,
     },
 ];
 
@@ -50,6 +57,7 @@ pub(super) fn page() -> String {
     let mut schemas = Schemas::new(PLACE);
     let envelope = schemas.add(answer_schema::<Envelope>());
     let envelope = fields(&envelope, Fields::Received, &schemas);
+    let examples = Examples::read();
     let mut shown_above = vec!["Envelope".to_owned()];
     let mut sections = |events: &[EventDoc]| {
         let mut text = String::new();
@@ -57,6 +65,9 @@ pub(super) fn page() -> String {
             let data = schemas.add((event.data)());
             let _ = writeln!(text, "\n### `{}`\n\n{}\n", event.name, one_line(event.doc));
             text.push_str(&fields(&data, Fields::Received, &schemas));
+            for example in examples.of_event(event.name) {
+                let _ = write!(text, "\n```json\n{}\n```\n", examples::text(example));
+            }
             let name = data["$ref"].as_str().and_then(|name| name.strip_prefix(PLACE));
             shown_above.extend(name.map(str::to_owned));
         }
@@ -70,7 +81,8 @@ pub(super) fn page() -> String {
          An event arrives as the notification `event`, whose `params` are `{{subscription, result}}`; `result` is \
          the envelope below and its `data` depends on `type`. `events/list` answers the same envelopes. Clients \
          skip types and fields they do not know, and show values they do not know as text: every list of values \
-         below may grow.\n\n\
+         below may grow. The examples are of one log; of each type there is the first, and those with fields that it \
+         lacks.\n\n\
          ## Envelope\n\n{envelope}\n\
          `seq` grows and is never reused. `prev` is the `seq` sent before on this subscription: when it is not \
          the last one you saw, you have missed something, and attach again from the last you saw.\n\n\

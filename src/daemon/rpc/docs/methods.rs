@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use serde_json::json;
+
 use super::{
+    examples::{self, Examples},
     schemas::Schemas,
     tables::{Fields, PLACE, fields, one_line, types},
 };
@@ -13,6 +16,7 @@ pub(super) fn page() -> String {
     let mut sections = String::new();
     let mut index = String::new();
     let mut shown_above = Vec::new();
+    let examples = Examples::read();
     for method in METHODS {
         let params = schemas.add((method.params)());
         let result = schemas.add((method.result)());
@@ -28,6 +32,11 @@ pub(super) fn page() -> String {
         let _ = writeln!(sections, "**Parameters**\n\n{}", fields(&params, Fields::Sent, &schemas));
         let answers = if method.is_subscription { "**Result**: the subscription's id" } else { "**Result**" };
         let _ = writeln!(sections, "{answers}\n\n{}", fields(&result, Fields::Received, &schemas).trim_end());
+        for example in examples.of_method(method.name) {
+            let call = json!({ "params": example.params, "result": example.result });
+            let _ = writeln!(sections, "\n**Example**: {}\n", example.title);
+            let _ = writeln!(sections, "```json\n{}\n```", examples::text(&call));
+        }
         // Their tables stand at the method; only types that several places share are repeated below.
         let names = [params, result]
             .map(|one| one["$ref"].as_str().and_then(|name| name.strip_prefix(PLACE)).map(str::to_owned));

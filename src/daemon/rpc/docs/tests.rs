@@ -59,3 +59,86 @@ fn every_link_of_a_page_leads_to_a_heading() {
         }
     }
 }
+
+/// `types.ts` must not pass over a word of a schema in silence.
+#[test]
+fn types_know_every_word_of_the_schemas() {
+    const UNDERSTOOD: &[&str] = &[
+        "$ref",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "description",
+        "enum",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    ];
+    // TypeScript has no words for these; the other documents tell them.
+    const WITHOUT_A_TYPE: &[&str] = &[
+        "default",
+        "format",
+        "maximum",
+        "maxLength",
+        "minimum",
+        "minLength",
+        "maxItems",
+        "minItems",
+        "pattern",
+    ];
+    fn check(name: &str, schema: &Value) {
+        let Some(words) = schema.as_object() else { return };
+        for (word, value) in words {
+            let is_known = UNDERSTOOD.contains(&word.as_str()) || WITHOUT_A_TYPE.contains(&word.as_str());
+            assert!(is_known, "{name}: teach typescript.rs the word `{word}`");
+            match (word.as_str(), value) {
+                ("properties", Value::Object(fields)) => fields.values().for_each(|it| check(name, it)),
+                ("oneOf" | "anyOf", Value::Array(variants)) => variants.iter().for_each(|it| check(name, it)),
+                ("items" | "additionalProperties", schema) => check(name, schema),
+                _ => {}
+            }
+        }
+    }
+    let document = openrpc();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    assert!(schemas.len() > 50);
+    schemas.iter().for_each(|(name, schema)| check(name, schema));
+    for method in METHODS {
+        check(method.name, &{
+            let mut schema = (method.params)().to_value();
+            let words = schema.as_object_mut().unwrap();
+            words.retain(|word, _| !["$schema", "$defs", "title"].contains(&word.as_str()));
+            schema
+        });
+    }
+}
+
+#[test]
+fn enums_are_open_where_the_daemon_speaks() {
+    let page = typescript::page();
+    let declaration = |name: &str| {
+        let begin = page.find(&format!("export type {name} =")).unwrap_or_else(|| panic!("{name} is there"));
+        page[begin..].split(";\n\n").next().unwrap()
+    };
+    for name in ["RunState", "Reason", "ErrorKind", "AgentScope", "FinishReason"] {
+        assert!(declaration(name).contains("(string & {})"), "{}", declaration(name));
+    }
+    for name in ["IfBusy", "DrainMode", "FromWord", "ClientKind"] {
+        assert!(!declaration(name).contains("(string & {})"), "{}", declaration(name));
+    }
+}
+
+#[test]
+fn no_type_is_declared_twice() {
+    let page = typescript::page();
+    let declared = page.lines().filter_map(|line| {
+        let rest = line.strip_prefix("export type ").or_else(|| line.strip_prefix("export interface "))?;
+        rest.split([' ', '<', '=']).next()
+    });
+    let mut names = std::collections::HashSet::new();
+    let twice: Vec<_> = declared.filter(|name| !names.insert(*name)).collect();
+    assert_eq!(twice, [] as [&str; 0]);
+    assert!(names.contains("Methods") && names.contains("EventEnvelope") && names.contains("RunRecord"));
+}

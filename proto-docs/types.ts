@@ -1,0 +1,1644 @@
+// The protocol of subagentd, version 1. Generated from the daemon's types; README.md explains it.
+// Enums that the daemon sends are open, and objects grow: skip what you do not know.
+
+/** What observers of subagents care about; what belongs to it stands in `data`. */
+export type Activity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CHUNK" | "ERROR" | (string & {});
+
+/** One thing that was looked at. */
+export interface AgentCheck {
+  /** What holds, e.g. `front matter is valid YAML`. */
+  check: string;
+  outcome: CheckOutcome;
+  /** Why it is not a pass, with places; one entry a finding. */
+  findings?: string[];
+}
+
+/** An agent's name: `[a-z0-9._-]`, at most 64 characters. */
+export type AgentName = string;
+
+/** Where an agent comes from; higher places hide lower ones. */
+export type AgentScope = "builtin" | "user" | "project" | (string & {});
+
+/** Whether an agent can be started. */
+export type AgentStatus =
+  | "ok"
+  /** From a workspace nobody has trusted yet; starting it answers `WORKSPACE_NOT_TRUSTED`. */
+  | "untrusted"
+  /** The file has errors; see `problems`. */
+  | "invalid"
+  /** An agent of the same name in a higher place, or earlier in the same place, is used instead. */
+  | "hidden"
+  | (string & {});
+
+/** An agent as `agents/list` shows it. */
+export interface AgentSummary {
+  name: AgentName;
+  title: string;
+  description?: string | null;
+  /** As the definition names it; `inherit` when it names none. */
+  model: string;
+  scope: AgentScope;
+  status: AgentStatus;
+  /** Missing for built-in agents. */
+  path?: string | null;
+  /** SHA-256 of the file's bytes, as `sha256:<hex>`. */
+  digest: string;
+  /** The path (or `built in`) of the agent that is used instead. */
+  hiddenBy?: string | null;
+  problems?: FileProblem[];
+  /** Names of the inputs, required ones first. */
+  inputs: string[];
+}
+
+export interface AgentsGetParams {
+  name: AgentName;
+  /** Only the agent of this place; missing = the one that a run would use. */
+  scope?: AgentScope | null;
+  /** Looks among this workspace's project agents too. */
+  workspace?: WorkspaceParam | null;
+}
+
+/** An agent as `agents/list` shows it. */
+export interface AgentsGetResult {
+  name: AgentName;
+  title: string;
+  description?: string | null;
+  /** As the definition names it; `inherit` when it names none. */
+  model: string;
+  scope: AgentScope;
+  status: AgentStatus;
+  /** Missing for built-in agents. */
+  path?: string | null;
+  /** SHA-256 of the file's bytes, as `sha256:<hex>`. */
+  digest: string;
+  /** The path (or `built in`) of the agent that is used instead. */
+  hiddenBy?: string | null;
+  problems?: FileProblem[];
+  /** Names of the inputs, required ones first. */
+  inputs: string[];
+  /** The system prompt's template; missing for a file with errors, like all below. */
+  prompt?: string | null;
+  /** Template of the first user message. */
+  query?: string | null;
+  inputSpecs?: InputSpec[];
+  /** The tools a run would get, `complete_task` among them. */
+  tools?: string[];
+}
+
+export interface AgentsListParams {
+  /** Lists this workspace's project agents too. */
+  workspace?: WorkspaceParam | null;
+  /** Also agents that another of the same name hides. */
+  includeHidden?: boolean;
+  /** Also files that could not be loaded. */
+  includeInvalid?: boolean;
+}
+
+export interface AgentsListResult {
+  agents: AgentSummary[];
+}
+
+/** Exactly one of the fields `name`, `text` and `all`. */
+export interface AgentsValidateParams {
+  /** One agent that is there. */
+  name?: AgentName | null;
+  /** A file's text that need not be saved anywhere. */
+  text?: string | null;
+  /**
+   * What the text's file is called, for findings and for an agent that names itself nowhere; it is not read.
+   */
+  path?: string | null;
+  /** Every agent there is. */
+  all?: boolean;
+  /** Looks among this workspace's project agents too. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface AgentsValidateResult {
+  agents: ValidatedAgent[];
+  /** No check failed. */
+  valid: boolean;
+}
+
+/** Where a subscription begins. */
+export type AttachFrom =
+  /** After this `seq`. */
+  | Seq
+  | FromWord;
+
+/** What validation found out about a call. */
+export interface CallDetails {
+  /** Of the tool, for people. */
+  title: string;
+  /** Of this call, for people, e.g. the path it reads. */
+  description: string;
+  kind: ToolKind;
+  risk: Risk;
+  locations: Location[];
+}
+
+/** One tool call; always ours, the provider's own id is kept beside it. */
+export type CallId = string;
+
+/** A call's state. `awaitingApproval` is reserved for questions to people. */
+export type CallState = "validating" | "scheduled" | "awaitingApproval" | "executing" | "success" | "error" | "cancelled" | (string & {});
+
+/** Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent. */
+export interface CaughtUp {
+  head: Seq;
+}
+
+export type CheckOutcome = "pass" | "warn" | "fail" | (string & {});
+
+/** A client's own stable id, across its reconnects. */
+export type ClientId = string;
+
+export interface ClientInfo {
+  name: string;
+  version?: string;
+  kind: ClientKind;
+}
+
+export type ClientKind = "editor" | "cli" | "phone" | "bot" | "bridge" | "script";
+
+/** How a run ends. */
+export type Completion =
+  /** Only by `complete_task`. */
+  | "tool"
+  /** Also by a turn without tool calls, whose text is the result. */
+  | "message"
+  | (string & {});
+
+/** One agent's message history in one session. */
+export type ContextId = string;
+
+export interface ContextNudged {
+  text: string;
+}
+
+/** One agent's history in a session, as lists show it. */
+export interface ContextSummary {
+  contextId: ContextId;
+  sessionId: SessionId;
+  agent: AgentName;
+  /** The run that the context belongs to alone, when an agent was called as a tool. */
+  parentRunId?: RunId | null;
+  startedAt: Timestamp;
+  lastActiveAt: Timestamp;
+}
+
+export interface DaemonInfo {
+  name: string;
+  version: string;
+  pid: number;
+  /** New at every start. */
+  instance: string;
+  /** Made with the database; cursors of another log mean nothing here. */
+  logId: string;
+  startedAt: Timestamp;
+}
+
+export interface DaemonStatusResult {
+  daemon: DaemonInfo;
+  uptimeMs: number;
+  /** By state; `ended` counts the whole log's. */
+  runs: RunCounts;
+  clients: number;
+  subscriptions: number;
+  database: DatabaseStatus;
+  /** Resident memory; missing where the system does not say. */
+  rssBytes?: number | null;
+  /** What does not work as it should, one sentence each. */
+  degraded: string[];
+}
+
+export interface DatabaseStatus {
+  path: string;
+  bytes: number;
+  head: Seq;
+  /**
+   * The disk is full: runs are parked, and what would write is refused. It goes on by itself when there is
+   * room.
+   */
+  storageFull?: boolean;
+}
+
+/** Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored. */
+export interface Delta {
+  /** As in `model.started`. */
+  stream: string;
+  /** The event that opened the stream. */
+  afterSeq: Seq;
+  /** UTF-8 bytes of this stream before this delta. */
+  offset: number;
+  text: string;
+}
+
+export interface DetachResult {
+  /** False when there was no such subscription on this connection. */
+  detached: boolean;
+}
+
+/** What became of a request to run. */
+export type Disposition =
+  | "started"
+  /** It waits for another run of its agent in this session. */
+  | "queued"
+  /** It was said to the living run, whose ids these are. */
+  | "steered"
+  | (string & {});
+
+/** What becomes of the runs when a daemon is drained. */
+export type DrainMode =
+  /** They go on to their end. */
+  | "finish"
+  /** Each stops when its turn ends, and goes on at the next start. */
+  | "park"
+  /** They are cancelled. */
+  | "cancel";
+
+export interface DrainParams {
+  mode: DrainMode;
+  /** How long to wait for the runs; what is left then is told. At most 600,000. */
+  deadlineMs: number;
+}
+
+export interface DrainResult {
+  /** No run is at work any more. */
+  drained: boolean;
+  /** Runs that are still at work. */
+  liveRuns: number;
+  /** Runs that will go on at the next start. */
+  suspendedRuns: number;
+}
+
+/** An event as subscribers receive it and `events/list` answers it. */
+export interface Envelope {
+  /** Its place in the log. Missing on what is no fact: `signal.*` and deltas. */
+  seq?: Seq | null;
+  /** The `seq` sent before it on this subscription; unequal to your last one means you missed something. */
+  prev?: Seq | null;
+  at?: Timestamp | null;
+  type: string;
+  sessionId?: SessionId | null;
+  runId?: RunId | null;
+  parentRunId?: RunId | null;
+  agent?: AgentName | null;
+  /** From the root run's agent to this one. */
+  agentPath?: AgentName[];
+  turn?: number | null;
+  /** `<runId>#<turn>`: the same in events, traces and logs. */
+  promptId?: string | null;
+  activity?: Activity | null | string;
+  /** Who caused it, when it was a client. */
+  by?: string | null;
+  data: unknown;
+}
+
+/** The part of an error that programs read. */
+export interface ErrorData {
+  kind: ErrorKind;
+  /** Whether the same request can succeed later. */
+  retryable: boolean;
+  retryAfterMs?: number | null;
+  details?: unknown;
+  /** One line: what to do. */
+  hint?: string | null;
+}
+
+/** The stable name of an error; programs look at this, never at the message. */
+export type ErrorKind =
+  /** The message is no JSON. */
+  | "PARSE_ERROR"
+  /** The message is JSON, but no JSON-RPC request. */
+  | "INVALID_REQUEST"
+  /** There is no such method; `didYouMean` in `details` names the nearest. */
+  | "METHOD_NOT_FOUND"
+  /** The parameters break the method's schema; `details` lists every violation with its JSON pointer. */
+  | "INVALID_PARAMS"
+  /** A defect of the daemon; `details` has the id under which its log tells more. */
+  | "INTERNAL_ERROR"
+  /** Cancelled by `$/cancelRequest`; it had no effect. */
+  | "REQUEST_CANCELLED"
+  /** The connection must say `initialize` first. */
+  | "NOT_INITIALIZED"
+  /** A token is missing or wrong. */
+  | "UNAUTHORIZED"
+  /** This peer may not talk to the daemon, or may not do this. */
+  | "FORBIDDEN"
+  /** The protocol version is not spoken here; `details` lists those that are. */
+  | "UNSUPPORTED_VERSION"
+  /** Too much at once; try again later. */
+  | "OVERLOADED"
+  /** The daemon is stopping. */
+  | "SHUTTING_DOWN"
+  /** The message, or its answer, is larger than allowed. */
+  | "PAYLOAD_TOO_LARGE"
+  /** Requests come too fast. */
+  | "RATE_LIMITED"
+  /** A limit of this connection is reached, e.g. its subscriptions. */
+  | "LIMIT_EXCEEDED"
+  /** Nothing has this id or name. */
+  | "NOT_FOUND"
+  /** It existed and was removed. */
+  | "GONE"
+  /** Something of this name exists. */
+  | "ALREADY_EXISTS"
+  /** It was changed meanwhile. */
+  | "CONFLICT"
+  /** The idempotency key was used with other parameters. */
+  | "IDEMPOTENCY_CONFLICT"
+  /** The cursor lies outside of the log; `details` has `oldest`, `head` and `logId`. */
+  | "CURSOR_GONE"
+  /** A file was changed meanwhile. */
+  | "FILE_CONFLICT"
+  /** The disk is full; nothing was written. */
+  | "STORAGE_FULL"
+  /** The database failed; nothing was written. */
+  | "STORAGE_ERROR"
+  /** The agent comes from a workspace that nobody has trusted; `details` has the digest. */
+  | "WORKSPACE_NOT_TRUSTED"
+  /** The agent cannot be started as it is. */
+  | "AGENT_NOT_READY"
+  /** The definition has errors; `details` lists them. */
+  | "INVALID_DEFINITION"
+  /** The inputs break the agent's input schema; `details` lists every violation. */
+  | "INVALID_INPUT"
+  /** A template names a value that nobody gave; `details` has the missing and the known names. */
+  | "MISSING_TEMPLATE_INPUT"
+  /** The session is closed. */
+  | "SESSION_CLOSED"
+  /** The run has ended. */
+  | "RUN_NOT_ACTIVE"
+  /** This agent's context has a live run already. */
+  | "BUSY"
+  /** No model is configured; `hint` names the ways out. */
+  | "NO_MODEL"
+  /** The provider refuses the key. */
+  | "PROVIDER_AUTH"
+  /** The provider's quota is used up. */
+  | "PROVIDER_LIMIT"
+  /** The provider failed. */
+  | "PROVIDER_ERROR"
+  /** Somebody has answered already. */
+  | "CONFIRMATION_ALREADY_RESOLVED"
+  /** The question changed meanwhile. */
+  | "CONFIRMATION_STALE"
+  /** The outcome was not among the options. */
+  | "OUTCOME_NOT_OFFERED"
+  | (string & {});
+
+/** Which events; an empty filter matches all. */
+export interface EventFilter {
+  sessionId?: SessionId | null;
+  runId?: RunId | null;
+  /** Types of events, e.g. `tool.state`; empty = all. */
+  types?: string[];
+}
+
+/** Parameters of the notification `event`. */
+export interface EventNotification {
+  /** Missing for signals that concern the connection, not a subscription. */
+  subscription?: SubscriptionId | null;
+  result: Envelope;
+}
+
+export interface EventsListParams {
+  filter?: EventFilter;
+  /** Exclusive; 0 = from the beginning. */
+  from?: Seq;
+  limit?: number;
+  /** When nothing matches yet: waits this long for the first. At most 60,000. */
+  waitMs?: number;
+}
+
+export interface EventsListResult {
+  /**
+   * A page of large events is shorter than `limit`. The next page begins after the last of these; an empty
+   * one says that nothing up to `head` matches any more.
+   */
+  events: Envelope[];
+  /** The newest `seq` of the whole log. */
+  head: Seq;
+}
+
+/** Something wrong in a file a user wrote. */
+export interface FileProblem {
+  path: string;
+  /** 1-based; missing when the whole file is meant. */
+  line?: number | null;
+  /** 1-based, in characters. */
+  column?: number | null;
+  severity: Severity;
+  code: FileProblemCode;
+  /** What is wrong, and what was expected. */
+  message: string;
+  /** What to write instead. */
+  fix?: string | null;
+}
+
+/** What kind of problem. */
+export type FileProblemCode =
+  | "NO_FRONT_MATTER" | "BAD_YAML" | "WRONG_TYPE" | "BAD_VALUE" | "MISSING_FIELD" | "DUPLICATE_NAME" | "TOO_LARGE"
+  /** A settings file is not JSON with comments. */
+  | "BAD_JSON"
+  /** A field nobody knows; kept, not used. */
+  | "UNKNOWN_FIELD"
+  /** `tools` names a tool that does not exist here. */
+  | "UNKNOWN_TOOL"
+  /** The file or folder could not be read. */
+  | "UNREADABLE"
+  | (string & {});
+
+/** Why a model stopped. */
+export type FinishReason =
+  /** It had said what it wanted, or wants tool results. */
+  | "stop"
+  /** The output limit was reached. */
+  | "length"
+  /** The provider withheld the answer; `words` are the provider's. */
+  | {
+    refused: {
+      words: string;
+    };
+  }
+  | (string & {});
+
+export type FromWord =
+  /** A snapshot, then what happens. */
+  | "now"
+  /** Everything the log has, then what happens. */
+  | "start";
+
+/** One message of a context as clients read it. */
+export interface HistoryMessage {
+  /** The event that brought it into the context. */
+  seq: Seq;
+  runId: RunId;
+  role: Role;
+  parts: (Part | Record<string, unknown>)[];
+}
+
+/**
+ * Names one effect across repeats of a request: 8 to 128 characters, kept for 24 hours and as long as its
+ * run. The same key with the same parameters answers the first result with `replayed: true`, with others
+ * `IDEMPOTENCY_CONFLICT`.
+ */
+export type IdempotencyKey = string;
+
+/** What becomes of a request to run an agent whose context is busy. */
+export type IfBusy =
+  /** It waits for its turn. */
+  | "queue"
+  /** Its prompt is said to the living run. */
+  | "steer"
+  /** The living run is cancelled, and this one comes next. */
+  | "interrupt"
+  /** `BUSY`. */
+  | "reject";
+
+export interface InitializeParams {
+  /** `"1"`. */
+  protocolVersion: string;
+  client: ClientInfo;
+  /** The client's own stable id. */
+  clientId?: ClientId | null;
+  /** Unknown parameter fields are errors instead of being ignored and reported. */
+  strict?: boolean;
+}
+
+export interface InitializeResult {
+  protocolVersion: string;
+  daemon: DaemonInfo;
+  clientId: ClientId;
+  limits: WireLimits;
+  /** The methods this daemon answers. */
+  methods: string[];
+}
+
+/** One input of an agent. */
+export interface InputSpec {
+  /** `\w+` */
+  name: string;
+  description?: string | null;
+  required: boolean;
+  default?: unknown;
+  /** JSON Schema; the short types of spec 02 are written out. */
+  schema: unknown;
+}
+
+/** How much a run may use. A missing field is the agent's own, else the daemon's default. */
+export interface LimitsParams {
+  maxTurns?: number | null;
+  /** Active time: waiting for a person, queueing and downtime do not count. */
+  maxTimeMs?: number | null;
+  /** Prompt, output and thought tokens of all turns together. */
+  maxTokens?: number | null;
+  /** Time for the grace turn. */
+  graceMs?: number | null;
+  /** How many levels of agents may call agents below this run. */
+  maxDepth?: number | null;
+}
+
+/** One tool, as it is declared to a model and listed to clients. */
+export interface ListedTool {
+  name: ToolName;
+  /** For people. */
+  title: string;
+  /** For the model. */
+  description: string;
+  kind: ToolKind;
+  risk: Risk;
+  /** JSON Schema (2020-12) of the arguments. */
+  parameters: unknown;
+  /** `builtin`, later `agent`, `discovered`, `mcp`, `client`. */
+  source: string;
+}
+
+/** A place a call touches. */
+export interface Location {
+  path: string;
+  line?: number | null;
+}
+
+export interface LogsParams {
+  /** Lines after this number; missing = the newest `limit`. */
+  after?: number | null;
+  /** Missing = 100. */
+  limit?: number | null;
+  /** When there is no such line yet: waits this long for the first. At most 60,000. */
+  waitMs?: number;
+}
+
+export interface LogsResult {
+  /** Oldest first. */
+  lines: string[];
+  /** The number of the last of these; give it as `after` for those that follow. */
+  last: number;
+  /** Lines between `after` and the first of these that are no longer kept. */
+  missed: number;
+}
+
+export interface ModelCompleted {
+  stream: string;
+  model: string;
+  /** The whole text; the stream's text deltas add up to it. */
+  text: string;
+  /** The text was cut: the run was stopped while it streamed. */
+  cut?: boolean;
+  finishReason?: FinishReason | null | string | Record<string, unknown>;
+  usage: Usage;
+  /** Ids of the tool calls it asks for, in order. */
+  calls: CallId[];
+}
+
+/** A model as a user names it: `entry/model-id`, an alias, `offline`, `replay:FILE`. */
+export type ModelRef = string;
+
+export interface ModelRetrying {
+  /** The stream whose text no longer counts. */
+  stream: string;
+  /** The attempt that follows. */
+  attempt: number;
+  notBefore: Timestamp;
+  /** The daemon was restarted while the model answered; counts as no failure. */
+  restarted?: boolean;
+  /** Text of the failed attempt was shown, or may have been (after a crash). */
+  discarded: boolean;
+  /** Why. */
+  message: string;
+}
+
+export interface ModelStarted {
+  model: string;
+  /** Names the text's stream in deltas; new at every attempt. */
+  stream: string;
+  /** 1-based within the turn. */
+  attempt: number;
+}
+
+/** No parameters. */
+export type NoParams = Record<string, never>;
+
+/** A call that has not ended, as a snapshot shows it. */
+export interface OpenCall {
+  runId: RunId;
+  callId: CallId;
+  name: ToolName;
+  state: CallState;
+  /** What validation found out; missing before. */
+  details?: CallDetails | null;
+  childRunId?: RunId | null;
+}
+
+/** A text that grows: what a model is writing, or what a call puts out while it runs. */
+export interface OpenItem {
+  runId: RunId;
+  /** As in `model.started`; of a call's output, the call's id. */
+  stream: string;
+  /** The call whose output it is, which goes on as `tool.output`. Missing for what a model is writing. */
+  callId?: CallId | null;
+  afterSeq: Seq;
+  /** Deltas go on from the end of these. */
+  text: string;
+  thought: string;
+}
+
+/**
+ * Data of `tool.output`: more of what a call puts out while it runs. Not stored; the event that ends the call
+ * has the whole as `output`.
+ */
+export interface OutputDelta {
+  callId: CallId;
+  /** The event that said that the call executes. */
+  afterSeq: Seq;
+  /** UTF-8 bytes of the call's output before this delta. */
+  offset: number;
+  text: string;
+}
+
+/** Why a run holds still. */
+export type ParkReason =
+  /** The disk is full. */
+  | "storageFull"
+  | (string & {});
+
+/** One piece of a message. */
+export type Part =
+  | {
+    type: "text";
+    text: string;
+  }
+  /** The model's reasoning. `signature` is opaque and goes back unchanged. */
+  | {
+    type: "thought";
+    text: string;
+    signature?: string | null;
+  }
+  | ToolCall & {
+    type: "toolCall";
+  }
+  | {
+    type: "toolResult";
+    callId: CallId;
+    providerCallId?: string | null;
+    name: ToolName;
+    parts: (Part | Record<string, unknown>)[];
+    isError?: boolean;
+  }
+  /** Bytes in base64. */
+  | {
+    type: "inlineData";
+    mimeType: string;
+    data: string;
+  }
+  /** A file the provider fetches itself. */
+  | {
+    type: "file";
+    mimeType: string;
+    uri: string;
+  };
+
+export interface PingResult {
+  at: Timestamp;
+}
+
+export interface QueueListParams {
+  /** Missing = every session. */
+  sessionId?: SessionId | null;
+}
+
+export interface QueueListResult {
+  queue: QueuedRun[];
+}
+
+export interface QueueRunParams {
+  runId: RunId;
+}
+
+export interface QueueRunResult {
+  runId: RunId;
+  /** The last event the request caused. */
+  seq: Seq;
+}
+
+/** What a run waits for. */
+export type QueuedFor =
+  /** Another run of its agent in this session: they share a context, so one goes after the other. */
+  | "context"
+  /** One of the places for runs at work (`maxConcurrentRuns`). */
+  | "place"
+  | (string & {});
+
+/** A run that waits for its turn. */
+export interface QueuedRun {
+  runId: RunId;
+  sessionId: SessionId;
+  agent: AgentName;
+  for: QueuedFor;
+  /** The first user message. */
+  query: string;
+  /** The prompt as it was given; missing when only inputs were. */
+  prompt?: string | null;
+  queuedAt: Timestamp;
+}
+
+/** Why a run ended. */
+export type Reason = "GOAL" | "MAX_TURNS" | "TIMEOUT" | "ERROR_NO_COMPLETE_TASK_CALL" | "BUDGET" | "GUARDRAIL" | "LOOP_DETECTED" | "UNATTENDED" | "ABORTED" | "ERROR" | (string & {});
+
+/** How much harm a call can do. Ordered, so that the highest part counts. */
+export type Risk = "safe" | "low" | "medium" | "high" | "critical" | (string & {});
+
+/** Who speaks. */
+export type Role =
+  | "user" | "model"
+  /** Results of tool calls; stands right after the model message that asked for them. */
+  | "tool"
+  | (string & {});
+
+/** A request error, as it stands in a response. */
+export interface RpcError {
+  code: number;
+  /** One line: what happened. */
+  message: string;
+  data: ErrorData;
+}
+
+export interface RunCancelParams {
+  runId: RunId;
+  /** For people, kept in the log. */
+  reason?: string | null;
+}
+
+export interface RunCancelResult {
+  run: RunRecord;
+  /** The last event the request caused; missing when it caused none. */
+  seq?: Seq | null;
+}
+
+export interface RunCompleted {
+  reason: Reason;
+  error?: RunError | null;
+  /**
+   * Why, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it
+   * reached its goal.
+   */
+  message?: string | null;
+  result?: string | null;
+  output?: unknown;
+  /** What there was when a run ended without a result: the pending result, else the last text. */
+  partialResult?: string | null;
+  recovered?: boolean;
+  recoveredFrom?: Reason | null | string;
+  usage: Usage;
+  /** What the runs below it used. */
+  childUsage?: Usage;
+  turns: number;
+  toolCalls: number;
+  filesChanged: string[];
+  activeMs: number;
+}
+
+export interface RunCounts {
+  queued: number;
+  running: number;
+  waiting: number;
+  parked: number;
+  ended: number;
+}
+
+/** An error of a run, with a message fit for a person. */
+export interface RunError {
+  code: RunErrorCode;
+  message: string;
+}
+
+/** What went wrong in a run that ended `ERROR`. */
+export type RunErrorCode =
+  | "MODEL_FAILED" | "PROVIDER_AUTH" | "CONTEXT_OVERFLOW" | "NO_SPACE_LEFT" | "CRASH_LOOP" | "PANIC" | "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED"
+  /** A root folder of the workspace is no longer there, so a restarted run cannot go on. */
+  | "WORKSPACE_GONE"
+  | (string & {});
+
+/** One execution of one agent. */
+export type RunId = string;
+
+export interface RunIdParams {
+  runId: RunId;
+}
+
+/** Limits of one run, resolved. */
+export interface RunLimits {
+  maxTurns: number;
+  /** Active time; missing = unlimited. */
+  maxTimeMs?: number | null;
+  maxTokens?: number | null;
+  graceMs: number;
+  /** How deep below its root a run may stand; 0 = agents cannot be called as tools. */
+  maxDepth?: number;
+}
+
+export interface RunListParams {
+  sessionId?: SessionId | null;
+  agent?: AgentName | null;
+  state?: RunState | null;
+  /** Only runs that have not ended. */
+  active?: boolean;
+  /** Only runs that nobody called as a tool. */
+  roots?: boolean;
+  /** Only runs that this one called. */
+  parentRunId?: RunId | null;
+  /** As `nextCursor` said. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface RunListResult {
+  runs: RunRecord[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+export interface RunParked {
+  reason: ParkReason;
+}
+
+export interface RunQueued {
+  for: QueuedFor;
+  /** It goes before every other that waits for the context. */
+  front?: boolean;
+  /** What `run.started` will say; set on the first event of a run that has not begun. */
+  run?: RunStarted | null;
+}
+
+/** A run, as `run/get` and `run/wait` answer it and `subagent run --output-format json` prints it. */
+export interface RunRecord {
+  runId: RunId;
+  sessionId: SessionId;
+  contextId: ContextId;
+  parentRunId?: RunId | null;
+  /** The call of the parent run that this run answers. */
+  parentCallId?: CallId | null;
+  /** 0 for a root run. */
+  depth?: number;
+  agent: AgentName;
+  /** SHA-256 of the definition the run carries, as `sha256:<hex>`. */
+  digest: string;
+  /** The model that was asked for, resolved. */
+  model: string;
+  /** The prompt as it was given; missing when only inputs were, and on a run that another called. */
+  prompt?: string | null;
+  state: RunState;
+  /** Set when `state` is `ended`. */
+  reason?: Reason | null | string;
+  error?: RunError | null;
+  /**
+   * Why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when
+   * it reached its goal.
+   */
+  message?: string | null;
+  /** The result as text, formatted as the agent's `output` says. */
+  result?: string | null;
+  /** The typed result, for an agent with `output`. */
+  output?: unknown;
+  /** What there was when a run ended without a result. */
+  partialResult?: string | null;
+  /** The grace turn saved the run. */
+  recovered?: boolean;
+  recoveredFrom?: Reason | null | string;
+  usage: Usage;
+  turns: number;
+  toolCalls: number;
+  /** Paths the run changed. */
+  filesChanged: string[];
+  /** When it began; while it waits in a queue, when it was asked for. */
+  startedAt: Timestamp;
+  endedAt?: Timestamp | null;
+  activeMs: number;
+}
+
+export interface RunResumed {
+  /** The daemon did not stop by itself: it crashed, was killed, or the machine went down. */
+  unclean: boolean;
+}
+
+export interface RunStartParams {
+  /** Goes on in this session, with what its agent remembers there. Missing = a new session in `workspace`. */
+  sessionId?: SessionId | null;
+  /**
+   * Where the agent works: the boundary of its file tools. Needed without `sessionId`; with it, the session's
+   * own.
+   */
+  workspace?: WorkspaceParam | null;
+  /** Missing = the session's, else the daemon's default (setting `agents.default`). */
+  agent?: AgentName | null;
+  /** The value of the input `prompt`. */
+  prompt?: string | null;
+  /** Values of the agent's inputs by name. */
+  inputs?: Record<string, unknown>;
+  limits?: LimitsParams;
+  /** Instead of the agent's model. */
+  model?: ModelRef | null;
+  /** When a run of this agent lives in the session already. */
+  ifBusy?: IfBusy;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
+export interface RunStartResult {
+  disposition: Disposition;
+  runId: RunId;
+  sessionId: SessionId;
+  agent: AgentName;
+  /** The living run that is cancelled for this one (`ifBusy: "interrupt"`). */
+  interrupts?: RunId | null;
+  /** The last event the request caused. Attach with `from` one below the first to see it all, or `start`. */
+  seq: Seq;
+  /** This is the answer to an earlier request with the same `idempotencyKey`. */
+  replayed?: boolean;
+}
+
+export interface RunStarted {
+  agent: AgentName;
+  title: string;
+  /** SHA-256 of the definition the run carries, as `sha256:<hex>`. */
+  digest: string;
+  model: string;
+  contextId: ContextId;
+  /** The first user message, templates filled. */
+  query: string;
+  /** The prompt as it was given; missing when only inputs were, and on a run that another called. */
+  prompt?: string | null;
+  /** Values of the agent's inputs, defaults filled in. */
+  inputs: unknown;
+  limits: RunLimits;
+  completion: Completion;
+  /** 0 for a root run. */
+  depth: number;
+  /** The call of the parent run that this run answers. */
+  parentCallId?: CallId | null;
+  /** The run at the root of the tree; missing on the root itself. */
+  rootRunId?: RunId | null;
+  /**
+   * Which run of the tree: each agent's name with the number of its call within the caller, from the root on,
+   * e.g. `lead#1/reader#2`. The same every time the same things happen.
+   */
+  path?: string;
+}
+
+/** Where a run stands. */
+export type RunState = "queued" | "running" | "waiting" | "parked" | "ended" | (string & {});
+
+export interface RunSteerParams {
+  runId: RunId;
+  text: string;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
+export interface RunSteerResult {
+  runId: RunId;
+  /** The event that says the message is kept. */
+  seq: Seq;
+  /** This is the answer to an earlier request with the same `idempotencyKey`. */
+  replayed?: boolean;
+}
+
+export interface RunSteered {
+  /** Names the message. */
+  steerId: string;
+  text: string;
+  /** Missing on the first event of a message; set on the second: the turn that began with it. */
+  turn?: number | null;
+}
+
+export interface RunStopping {
+  reason: Reason;
+  then: StopThen;
+  /** Set when the reason is `ERROR`. */
+  error?: RunError | null;
+  /** One sentence for people. */
+  message: string;
+}
+
+export interface RunWaitParams {
+  runId: RunId;
+  /** At most 600,000; longer waits are repeated. */
+  timeoutMs: number;
+}
+
+export interface RunWaitResult {
+  run: RunRecord;
+  /** The run has ended. */
+  done: boolean;
+}
+
+/** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
+export type Seq = number;
+
+export interface SessionAttachParams {
+  sessionId: SessionId;
+  /** A `seq` (exclusive), `"now"` or `"start"`. */
+  from?: AttachFrom;
+  /** Text while it is being written. */
+  deltas?: boolean;
+}
+
+export interface SessionChangeResult {
+  sessionId: SessionId;
+  /** The last event the request caused; missing when nothing had to change. */
+  seq?: Seq | null;
+}
+
+export type SessionClosed = Record<string, unknown>;
+
+export interface SessionCreateParams {
+  workspace: WorkspaceParam;
+  /** The agent of runs that name none. */
+  agent?: AgentName | null;
+  title?: string | null;
+  /** Everything is removed when the session is closed. */
+  ephemeral?: boolean;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
+export interface SessionCreateResult {
+  sessionId: SessionId;
+  seq: Seq;
+  /** This is the answer to an earlier request with the same `idempotencyKey`. */
+  replayed?: boolean;
+}
+
+export interface SessionCreated {
+  /** Absolute; the first is where relative paths begin. */
+  roots: string[];
+  title?: string | null;
+  /** The agent of runs that name none. */
+  agent?: AgentName | null;
+  /** Everything is removed when the session is closed. */
+  ephemeral?: boolean;
+}
+
+export interface SessionDeleteResult {
+  sessionId: SessionId;
+  seq: Seq;
+  /** Events that were removed. */
+  events: number;
+}
+
+export interface SessionDeleted {
+  /** Events that were removed with it. */
+  events: number;
+}
+
+export interface SessionDetachParams {
+  subscription: SubscriptionId;
+}
+
+export interface SessionGetResult {
+  session: SessionSummary;
+  /** Oldest first. */
+  contexts: ContextSummary[];
+}
+
+export interface SessionHistoryParams {
+  sessionId: SessionId;
+  /** Whose context; missing = the session's agent, or the only one there is. */
+  agent?: AgentName | null;
+  /** The context of this run instead, e.g. of one that another called. */
+  runId?: RunId | null;
+  /** As `nextCursor` said. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface SessionHistoryResult {
+  agent: AgentName;
+  /** Oldest first. */
+  messages: HistoryMessage[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+/** A session: a workspace and the contexts and runs in it. */
+export type SessionId = string;
+
+export interface SessionIdParams {
+  sessionId: SessionId;
+}
+
+export interface SessionListParams {
+  /** Only sessions of exactly this workspace. */
+  workspace?: WorkspaceParam | null;
+  state?: SessionState | null;
+  /** Only sessions whose title or folder contains this text, whatever the letter case. */
+  query?: string | null;
+  /** As `nextCursor` said. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface SessionListResult {
+  sessions: SessionSummary[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+/** Whether a session takes work. */
+export type SessionState = "open" | "closed" | (string & {});
+
+/** A session, as snapshots and lists show it. */
+export interface SessionSummary {
+  sessionId: SessionId;
+  roots: string[];
+  title?: string | null;
+  /** The agent of runs that name none. */
+  agent?: AgentName | null;
+  state?: SessionState;
+  /** Everything is removed when it is closed. */
+  ephemeral?: boolean;
+  createdAt: Timestamp;
+  lastActiveAt: Timestamp;
+}
+
+/** A field that is missing stays as it is; `null` clears it. */
+export interface SessionUpdateParams {
+  sessionId: SessionId;
+  title?: string | null;
+  agent?: AgentName | null;
+}
+
+export interface SessionUpdated {
+  title?: string | null;
+  agent?: AgentName | null;
+}
+
+export type Severity = "warning" | "error" | (string & {});
+
+export interface ShutdownResult {
+  /** Runs that will go on at the next start. */
+  suspendedRuns: number;
+}
+
+/** Data of `signal.snapshot`: the session as of `seq`; the first event after it has `prev` = `seq`. */
+export interface Snapshot {
+  seq: Seq;
+  session: SessionSummary;
+  runs: RunRecord[];
+  /** Texts being streamed, with what there is of them so far. */
+  openItems: OpenItem[];
+  /** Calls that have not ended, of the runs that live. */
+  openCalls?: OpenCall[];
+  /** Runs that wait for their turn in a context, the next one first. */
+  queue?: QueuedRun[];
+}
+
+/** What follows when every open call has ended. */
+export type StopThen =
+  | "end"
+  /** One last turn in which only `complete_task` is offered. */
+  | "grace"
+  | (string & {});
+
+/** One subscription of one connection. */
+export type SubscriptionId = string;
+
+export interface Thought {
+  stream: string;
+  /** Its first `**bold**` span, else its first line. */
+  subject: string;
+  /** The whole; the stream's thought deltas add up to it. */
+  text: string;
+}
+
+/** RFC 3339, UTC, with milliseconds. */
+export type Timestamp = string;
+
+/** One entry of a run's plan. */
+export interface Todo {
+  text: string;
+  status: TodoStatus;
+}
+
+/** How far an entry is. At most one of a list is in progress. */
+export type TodoStatus =
+  | "pending" | "in_progress" | "completed"
+  /** Given up. */
+  | "cancelled"
+  | (string & {});
+
+export interface TodosUpdated {
+  /** The call of `write_todos`. */
+  callId: CallId;
+  /** The whole list; empty when there is no plan any more. */
+  todos: Todo[];
+}
+
+/** A model's wish to use a tool. */
+export interface ToolCall {
+  callId: CallId;
+  /** The provider's own id; may be missing or repeated. */
+  providerCallId?: string | null;
+  /** As the model wrote it; the registry maps aliases. */
+  name: ToolName;
+  /** As the model wrote them, but for secrets. */
+  arguments: unknown;
+  signature?: string | null;
+  /**
+   * The arguments held a secret. What stands in its place is not what the model meant, so the call cannot be
+   * prepared from here.
+   */
+  redacted?: boolean;
+}
+
+/** Why a call failed: data for the model and for people, not a request error. */
+export interface ToolError {
+  type: ToolErrorType;
+  message: string;
+}
+
+/** Tool error types, spelled like this on the wire. */
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "READ_CONTENT_FAILURE" | "FILE_TOO_LARGE" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "INTERRUPTED" | (string & {});
+
+/** What a tool does. */
+export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
+
+/** A tool's canonical name, e.g. `read_file`. */
+export type ToolName = string;
+
+/** What a call returned. */
+export interface ToolResult {
+  /** For the model. */
+  llmContent: (Part | Record<string, unknown>)[];
+  /** For people: Markdown. Missing when it would say what `llmContent` says. */
+  returnDisplay?: string | null;
+  /** Structured, for programs. */
+  data?: unknown;
+  /** Set when the call failed; `llmContent` then tells the model what to do about it. */
+  error?: ToolError | null;
+}
+
+export interface ToolState {
+  callId: CallId;
+  /** Missing on the first. */
+  from?: CallState | null | string;
+  to: CallState;
+  name: ToolName;
+  providerCallId?: string | null;
+  /** On the first, and again when validation made them canonical. */
+  arguments?: unknown;
+  /** From `scheduled` on its first event only. */
+  details?: CallDetails | null;
+  /** On `executing` of a call that another agent answers: its run. */
+  childRunId?: RunId | null;
+  /** On the end of a call that put something out while it ran: all that was streamed as `tool.output`. */
+  output?: string | null;
+  result?: ToolResult | null;
+  error?: ToolError | null;
+}
+
+export interface ToolsListParams {
+  /** Only the tools this agent's runs get. */
+  agent?: AgentName | null;
+}
+
+export interface ToolsListResult {
+  /** In the order in which they are declared to models. */
+  tools: ListedTool[];
+}
+
+export interface TurnCompleted {
+  turn: number;
+  toolCalls: number;
+}
+
+export interface TurnStarted {
+  /** 1-based. */
+  turn: number;
+  /** Set on the grace turn: the limit that was hit. */
+  grace?: Reason | null | string;
+}
+
+/** Data of `signal.unknownField`: a parameter nobody knows was ignored. Said once a connection and field. */
+export interface UnknownField {
+  method: string;
+  /** JSON pointer. */
+  field: string;
+  didYouMean?: string | null;
+}
+
+/** Tokens of one model call, or of many added up. */
+export interface Usage {
+  /** All tokens of the request, cached ones included. */
+  promptTokens?: number;
+  /** Of these, served from the provider's cache. */
+  cachedTokens?: number;
+  /** Tokens of the reply, thoughts not included. */
+  outputTokens?: number;
+  thoughtTokens?: number;
+}
+
+export interface ValidatedAgent {
+  name: AgentName;
+  path?: string | null;
+  checks: AgentCheck[];
+}
+
+/** One broken rule of a schema. */
+export interface Violation {
+  /** JSON pointer to the offending value; empty = the whole. */
+  pointer: string;
+  message: string;
+}
+
+export interface Warning {
+  /** What is wrong, where, and what to do. */
+  message: string;
+}
+
+/** What a connection may do; more is answered by an error. */
+export interface WireLimits {
+  maxMessageBytes: number;
+  maxInFlight: number;
+  maxSubscriptions: number;
+  maxBatch: number;
+}
+
+/** One root, or several. */
+export type WorkspaceParam = string | {
+    roots: string[];
+  };
+
+/** Every method: what it takes and what it answers. */
+export interface Methods {
+  /**
+   * Says who the client is and what it can do, and learns the same of the daemon. Optional: a script may call
+   * any method without it.
+   */
+  "initialize": { params: InitializeParams; result: InitializeResult };
+  /** Answers at once. */
+  "ping": { params: NoParams; result: PingResult };
+  /** The OpenRPC document of this daemon. */
+  "rpc/discover": { params: NoParams; result: unknown };
+  /** How the daemon is: version, uptime, runs by state, clients, database, memory, what is degraded. */
+  "daemon/status": { params: NoParams; result: DaemonStatusResult };
+  /**
+   * Stops the daemon. A turn that is under way may end (setting `shutdown.graceSeconds`); live runs go on at
+   * the next start.
+   */
+  "daemon/shutdown": { params: NoParams; result: ShutdownResult };
+  /**
+   * Takes no new runs from now on, and brings those there are to rest. Answers when none is at work any more,
+   * or at the deadline.
+   */
+  "daemon/drain": { params: DrainParams; result: DrainResult };
+  /** The daemon's own log, the newest lines first kept: what it would print, with secrets taken out. */
+  "daemon/logs": { params: LogsParams; result: LogsResult };
+  /** The agents there are, with where they come from and what is wrong with those that cannot be used. */
+  "agents/list": { params: AgentsListParams; result: AgentsListResult };
+  /** One agent: its definition, where it comes from, and what is wrong with it. */
+  "agents/get": { params: AgentsGetParams; result: AgentsGetResult };
+  /** Checks agents, one line a check. */
+  "agents/validate": { params: AgentsValidateParams; result: AgentsValidateResult };
+  /** The tools there are, or those one agent gets. */
+  "tools/list": { params: ToolsListParams; result: ToolsListResult };
+  /**
+   * Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the
+   * run will end exactly once, whatever dies. Without `sessionId` in a new session.
+   */
+  "run/start": { params: RunStartParams; result: RunStartResult };
+  /** One run's record. */
+  "run/get": { params: RunIdParams; result: RunRecord };
+  /** Runs, newest first. */
+  "run/list": { params: RunListParams; result: RunListResult };
+  /** Waits until the run has ended or the time is over; a time-out is a normal answer. */
+  "run/wait": { params: RunWaitParams; result: RunWaitResult };
+  /**
+   * Stops a run: its tools and the runs below it end first. Answers when that is durable; cancelling a run
+   * that has ended answers its end state.
+   */
+  "run/cancel": { params: RunCancelParams; result: RunCancelResult };
+  /** Says something to a living run; the model reads it at the next turn. */
+  "run/steer": { params: RunSteerParams; result: RunSteerResult };
+  /** Runs that wait for their turn in a context, in their order. */
+  "queue/list": { params: QueueListParams; result: QueueListResult };
+  /** Takes a run out of its queue; it ends `ABORTED`. */
+  "queue/remove": { params: QueueRunParams; result: QueueRunResult };
+  /** Puts a run before all others that wait for the same context. */
+  "queue/promote": { params: QueueRunParams; result: QueueRunResult };
+  /** Opens a session in a workspace. */
+  "session/create": { params: SessionCreateParams; result: SessionCreateResult };
+  /** Sessions, the one that was active last first. */
+  "session/list": { params: SessionListParams; result: SessionListResult };
+  /** One session with its contexts. */
+  "session/get": { params: SessionIdParams; result: SessionGetResult };
+  /** What the agent of a context has been told and has said, in order. */
+  "session/history": { params: SessionHistoryParams; result: SessionHistoryResult };
+  /** Changes what a session is called, or its default agent. */
+  "session/update": { params: SessionUpdateParams; result: SessionChangeResult };
+  /**
+   * Ends a session's runs and takes no more; its history stays readable, but an ephemeral session is removed.
+   */
+  "session/close": { params: SessionIdParams; result: SessionChangeResult };
+  /** Removes a session and everything in it. Refused while a run of it lives. */
+  "session/delete": { params: SessionIdParams; result: SessionDeleteResult };
+  /**
+   * Follows a session: what is (a snapshot, or the events from a cursor on), then what happens, without gap
+   * or repeat.
+   */
+  "session/attach": { params: SessionAttachParams; result: SubscriptionId };
+  /** Ends an attachment. */
+  "session/detach": { params: SessionDetachParams; result: DetachResult };
+  /** The log by page. */
+  "events/list": { params: EventsListParams; result: EventsListResult };
+}
+
+/** Methods that answer with a subscription's id; `event` notifications follow. */
+export type SubscriptionMethod = "session/attach";
+
+/** Every fact by its `type`: what its `data` is. */
+export interface Events {
+  /** A session was opened. */
+  "session.created": SessionCreated;
+  /** What people call a session, or its default agent, changed; the data is how it is now. */
+  "session.updated": SessionUpdated;
+  /** A session takes no more work. Its runs have ended before. */
+  "session.closed": SessionClosed;
+  /** A session and everything in it was removed; of its events only this one is left. */
+  "session.deleted": SessionDeleted;
+  /**
+   * A run waits: for its turn in its context, or for one of the places that runs share. A run that waits
+   * before it begins carries everything it needs in this event.
+   */
+  "run.queued": RunQueued;
+  /** A run began. Everything it needs is in this event; editing files changes nothing for it. */
+  "run.started": RunStarted;
+  /**
+   * Somebody said something to a living run. The first event of a message says that it is kept, the second in
+   * which turn the model got it.
+   */
+  "run.steered": RunSteered;
+  /** The run holds still: nothing can be written. It goes on by itself, which `run.resumed` tells. */
+  "run.parked": RunParked;
+  /** The run goes on: the daemon was restarted while it was alive, or it was parked. */
+  "run.resumed": RunResumed;
+  /** The run stops: open calls end first, then comes the grace turn or the end. */
+  "run.stopping": RunStopping;
+  /** The run is over. Exactly one a run, and nothing of the run after it. */
+  "run.completed": RunCompleted;
+  /** A turn began: one model call and the tool calls it asks for. */
+  "turn.started": TurnStarted;
+  /** Every call of the turn has ended. */
+  "turn.completed": TurnCompleted;
+  /** The model was asked. */
+  "model.started": ModelStarted;
+  /** The model failed in passing and will be asked again; clients drop the partial text. */
+  "model.retrying": ModelRetrying;
+  /** The model answered; `text` is the whole. */
+  "model.completed": ModelCompleted;
+  /** What the model thought. */
+  "thought": Thought;
+  /** A message of the daemon's own was added to the context, to put the model back on its way. */
+  "context.nudged": ContextNudged;
+  /** A tool call changed its state. The descriptive fields are on the first, result or error on the last. */
+  "tool.state": ToolState;
+  /** The run's plan was replaced as a whole; stands right before the end of the call that did it. */
+  "todos.updated": TodosUpdated;
+  /** Something is not as its author thinks, and the work goes on. */
+  "warning": Warning;
+}
+
+/** Everything else that is sent as `event`, by its `type`: deltas, snapshots, signals. Not stored. */
+export interface Signals {
+  /** More of the text that a model is writing. Sent when the subscription asked for `deltas`. */
+  "model.textDelta": Delta;
+  /** More of what a model is thinking. Sent when the subscription asked for `deltas`. */
+  "model.thoughtDelta": Delta;
+  /**
+   * More of what a call puts out while it runs: of a call that another agent answers, the subject of each
+   * thought of its run, a line each. Sent when the subscription asked for `deltas`.
+   */
+  "tool.output": OutputDelta;
+  /** The session as it is. The first notification of a subscription from `now`. */
+  "signal.snapshot": Snapshot;
+  /** Everything that was in the log when the subscription began has been sent. */
+  "signal.caughtUp": CaughtUp;
+  /**
+   * A request had a parameter that nobody knows; it was ignored. Said once a connection, method and field,
+   * after the response, and belongs to no subscription.
+   */
+  "signal.unknownField": UnknownField;
+}
+
+/** The code of each kind of error. */
+export interface ErrorCodes {
+  PARSE_ERROR: -32700;
+  INVALID_REQUEST: -32600;
+  METHOD_NOT_FOUND: -32601;
+  INVALID_PARAMS: -32602;
+  INTERNAL_ERROR: -32603;
+  REQUEST_CANCELLED: -32800;
+  NOT_INITIALIZED: -31001;
+  UNAUTHORIZED: -31002;
+  FORBIDDEN: -31003;
+  UNSUPPORTED_VERSION: -31004;
+  OVERLOADED: -31005;
+  SHUTTING_DOWN: -31006;
+  PAYLOAD_TOO_LARGE: -31007;
+  RATE_LIMITED: -31008;
+  LIMIT_EXCEEDED: -31009;
+  NOT_FOUND: -31010;
+  GONE: -31011;
+  ALREADY_EXISTS: -31012;
+  CONFLICT: -31013;
+  IDEMPOTENCY_CONFLICT: -31014;
+  CURSOR_GONE: -31015;
+  FILE_CONFLICT: -31016;
+  STORAGE_FULL: -31017;
+  STORAGE_ERROR: -31018;
+  WORKSPACE_NOT_TRUSTED: -31019;
+  AGENT_NOT_READY: -31020;
+  INVALID_DEFINITION: -31021;
+  INVALID_INPUT: -31022;
+  MISSING_TEMPLATE_INPUT: -31023;
+  SESSION_CLOSED: -31024;
+  RUN_NOT_ACTIVE: -31025;
+  BUSY: -31026;
+  NO_MODEL: -31027;
+  PROVIDER_AUTH: -31028;
+  PROVIDER_LIMIT: -31029;
+  PROVIDER_ERROR: -31030;
+  CONFIRMATION_ALREADY_RESOLVED: -31031;
+  CONFIRMATION_STALE: -31032;
+  OUTCOME_NOT_OFFERED: -31033;
+}
+
+/** A method's name. */
+export type MethodName = keyof Methods;
+
+/** What a client sends. Without `id` it is a notification, which is not answered. */
+export interface RpcRequest<M extends MethodName = MethodName> {
+  jsonrpc: "2.0";
+  id: number | string;
+  method: M;
+  params: Methods[M]["params"];
+}
+
+export interface RpcSuccess<M extends MethodName = MethodName> {
+  jsonrpc: "2.0";
+  id: number | string;
+  result: Methods[M]["result"];
+}
+
+/** `id` is null when the request could not be read. */
+export interface RpcFailure {
+  jsonrpc: "2.0";
+  id: number | string | null;
+  error: RpcError;
+}
+
+/** The answer to a request. Answers come when they are ready, in any order. */
+export type RpcResponse<M extends MethodName = MethodName> = RpcSuccess<M> | RpcFailure;
+
+/** Cancels a request that is open; `$/cancel_request` is the same. It is not answered itself. */
+export interface CancelRequest {
+  jsonrpc: "2.0";
+  method: "$/cancelRequest";
+  params: { id: number | string };
+}
+
+/** A fact: stored before it was sent, numbered, in order. */
+export type EventEnvelope<T extends keyof Events = keyof Events> = {
+  [K in T]: Omit<Envelope, "type" | "data" | "seq" | "at"> & {
+    type: K;
+    data: Events[K];
+    seq: Seq;
+    at: Timestamp;
+  };
+}[T];
+
+/** What is no fact: a delta or a signal. */
+export type SignalEnvelope<T extends keyof Signals = keyof Signals> = {
+  [K in T]: Omit<Envelope, "type" | "data" | "seq" | "prev"> & { type: K; data: Signals[K] };
+}[T];
+
+/**
+ * What a subscription sends, told apart by `type`. A newer daemon sends types that are not listed here: give a
+ * `switch` over `type` a `default` that goes on, and take the `seq` of what you skip.
+ */
+export type KnownEnvelope = EventEnvelope | SignalEnvelope;
+
+/** The one notification that the daemon sends. */
+export interface EventMessage {
+  jsonrpc: "2.0";
+  method: "event";
+  params: {
+    /** Missing for signals that concern the connection, not a subscription. */
+    subscription?: SubscriptionId;
+    result: KnownEnvelope;
+  };
+}
+
+/** Any line that the daemon sends outside of a batch. */
+export type ServerMessage = RpcResponse | EventMessage;

@@ -1,0 +1,274 @@
+//! How does an editor know what may stand in an agent's front matter? As a JSON Schema (`agent.schema.json`).
+//!
+//! Names of fields and choices are those that the reader goes by, so neither can have one that the other lacks. The
+//! schema says how to write a file: what it takes, the reader takes without a word, but for what only the whole file
+//! shows (a template that names an input). The reader forgives more; a test has both lists.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    COMPLETIONS, FIELDS, WITHOUT_EFFECT,
+    inputs::{INPUT_FIELDS, SHORT_TYPES},
+    look::{CSS_COLORS, SCOPES},
+    messages::{MESSAGE_FIELDS, ROLES},
+    model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, RUN_FIELDS},
+    output::OUTPUT_FIELDS,
+    tools::TOOLS_FIELDS,
+};
+use crate::agents::{
+    names::{LONGEST_NAME, TOOL_NAMES},
+    template::DAEMON_VALUES,
+};
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// As `template::is_name` has it.
+const WORD: &str = r"^[\p{Alphabetic}\p{N}_]+$";
+/// Semantic Versioning 2.0.0.
+const VERSION: &str = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$";
+
+/// The front matter of an agent's file.
+pub fn front_matter_schema() -> Value {
+    let mut schema = map(FIELDS, field);
+    schema["$schema"] = json!(DIALECT);
+    schema["title"] = json!("The front matter of an agent of subagentd");
+    schema["description"] = json!(
+        "A file `NAME.md` begins with these fields between two lines `---`; the text after them is the system prompt. \
+         Keys are read in camelCase, snake_case and kebab-case."
+    );
+    schema["required"] = json!(["kind", "name"]);
+    schema
+}
+
+fn field(name: &str) -> Option<Value> {
+    if WITHOUT_EFFECT.contains(&name) {
+        return Some(json!({ "description": "Has no effect in this version." }));
+    }
+    Some(match name {
+        "kind" => said("What the file describes.", json!({ "const": "agent" })),
+        "name" => said(
+            "What the agent is called by; not the name of a tool.",
+            json!({
+                "type": "string",
+                "maxLength": LONGEST_NAME,
+                "pattern": "^[a-z0-9._]([a-z0-9._-]*[a-z0-9._])?$",
+                "not": { "pattern": format!("^({})$", TOOL_NAMES.join("|").replace('_', "[_-]")) },
+            }),
+        ),
+        "title" => {
+            let scalar = json!({ "type": ["string", "number", "boolean", "null"] });
+            said("What people are shown. Default: the name in Title Case.", scalar)
+        }
+        "description" => {
+            said("What the agent is for. Other agents decide by it when to call this one.", text())
+        }
+        "version" => said(
+            "A semantic version, e.g. `1.2.0`.",
+            json!({ "type": ["string", "null"], "pattern": VERSION }),
+        ),
+        "color" => said(
+            "`#RRGGBB` in quotes, or a basic colour of CSS.",
+            json!({ "type": "string", "anyOf": [{ "pattern": "^#[0-9A-Fa-f]{6}$" }, { "enum": CSS_COLORS }] }),
+        ),
+        "scope" => {
+            said("Where the file lies. The place itself counts, not what is said here.", one_of(SCOPES))
+        }
+        "model" => said(
+            "A model's name, or the name with sampling settings. Default: the caller's, the session's, the setting \
+             `models.default`.",
+            json!({ "anyOf": [{ "type": ["string", "null"] }, map(MODEL_FIELDS, model_field)] }),
+        ),
+        "run" => said("How far a run may go.", or_null(map(RUN_FIELDS, run_field))),
+        "completion" => said(
+            "How a run ends: `tool` only by `complete_task`, `message` also by a turn without tool calls.",
+            one_of(COMPLETIONS),
+        ),
+        "inputs" => said(
+            "What the agent must be told, by name. Default: one required text, `prompt`.",
+            json!({
+                "type": ["object", "null"],
+                "propertyNames": { "pattern": WORD, "not": { "enum": DAEMON_VALUES } },
+                "additionalProperties": input(),
+            }),
+        ),
+        "output" => {
+            let mut output = map(OUTPUT_FIELDS, output_field);
+            output["required"] = json!(["name", "schema"]);
+            said("The type of the result. Default: a text.", or_null(output))
+        }
+        "query" => said(
+            "Template of the first user message. Default: `${prompt}` with an input `prompt`, else `Get Started!`.",
+            text(),
+        ),
+        "initialMessages" => {
+            let mut message = map(MESSAGE_FIELDS, message_field);
+            message["required"] = json!(MESSAGE_FIELDS);
+            said(
+                "Examples that stand before the first message.",
+                json!({ "type": ["array", "null"], "items": message }),
+            )
+        }
+        "tools" => said(
+            "Which tools the agent may use: names, agents among them, or patterns with `*`; `[]` is none. Default: \
+             those that only read.",
+            json!({ "anyOf": [tool_names(), map(TOOLS_FIELDS, tools_field)] }),
+        ),
+        "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
+        _ => return None,
+    })
+}
+
+fn model_field(name: &str) -> Option<Value> {
+    Some(match name {
+        "name" => said("`entry/model-id`, a model id, `offline`, or `inherit`.", text()),
+        "temperature" => {
+            said("From 0 to 2.", json!({ "type": ["number", "null"], "minimum": 0, "maximum": 2 }))
+        }
+        "topP" => said("From 0 to 1.", json!({ "type": ["number", "null"], "minimum": 0, "maximum": 1 })),
+        "maxOutputTokens" => said("Longest reply, in tokens.", whole(1, None)),
+        "thinkingBudget" => said("Tokens for thinking; -1 is unlimited, 0 is none.", whole(-1, None)),
+        _ => return None,
+    })
+}
+
+fn run_field(name: &str) -> Option<Value> {
+    Some(match name {
+        "maxTurns" => said("Model calls.", whole(1, Some(u32::MAX.into()))),
+        "maxTimeMinutes" => said(
+            "Minutes at work, fractions allowed; waiting does not count.",
+            json!({ "type": ["number", "null"], "exclusiveMinimum": 0, "maximum": LONGEST_MINUTES }),
+        ),
+        "maxTokens" => said("Prompt, output and thought tokens of all turns together.", whole(1, None)),
+        "graceSeconds" => said(
+            "Time for the last turn, in which a run that met a limit hands in what it has.",
+            json!({ "type": ["number", "null"], "minimum": 0, "maximum": LONGEST_MINUTES * 60.0 }),
+        ),
+        "maxDepth" => said("Levels of agents that may call agents below.", whole(0, Some(LARGEST_DEPTH))),
+        "maxCostUsd" => said(
+            "Not enforced in this version.",
+            json!({ "type": ["number", "null"], "exclusiveMinimum": 0 }),
+        ),
+        "onBudget" | "maxContextTokens" => json!({ "description": "Has no effect in this version." }),
+        _ => return None,
+    })
+}
+
+fn input() -> Value {
+    let mut input = map(INPUT_FIELDS, |name| {
+        Some(match name {
+            "type" => {
+                let words: Vec<&str> = SHORT_TYPES.iter().map(|(word, _)| *word).collect();
+                said("The type in a word.", json!({ "enum": words }))
+            }
+            "schema" => said("The type as a JSON Schema, instead of `type`.", json_schema()),
+            "description" => said("What to give.", text()),
+            "required" => said("Default: true without `default`.", flag()),
+            "default" => json!({ "description": "The value when none is given; it fits the type." }),
+            _ => return None,
+        })
+    });
+    input["oneOf"] = json!([{ "required": ["type"] }, { "required": ["schema"] }]);
+    input
+}
+
+fn output_field(name: &str) -> Option<Value> {
+    Some(match name {
+        "name" => said("The argument of `complete_task`.", json!({ "type": "string", "pattern": WORD })),
+        "description" => said("What the result is, for the model.", text()),
+        "schema" => said("The result's type.", json_schema()),
+        "format" => said("`json`, or a template over the fields of the schema. Default: `json`.", text()),
+        _ => return None,
+    })
+}
+
+fn message_field(name: &str) -> Option<Value> {
+    Some(match name {
+        "role" => {
+            let words: Vec<&str> = ROLES.iter().map(|(word, _)| *word).collect();
+            said("Who speaks.", json!({ "enum": words }))
+        }
+        "text" => said("Template of what is said.", json!({ "type": "string", "minLength": 1 })),
+        _ => return None,
+    })
+}
+
+fn tools_field(name: &str) -> Option<Value> {
+    Some(match name {
+        "allow" => said("Only these. Default: those that only read.", tool_names()),
+        "deny" => said("None of these; beats `allow`.", tool_names()),
+        _ => return None,
+    })
+}
+
+/// A list, or a text with commas or blanks between the names.
+fn tool_names() -> Value {
+    json!({ "type": ["array", "string", "null"], "items": { "type": "string", "pattern": r"\S" } })
+}
+
+fn json_schema() -> Value {
+    json!({ "type": "object", "$ref": DIALECT })
+}
+
+/// An empty field counts as missing.
+fn text() -> Value {
+    json!({ "type": ["string", "null"] })
+}
+
+fn flag() -> Value {
+    json!({ "type": ["boolean", "null"] })
+}
+
+fn whole(least: i64, most: Option<i64>) -> Value {
+    let mut schema = json!({ "type": ["integer", "null"], "minimum": least });
+    if let Some(most) = most {
+        schema["maximum"] = json!(most);
+    }
+    schema
+}
+
+fn one_of<T>(choices: &[(&str, T)]) -> Value {
+    let words = choices.iter().map(|(word, _)| Value::from(*word));
+    json!({ "enum": words.chain([Value::Null]).collect::<Vec<_>>() })
+}
+
+fn or_null(mut schema: Value) -> Value {
+    schema["type"] = json!([schema["type"], "null"]);
+    schema
+}
+
+fn said(meaning: &str, mut schema: Value) -> Value {
+    schema["description"] = json!(meaning);
+    schema
+}
+
+/// A map with these fields and no others, in any spelling of their names. What `schema_of` does not know is `true`; a
+/// test finds it.
+fn map(fields: &[&str], schema_of: impl Fn(&str) -> Option<Value>) -> Value {
+    let (mut properties, mut spellings) = (Map::new(), Map::new());
+    for name in fields {
+        let schema = schema_of(name).unwrap_or(Value::Bool(true));
+        if let Some(pattern) = spellings_of(name) {
+            spellings.insert(pattern, schema.clone());
+        }
+        properties.insert((*name).to_owned(), schema);
+    }
+    let mut map = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    if !spellings.is_empty() {
+        map["patternProperties"] = Value::Object(spellings);
+    }
+    map
+}
+
+/// `max_turns` and `max-turns` for `maxTurns`; none for a name of one word.
+fn spellings_of(name: &str) -> Option<String> {
+    let mut pattern = "^".to_owned();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            pattern.push_str("[_-]");
+            pattern.push(letter.to_ascii_lowercase());
+        } else {
+            pattern.push(letter);
+        }
+    }
+    pattern.push('$');
+    name.chars().any(|letter| letter.is_ascii_uppercase()).then_some(pattern)
+}

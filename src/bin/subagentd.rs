@@ -4,9 +4,16 @@ use clap::Parser as _;
 use subagentd::{cli::DaemonFlags, daemon};
 
 fn main() -> anyhow::Result<()> {
-    let DaemonFlags { config, socket, state_dir, log_format, ready_fd, exit_when_idle } =
-        DaemonFlags::parse();
-    let json_logs = log_format.is_json();
-    daemon::main(daemon::Options { config, socket, state_dir, json_logs, ready_fd, exit_when_idle })?;
+    let flags = DaemonFlags::parse();
+    daemon::main(daemon::Options {
+        config: flags.config,
+        settings: flags.settings,
+        check_config: flags.check_config,
+        socket: flags.socket,
+        state_dir: flags.state_dir,
+        json_logs: flags.log_format.is_json(),
+        ready_fd: flags.ready_fd,
+        exit_when_idle: flags.exit_when_idle,
+    })?;
     Ok(())
 }

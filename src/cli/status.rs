@@ -7,7 +7,7 @@ use clap::Args;
 use super::{Format, Surroundings, failure::Failure, human, link::Link};
 use crate::{
     client::ConnectError,
-    protocol::{DaemonStatus, DaemonStatusResult, NoParams},
+    protocol::{DaemonState, DaemonStatus, DaemonStatusResult, NoParams},
 };
 
 #[derive(Args)]
@@ -61,8 +61,13 @@ fn draw(status: &DaemonStatusResult, socket: &Path) -> String {
     let subscriptions = human::count(status.subscriptions.into(), "subscription");
     let database = &status.database;
     let uptime = human::duration(Duration::from_millis(status.uptime_ms));
+    let standing = match status.state {
+        DaemonState::Running => "",
+        DaemonState::Draining => ", draining: it takes no new runs",
+        DaemonState::Stopping => ", stopping",
+    };
     let mut lines = vec![
-        format!("{} {}, pid {}, up {uptime}", daemon.name, daemon.version, daemon.pid),
+        format!("{} {}, pid {}, up {uptime}{standing}", daemon.name, daemon.version, daemon.pid),
         format!("socket    {}", socket.display()),
         format!(
             "database  {}, {}, head {}",

@@ -30,6 +30,6 @@ pub use api::{Api, MethodTable, TableMismatch};
 pub use caller::{Caller, Introduction, Load, PeerInfo};
 pub use connection::serve_connection;
 pub use errors::internal_error;
-pub use listener::{BindError, Peers, bind, serve};
+pub use listener::{BindError, Listener, Peers, bind, serve};
 pub use subscription::{Feed, Gone, Sink};
 pub use wire::Wire;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     agents::AgentPlaces,
-    config::Config,
+    config::{Config, Sources},
     daemon::{Daemon, Edges, Settings},
     models::Models,
     sys::clock::SystemClock,
@@ -467,6 +467,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         config: Config::default(),
         problems: Vec::new(),
         redactor: subagentd::redact::Redactor::none(),
+        sources: Sources::default(),
     };
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();

@@ -12,7 +12,10 @@ mod tables;
 use serde_json::{Map, Value, json};
 
 use self::{events::SIGNALS, schemas::Schemas};
-use crate::protocol::{EVENTS, ErrorData, ErrorKind, EventNotification, METHODS, MethodDoc};
+use crate::{
+    config::schema as settings_schema,
+    protocol::{EVENTS, ErrorData, ErrorKind, EventNotification, METHODS, MethodDoc},
+};
 
 /// The version of OpenRPC that the document follows.
 const OPENRPC_VERSION: &str = "1.3.2";
@@ -24,6 +27,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("methods.md", methods::page()),
         ("events.md", events::page()),
         ("errors.md", errors::page()),
+        ("settings.schema.json", format!("{:#}\n", settings_schema())),
     ]
 }
 

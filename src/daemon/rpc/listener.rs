@@ -25,7 +25,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     api::MethodTable, caller::PeerInfo, connection::serve_connection, errors::error_response, message::WireId,
 };
-use crate::protocol::{ErrorKind, RpcError};
+use crate::{
+    protocol::{ErrorKind, RpcError},
+    sys::current::Current,
+};
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
@@ -52,22 +55,43 @@ pub enum BindError {
     System { action: &'static str, path: PathBuf, source: io::Error },
 }
 
+/// A socket that clients connect to.
+pub struct Listener {
+    socket: UnixListener,
+    /// Whoever made the file removes it.
+    is_ours: bool,
+}
+
+impl From<UnixListener> for Listener {
+    fn from(socket: UnixListener) -> Listener {
+        Listener { socket, is_ours: true }
+    }
+}
+
+impl Listener {
+    /// One that was passed to this process: its file stays when the daemon ends, so that whoever listens on can start
+    /// the next one.
+    pub fn passed(socket: UnixListener) -> Listener {
+        Listener { socket, is_ours: false }
+    }
+}
+
 /// Which users may talk to the daemon.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Peers {
     pub owner: u32,
-    /// `access.allowUids`.
-    pub also: Vec<u32>,
+    /// `access.allowUids`, as it is at the moment of connecting.
+    pub also: Arc<Current<Vec<u32>>>,
 }
 
 impl Peers {
     /// The user the daemon runs as, and the listed ones.
-    pub fn owner_and(also: Vec<u32>) -> Peers {
+    pub fn owner_and(also: Arc<Current<Vec<u32>>>) -> Peers {
         Peers { owner: geteuid().as_raw(), also }
     }
 
     pub fn admits(&self, uid: u32) -> bool {
-        uid == self.owner || self.also.contains(&uid)
+        uid == self.owner || self.also.get().contains(&uid)
     }
 }
 
@@ -135,15 +159,16 @@ async fn remove_stale(socket: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Accepts connections until `closing` is cancelled, removes the socket file, and waits until each connection has ended,
+/// Accepts connections until `closing` is cancelled, removes the socket file if it is ours, and waits until each connection has ended,
 /// which `stop` makes them. Nothing that happens to one connection ends another.
 pub async fn serve(
-    listener: UnixListener,
+    listener: Listener,
     table: Arc<MethodTable>,
     peers: Peers,
     closing: CancellationToken,
     stop: CancellationToken,
 ) {
+    let Listener { socket: listener, is_ours } = listener;
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! { biased;
@@ -170,7 +195,8 @@ pub async fn serve(
         }
     }
     // While we still listen, so that it cannot be a successor's socket.
-    if let Ok(address) = listener.local_addr()
+    if is_ours
+        && let Ok(address) = listener.local_addr()
         && let Some(path) = address.as_pathname()
         && let Err(error) = fs::remove_file(path)
     {

@@ -86,11 +86,11 @@ pub(super) async fn reload(state: &State, by: Option<String>) -> Result<ReloadRe
         };
         seq = Some(state.store.append(vec![event]).await?.1);
     }
+    put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
     tracing::info!(?changed, ?needs_restart, problems = problems.len(), "the settings were read anew");
     for problem in &problems {
         tracing::warn!("settings: {problem}");
     }
-    put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
     Ok(ReloadResult { changed, needs_restart, problems, seq })
 }
 

@@ -411,6 +411,26 @@ async fn a_hangup_has_settings_read_anew_and_the_log_says_so() {
 }
 
 #[tokio::test]
+async fn a_new_pattern_hides_what_is_logged_from_then_on() {
+    let home = Home::new();
+    // The log names the file with a mistake.
+    let folder = home.path("cust-123456");
+    fs::create_dir_all(folder.join("subagentd")).unwrap();
+    let settings = folder.join("subagentd/settings.json");
+    fs::write(&settings, r#"{"colour": 1}"#).unwrap();
+    let served = home.start_with(&[("XDG_CONFIG_HOME", folder.to_str().unwrap())]).await;
+    let before = home.daemon_log();
+    assert!(before.contains("cust-123456/subagentd/settings.json:1:2"), "{before}");
+    fs::write(&settings, r#"{"colour": 1, "redaction": {"patterns": ["cust-[0-9]{6}"]}}"#).unwrap();
+    home.connect().await.call("daemon/reload", json!({})).await.unwrap();
+    let log = home.daemon_log();
+    let after = log.strip_prefix(&before).unwrap();
+    assert!(after.contains("[redacted:pattern:1]/subagentd/settings.json:1:2"), "{after}");
+    assert!(!after.contains("cust-123456"), "{after}");
+    served.stop().await;
+}
+
+#[tokio::test]
 async fn how_much_is_logged_can_be_changed() {
     let home = Home::new();
     let served = home.start_with(&[("RUST_LOG", "verbose")]).await;

@@ -169,6 +169,23 @@ export type Completion =
   | "message"
   | (string & {});
 
+export interface ConfigChanged {
+  /** Their keys; `config/get` has the values. */
+  changed: string[];
+  /** Of these, what counts only when the daemon starts the next time. */
+  needsRestart: string[];
+}
+
+export interface ConfigGetParams {
+  /** Keys, e.g. `run.maxTurns`, or sections of keys, e.g. `run`. Missing = all there are. */
+  keys?: string[] | null;
+}
+
+export interface ConfigGetResult {
+  /** Also those that nobody set. */
+  settings: SettingValue[];
+}
+
 /** One agent's message history in one session. */
 export type ContextId = string;
 
@@ -198,8 +215,18 @@ export interface DaemonInfo {
   startedAt: Timestamp;
 }
 
+/** Whether a daemon takes work. */
+export type DaemonState =
+  | "running"
+  /** It takes no new runs (`daemon/drain`). */
+  | "draining"
+  /** It ends. */
+  | "stopping"
+  | (string & {});
+
 export interface DaemonStatusResult {
   daemon: DaemonInfo;
+  state?: DaemonState;
   uptimeMs: number;
   /** By state; `ended` counts the whole log's. */
   runs: RunCounts;
@@ -424,6 +451,7 @@ export interface EventsListResult {
 
 /** Something wrong in a file a user wrote. */
 export interface FileProblem {
+  /** The file. Of a setting that is given elsewhere: the variable of the environment, or the flag. */
   path: string;
   /** 1-based; missing when the whole file is meant. */
   line?: number | null;
@@ -745,6 +773,19 @@ export interface QueuedRun {
 
 /** Why a run ended. */
 export type Reason = "GOAL" | "MAX_TURNS" | "TIMEOUT" | "ERROR_NO_COMPLETE_TASK_CALL" | "BUDGET" | "GUARDRAIL" | "LOOP_DETECTED" | "UNATTENDED" | "ABORTED" | "ERROR" | (string & {});
+
+export interface ReloadResult {
+  /**
+   * Keys with another value than before. They count for whatever begins now; a run keeps what it began with.
+   */
+  changed: string[];
+  /** Of these, what counts only when the daemon starts the next time. */
+  needsRestart: string[];
+  /** What is wrong. A value with a mistake keeps the one it had. */
+  problems: FileProblem[];
+  /** Of `config.changed`; missing when nothing changed. */
+  seq?: Seq | null;
+}
 
 /** How much harm a call can do. Ordered, so that the highest part counts. */
 export type Risk = "safe" | "low" | "medium" | "high" | "critical" | (string & {});
@@ -1174,6 +1215,57 @@ export interface SessionUpdated {
   agent?: AgentName | null;
 }
 
+export interface SetLogLevelParams {
+  /**
+   * `off`, `error`, `warn`, `info`, `debug` or `trace`; or directives for parts of the daemon, e.g.
+   * `info,subagentd::run=debug`.
+   */
+  level: string;
+}
+
+export interface SetLogLevelResult {
+  /** What is logged from now on, until the daemon ends. */
+  level: string;
+  /** What was logged until now. */
+  before: string;
+}
+
+/** Which layer of settings a value comes from; later ones win. */
+export type SettingOrigin =
+  /** Nobody set it. */
+  | "default"
+  /** The system's file. */
+  | "system"
+  /** The user's file. */
+  | "user"
+  /** A variable of the daemon's environment. */
+  | "environment"
+  /** The daemon's command line. */
+  | "flag"
+  | (string & {});
+
+/** A setting that is in force, and where it was set. */
+export interface SettingValue {
+  /** With dots. Each entry of `providers` is a key of its own. */
+  key: string;
+  /**
+   * As a settings file would say it, with secrets taken out. `null` for what has no value, and for a provider
+   * whose settings have mistakes.
+   */
+  value: unknown;
+  origin: SettingOrigin;
+  /** The file that says so. */
+  file?: string | null;
+  /** Of the value in the file; 1-based. */
+  line?: number | null;
+  /** 1-based, in characters. */
+  column?: number | null;
+  /** The variable of the environment that says so. */
+  variable?: string | null;
+  /** The flag of the daemon's command line that says so. */
+  flag?: string | null;
+}
+
 export type Severity = "warning" | "error" | (string & {});
 
 export interface ShutdownResult {
@@ -1395,6 +1487,15 @@ export interface Methods {
   "daemon/drain": { params: DrainParams; result: DrainResult };
   /** The daemon's own log, the newest lines first kept: what it would print, with secrets taken out. */
   "daemon/logs": { params: LogsParams; result: LogsResult };
+  /**
+   * Reads the settings anew. What can be changed in a daemon that runs is changed, for whatever begins from
+   * now on.
+   */
+  "daemon/reload": { params: NoParams; result: ReloadResult };
+  /** Says how much the daemon logs, until it ends. */
+  "daemon/setLogLevel": { params: SetLogLevelParams; result: SetLogLevelResult };
+  /** The settings in force, each with where it was set. */
+  "config/get": { params: ConfigGetParams; result: ConfigGetResult };
   /** The agents there are, with where they come from and what is wrong with those that cannot be used. */
   "agents/list": { params: AgentsListParams; result: AgentsListResult };
   /** One agent: its definition, where it comes from, and what is wrong with it. */
@@ -1505,6 +1606,8 @@ export interface Events {
   "tool.state": ToolState;
   /** The run's plan was replaced as a whole; stands right before the end of the call that did it. */
   "todos.updated": TodosUpdated;
+  /** Settings were read anew, and these have other values than before. */
+  "config.changed": ConfigChanged;
   /** Something is not as its author thinks, and the work goes on. */
   "warning": Warning;
 }

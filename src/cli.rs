@@ -5,6 +5,8 @@
 
 mod attach;
 mod cancel;
+mod completions;
+mod config;
 mod daemon_flags;
 mod ending;
 mod failure;
@@ -20,6 +22,7 @@ mod palette;
 mod progress;
 mod pump;
 mod queue;
+mod reload;
 mod rpc;
 mod run;
 mod run_tree;
@@ -102,10 +105,17 @@ enum Command {
     Status(status::StatusArguments),
     /// Show what the daemon says about itself; never starts one
     Logs(logs::LogsArguments),
+    /// Show the settings in force, and where each was set
+    #[command(subcommand)]
+    Config(config::ConfigVerb),
+    /// Have the daemon read its settings anew; runs that have begun keep what they began with
+    Reload(reload::ReloadArguments),
     /// Stop the daemon; live runs go on at its next start
     Stop(stop::StopArguments),
     /// Call any method of the daemon; subscriptions stream as JSON lines until Ctrl-C
     Rpc(rpc::RpcArguments),
+    /// Print what a shell needs to complete these commands
+    Completions(completions::CompletionsArguments),
     /// The verbs about agents, under one word: `subagent agents VERB` is `subagent VERB`
     #[command(subcommand)]
     Agents(AgentVerb),
@@ -196,6 +206,10 @@ fn asks_for_json(matches: &ArgMatches) -> bool {
 }
 
 fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    // Needs no daemon, nor a place where one could be.
+    if let Command::Completions(arguments) = &arguments.command {
+        return completions::completions(arguments, surroundings);
+    }
     let mut link = link::Link::new(&arguments.reach, surroundings)?;
     match arguments.command {
         Command::Agent(verb) | Command::Agents(verb) => execute_on_agents(verb, &mut link, surroundings),
@@ -209,6 +223,9 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
         Command::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
         Command::Stop(arguments) => stop::stop(&arguments, &mut link, surroundings),
+        Command::Config(verb) => config::config(&verb, &mut link, surroundings),
+        Command::Reload(arguments) => reload::reload(&arguments, &mut link, surroundings),
+        Command::Completions(arguments) => completions::completions(&arguments, surroundings),
         Command::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),
     }
 }

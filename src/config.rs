@@ -1,25 +1,34 @@
 //! What did the people who run this daemon set, and where did they set it? (spec 12, "Settings")
 //!
-//! Settings are layers: defaults, the system's file, the user's file; the later wins, and every value knows
-//! its origin. A file with mistakes loses only what is mistaken, and all mistakes are told at once, with line
-//! and column. This module also knows the places on disk, how a file that a person wrote is read, and which
+//! Settings are layers: defaults, the system's file, the user's file, the environment, flags; the later wins, and
+//! every value knows its origin. A file with mistakes loses only what is mistaken, and all mistakes are told at once,
+//! with line and column. This module also knows the places on disk, how a file that a person wrote is read, and which
 //! known word an unknown one is near to.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use crate::protocol::{AgentName, FileProblem, ModelRef, ToolName};
+use crate::protocol::{AgentName, ModelRef, ToolName};
 
+mod environment;
 mod keys;
 mod layer;
 mod nearest;
 mod places;
 mod providers;
+mod schema;
+mod shapes;
+mod shown;
 mod source;
+mod sources;
 
+pub use environment::variable_of;
 pub use nearest::nearest;
 pub use places::{NoHome, Places};
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
+pub use schema::schema;
+pub use shown::{Changes, NoSuchSetting, Shown};
 pub use source::{Mark, decode, one_based, problem, read_bounded, reason};
+pub use sources::{ConfigPlaces, Sources, is_of_a_flag};
 
 /// Where a value was set; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +39,23 @@ pub enum Origin {
     System,
     /// `$XDG_CONFIG_HOME/subagentd/settings.json`
     User,
+    /// A variable `SUBAGENTD_…`.
+    Environment,
+    /// The daemon's command line.
+    Flag,
+}
+
+/// The very place where a value was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetAt {
+    File {
+        path: PathBuf,
+        mark: Mark,
+    },
+    /// Its name.
+    Variable(String),
+    /// With its key, as it was given.
+    Flag(String),
 }
 
 /// A value and where it was set.
@@ -43,13 +69,6 @@ impl<T> Setting<T> {
     fn default_of(value: T) -> Setting<T> {
         Setting { value, origin: Origin::Default }
     }
-}
-
-/// The files that settings are read from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigPlaces {
-    pub system: PathBuf,
-    pub user: PathBuf,
 }
 
 /// The settings in force.
@@ -66,6 +85,8 @@ pub struct Config {
     pub shutdown: ShutdownSettings,
     pub access: AccessSettings,
     pub redaction: RedactionSettings,
+    /// Where each key that somebody set was set; an entry of `providers` under its own key.
+    pub set_at: BTreeMap<String, SetAt>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -152,20 +173,8 @@ impl Default for Config {
             shutdown: ShutdownSettings { grace: Setting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: Setting::default_of(Vec::new()) },
             redaction: RedactionSettings { patterns: Setting::default_of(Vec::new()) },
+            set_at: BTreeMap::new(),
         }
-    }
-}
-
-impl Config {
-    /// Reads both files. A missing file is no problem; whatever is wrong is reported and left out, the rest
-    /// counts. Unknown keys are warnings.
-    pub fn load(places: &ConfigPlaces) -> (Config, Vec<FileProblem>) {
-        let mut config = Config::default();
-        let mut problems = Vec::new();
-        for (path, origin) in [(&places.system, Origin::System), (&places.user, Origin::User)] {
-            layer::read(&mut config, path, origin, &mut problems);
-        }
-        (config, problems)
     }
 }
 

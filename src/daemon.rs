@@ -4,19 +4,19 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::{net::UnixListener, sync::Semaphore};
+use tokio::{signal::unix::Signal, sync::Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     agents::AgentPlaces,
-    config::{Config, Origin, Setting},
+    config::{Config, Origin, Setting, Sources},
     models::Models,
     policy::Policy,
     protocol::{FileProblem, LimitsParams},
     redact::Redactor,
     run::{Executor, ExecutorParts, RunDefaults},
     store::{Store, StoreError},
-    sys::{clock::Clock, ids},
+    sys::{clock::Clock, current::Current, ids, systemd::Notifier},
     tools::{OutputLimits, Registry},
 };
 
@@ -25,13 +25,17 @@ mod command;
 mod failures;
 mod handlers;
 mod idle;
+mod log_level;
 mod log_lines;
 mod log_ring;
 mod once;
+mod reload;
 pub mod rpc;
+mod service;
 mod state;
 
 pub use command::{DaemonError, Options, main};
+use reload::{InForce, max_concurrent, without_secrets};
 use state::State;
 
 /// How long a stop waits for each kind of task; each has a shorter bound of its own.
@@ -49,8 +53,10 @@ pub struct Settings {
     pub state_dir: PathBuf,
     pub agents: AgentPlaces,
     pub config: Config,
-    /// What was wrong in the settings files; shown as degraded.
+    /// What was wrong in the settings; shown as degraded.
     pub problems: Vec<FileProblem>,
+    /// What `config` was read from, and will be read from anew.
+    pub sources: Sources,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
 }
@@ -68,8 +74,6 @@ pub struct Daemon {
     closing: CancellationToken,
     /// Everything ends.
     stop: CancellationToken,
-    /// How long a turn that is under way may take to end (setting `shutdown.graceSeconds`).
-    grace: Duration,
 }
 
 impl Daemon {
@@ -77,7 +81,6 @@ impl Daemon {
     pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
         let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
-        let grace = settings.config.shutdown.grace.value;
         let Edges { clock, models, tools } = edges;
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
@@ -90,10 +93,7 @@ impl Daemon {
             defaults: defaults(&settings.config),
             redactor: settings.redactor.clone(),
             agents: settings.agents.clone(),
-            max_concurrent: (
-                settings.config.max_concurrent_runs.session.value,
-                settings.config.max_concurrent_runs.daemon.value,
-            ),
+            max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
             // The executor's own: runs can be brought to rest in a daemon that goes on.
             closing: closing.child_token(),
@@ -104,33 +104,38 @@ impl Daemon {
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
+        let Settings { agents, config, problems, redactor, sources, .. } = settings;
+        let problems = without_secrets(problems, &redactor);
+        let redactor = Arc::new(Current::new(redactor));
         let state = State {
-            once: once::Once::new(store.clone(), settings.redactor.clone(), runs.clone()),
+            once: once::Once::new(store.clone(), Arc::clone(&redactor), runs.clone()),
             session_changes: Semaphore::new(1),
             store,
             executor,
             tools,
-            models,
-            agents: settings.agents,
-            problems: settings.problems,
-            redactor: settings.redactor,
+            agents,
+            redactor,
+            allowed_uids: Arc::new(Current::new(config.access.allow_uids.value.clone())),
+            settings: Current::new(InForce { config, problems, models }),
+            sources: Arc::new(sources),
+            reloads: Semaphore::new(1),
             started_at: clock.now(),
             started: clock.monotonic(),
             clock,
             instance: ids::fresh(),
             load: rpc::Load::new(),
-            default_agent: settings.config.agents.default.value.clone(),
             closing: closing.clone(),
             stop: stop.clone(),
         };
         let state = Arc::new(state);
         let methods = handlers::methods(Arc::clone(&state));
-        Ok(Daemon { state, methods, runs, connections, base, closing, stop, grace })
+        Ok(Daemon { state, methods, runs, connections, base, closing, stop })
     }
 
     /// Serves connections of `listener` until the daemon stops.
-    pub fn listen(&self, listener: UnixListener, allowed_uids: Vec<u32>) {
-        let door = rpc::UnixDoor::new(listener, rpc::Peers::owner_and(allowed_uids));
+    pub fn listen(&self, listener: impl Into<rpc::Listener>) {
+        let peers = rpc::Peers::owner_and(Arc::clone(&self.state.allowed_uids));
+        let door = rpc::UnixDoor::new(listener.into(), peers);
         self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
     }
 
@@ -164,6 +169,16 @@ impl Daemon {
         self.connections.spawn(idle::watch(Arc::clone(&self.state)));
     }
 
+    /// Reads the settings anew at each of these signals, and tells the service manager so.
+    pub fn reload_on(&self, hangup: Signal, notifier: Arc<Notifier>) {
+        self.connections.spawn(service::reload_on(hangup, Arc::clone(&self.state), notifier));
+    }
+
+    /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
+    pub fn keep_alive(&self, notifier: Arc<Notifier>) {
+        self.connections.spawn(service::watch(Arc::clone(&self.state), notifier));
+    }
+
     /// Completes when something asked the daemon to stop.
     pub async fn asked_to_stop(&self) {
         self.closing.cancelled().await;
@@ -175,9 +190,10 @@ impl Daemon {
     pub async fn stop(self) -> bool {
         self.closing.cancel();
         self.runs.close();
+        let grace = self.state.settings.get().config.shutdown.grace.value;
         tokio::select! {
             () = self.runs.wait() => (),
-            () = self.state.clock.sleep(self.grace) => {
+            () = self.state.clock.sleep(grace) => {
                 tracing::info!(runs = self.state.executor.live_runs(), "turns did not end in time; they are cut off");
             }
         }

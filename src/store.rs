@@ -201,6 +201,13 @@ impl Store {
         }
     }
 
+    /// Waits until the writer has done what it was asked before this; false when there is no writer any more. Cancel
+    /// safe.
+    pub async fn writer_answers(&self) -> bool {
+        let (reply, answer) = oneshot::channel();
+        self.shared.requests.send(writer::Request::Ping(reply)).await.is_ok() && answer.await.is_ok()
+    }
+
     /// The newest `seq` that is durable and published.
     pub fn head(&self) -> Seq {
         self.shared.tail.head()

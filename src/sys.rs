@@ -1,6 +1,8 @@
-//! The seam to the machine: clock, ids. Everything that a test must be able to replace, and what only
+//! The seam to the machine: clock, ids, the service manager. Everything that a test must be able to replace, and what only
 //! Linux has, lives here.
 
 pub mod clock;
+pub mod current;
 pub mod ids;
 pub mod process;
+pub mod systemd;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use subagentd::{
     agents::AgentPlaces,
-    config::Config,
+    config::{Config, Sources},
     daemon::{Daemon, Edges, Settings},
     models::Models,
     redact::{Redactor, RedactorParts},
@@ -101,12 +101,13 @@ impl House {
             agents: AgentPlaces { user: folder.path().join("agents") },
             config: parts.config,
             problems: Vec::new(),
+            sources: Sources::default(),
             redactor: Redactor::new(RedactorParts { environment: iter::once(secret), patterns: Vec::new() }),
         };
         let edges = Edges { clock: SystemClock::new(), models: parts.models, tools: Registry::built_in() };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;
-            daemon.listen(UnixListener::bind(&socket)?, Vec::new());
+            daemon.listen(UnixListener::bind(&socket)?);
             anyhow::Ok(daemon)
         })?;
         Ok(House { runtime, daemon, folder, socket, _socket_folder: socket_folder })

@@ -13,8 +13,16 @@ fn main() -> anyhow::Result<ExitCode> {
     if flags.stdio {
         return Ok(pump(&flags));
     }
-    let json_logs = flags.log_format.is_json();
-    let DaemonFlags { config, socket, state_dir, listen, ready_fd, exit_when_idle, .. } = flags;
-    daemon::main(daemon::Options { config, socket, state_dir, listen, json_logs, ready_fd, exit_when_idle })?;
+    daemon::main(daemon::Options {
+        config: flags.config,
+        settings: flags.settings,
+        check_config: flags.check_config,
+        socket: flags.socket,
+        state_dir: flags.state_dir,
+        listen: flags.listen,
+        json_logs: flags.log_format.is_json(),
+        ready_fd: flags.ready_fd,
+        exit_when_idle: flags.exit_when_idle,
+    })?;
     Ok(ExitCode::SUCCESS)
 }

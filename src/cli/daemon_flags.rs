@@ -16,6 +16,12 @@ pub struct DaemonFlags {
     /// Settings to read instead of $XDG_CONFIG_HOME/subagentd/settings.json
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// A setting that wins over files and environment, e.g. run.maxTurns=20; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub settings: Vec<(String, String)>,
+    /// Say what is wrong in the settings, and exit: 0 when nothing is, else 1
+    #[arg(long)]
+    pub check_config: bool,
     /// Where to listen [default: subagentd/subagentd.sock in $XDG_RUNTIME_DIR, else /tmp/subagentd-UID/subagentd.sock]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
@@ -38,6 +44,11 @@ pub struct DaemonFlags {
     /// End after 15 minutes without clients and runs
     #[arg(long)]
     pub exit_when_idle: bool,
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, e.g. run.maxTurns=20")?;
+    Ok((key.trim().to_owned(), value.to_owned()))
 }
 
 /// How logs look.

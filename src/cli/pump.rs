@@ -57,6 +57,7 @@ fn pump(flags: &DaemonFlags) -> Result<(), Failure> {
 
 fn lost(error: io::Error) -> Failure {
     Failure::unavailable(format!("the connection to the daemon is lost: {error}"))
+        .or_hint("start this again: it connects to the next daemon, or starts one")
 }
 
 /// Connects to the daemon of these flags, or starts one with them.
@@ -66,8 +67,10 @@ fn dial(flags: &DaemonFlags) -> Result<UnixStream, Failure> {
     let whole = |path: &Path| folder.join(path);
     let socket = match &flags.socket {
         Some(socket) => whole(socket),
-        None => client::default_socket(&environment)
-            .map_err(|error| Failure::unavailable(format!("cannot find the daemon's socket: {error}")))?,
+        None => client::default_socket(&environment).map_err(|error| {
+            Failure::unavailable(format!("cannot find the daemon's socket: {error}"))
+                .or_hint("name it with --socket")
+        })?,
     };
     let state_dir = flags.state_dir.as_deref().map(whole);
     let mut arguments: Vec<OsString> = Vec::new();

@@ -59,6 +59,8 @@ pub(super) fn not_running(error: ConnectError) -> Failure {
 struct Status {
     daemon: Daemon,
     uptime_ms: u64,
+    /// Open: what is not known is shown as it came.
+    state: String,
     /// By state, which is open.
     runs: Map<String, Value>,
     clients: u64,
@@ -101,8 +103,13 @@ fn draw(status: &Status, socket: &Path) -> String {
     let subscriptions = human::count(status.subscriptions, "subscription");
     let Database { path, bytes, head } = &status.database;
     let uptime = human::duration(Duration::from_millis(status.uptime_ms));
+    let standing = match status.state.as_str() {
+        "" | "running" => String::new(),
+        "draining" => ", draining: it takes no new runs".to_owned(),
+        state => format!(", {state}"),
+    };
     let mut lines = vec![
-        format!("{} {}, pid {}, up {uptime}", daemon.name, daemon.version, daemon.pid),
+        format!("{} {}, pid {}, up {uptime}{standing}", daemon.name, daemon.version, daemon.pid),
         format!("socket    {}", socket.display()),
         format!("database  {path}, {}, head {head}", human::bytes(*bytes)),
         format!("runs      {runs}"),

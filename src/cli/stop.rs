@@ -1,6 +1,6 @@
 //! `subagent stop`: ends the daemon and waits until it is gone.
 
-use std::{path::Path, thread, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use clap::Args;
 use serde::Deserialize;
@@ -55,6 +55,7 @@ pub(super) fn stop(
     let dialer = link.dialer();
     let mut client = dialer.connect().map_err(not_running)?;
     let Standing { daemon: Daemon { instance, pid } } = client.call_as::<DaemonStatus, _>(&NoParams {})?;
+    let is_seen = is_daemon(pid);
     let answer: Value = client.call_as::<DaemonShutdown, _>(&NoParams {})?;
     let Stopped { suspended_runs } = paging::view(&answer)?;
     drop(client);
@@ -63,23 +64,22 @@ pub(super) fn stop(
     };
 
     let stopwatch = Stopwatch::start();
-    while let Ok(client) = dialer.connect() {
+    // Whoever is seen to end is not asked whether it is there: where systemd listens, asking starts the next one.
+    while is_seen && is_daemon(pid) {
+        if stopwatch.left_of(STOP_PATIENCE).is_none() {
+            return Err(still_there());
+        }
+        thread::sleep(LOOK_PAUSE);
+    }
+    while !is_seen && let Ok(client) = dialer.connect() {
         let status = client.with_patience(LOOK_PATIENCE).call_as::<DaemonStatus, Standing>(&NoParams {});
         // A client that follows a run may have started the next one by now.
         if status.is_ok_and(|status| status.daemon.instance != instance) {
             return told(surroundings, "stopped; another client has started a new daemon since");
         }
         if stopwatch.left_of(STOP_PATIENCE).is_none() {
-            let waited = STOP_PATIENCE.as_secs();
-            return Err(Failure::new(format!(
-                "the daemon was told to stop, but is still there after {waited} s"
-            ))
-            .or_hint("`subagent logs` says what it waits for"));
+            return Err(still_there());
         }
-        thread::sleep(LOOK_PAUSE);
-    }
-    // The socket goes first, the database's lock last: only then can another daemon be started.
-    while Path::new("/proc").join(pid.to_string()).exists() && stopwatch.left_of(STOP_PATIENCE).is_some() {
         thread::sleep(LOOK_PAUSE);
     }
     match suspended_runs {
@@ -89,4 +89,17 @@ pub(super) fn stop(
             told(surroundings, &format!("stopped; {runs} will go on when the daemon starts again"))
         }
     }
+}
+
+fn still_there() -> Failure {
+    let waited = STOP_PATIENCE.as_secs();
+    Failure::new(format!("the daemon was told to stop, but is still there after {waited} s"))
+        .or_hint("`subagent logs` says what it waits for")
+}
+
+/// Whether a daemon of this id is seen from here; one in a container may have another id outside of it. One that has
+/// ended and that its parent has not looked after yet is none.
+fn is_daemon(pid: u32) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).unwrap_or_default();
+    stat.split_once(" (subagentd) ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }

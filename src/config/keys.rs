@@ -1,11 +1,15 @@
-//! Which settings are there, what may they hold, and where do they go? One line of the table each.
+//! Which settings are there, what do they mean, what may they hold, and where do they go? One entry of the table each;
+//! reader, schema, `config/get` and reload all follow it.
 
 use std::time::Duration;
 
-use jsonc_parser::{ast::Value, common::Ranged};
-use regex_automata::nfa::thompson;
+use jsonc_parser::ast::Value;
+use serde_json::{Value as Json, json};
 
-use super::{Config, Origin, Setting};
+use super::{
+    Config, Origin, Setting,
+    shapes::{Amount, ListOf, Name, OrNull, Patterns, Refusal, Shape, Whole, plain},
+};
 use crate::protocol::{AgentName, ModelRef, ToolName};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
@@ -23,220 +27,195 @@ const MOST_DEPTH: u64 = 16;
 /// Runs at work at once: beyond, memory for their contexts is the limit, not a number.
 const MOST_RUNS: u64 = 100_000;
 
-/// Largest automaton of a pattern, which every text will be read with; larger ones are slips like `\w{1000}`.
-const MOST_PATTERN_BYTES: usize = 2 * 1024 * 1024;
-
 /// One setting.
 pub(super) struct Key {
     /// With dots, e.g. `run.maxTurns`.
     pub path: &'static str,
+    /// For whoever writes the file.
+    pub meaning: &'static str,
     /// What it must hold, for the message when it does not.
     pub expected: &'static str,
+    /// JSON.
+    pub example: &'static str,
+    /// When a change counts.
+    pub counts: Counts,
+    pub schema: fn() -> Json,
+    /// The environment gives it without quotes.
+    pub is_text: fn() -> bool,
     pub set: Set,
+    /// As a file would say it, and where it was set.
+    pub get: fn(&Config) -> (Json, Origin),
+    /// Puts the value of another configuration in place of this one's.
+    pub keep: fn(&mut Config, &Config),
 }
 
 /// Puts a value into the configuration, or says why not.
 type Set = fn(&mut Config, &Value<'_>, Origin) -> Result<(), Refusal>;
 
-/// Why a value is not taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
-    WrongType,
-    BadValue,
-    /// Some elements of a list; the others were taken.
-    BadElements(Vec<BadElement>),
+/// When a change of a setting counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// For whatever begins after it.
+    AtOnce,
+    /// When the daemon starts the next time.
+    #[allow(dead_code, reason = "so far every setting can be changed in a daemon that runs")]
+    AtStart,
 }
 
-/// What is wrong with an element, and the byte where it begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BadElement {
-    pub offset: usize,
-    pub reason: String,
+/// One entry: the field of [`Config`], its shape, and the ways between what stands in a file and what the field holds.
+macro_rules! key {
+    (
+        $path:literal, $($field:ident).+, $shape:expr, in: $into:expr, out: $out:expr,
+        $meaning:literal, expected: $expected:literal, example: $example:literal
+    ) => {
+        Key {
+            path: $path,
+            meaning: $meaning,
+            expected: $expected,
+            example: $example,
+            counts: Counts::AtOnce,
+            schema: || ($shape).schema(),
+            is_text: || ($shape).is_text(),
+            set: |config, value, origin| {
+                let value = ($shape).read(value).and_then($into)?;
+                config.$($field).+ = Setting { value, origin };
+                Ok(())
+            },
+            get: |config| {
+                let setting = &config.$($field).+;
+                (($out)(&setting.value), setting.origin)
+            },
+            keep: |config, from| config.$($field).+ = from.$($field).+.clone(),
+        }
+    };
 }
 
 pub(super) const KEYS: &[Key] = &[
-    Key {
-        path: "models.default",
+    key!(
+        "models.default", models.default, Name,
+        in: |name| Ok(Some(ModelRef::from(name))), out: |name: &Option<ModelRef>| json!(name),
+        "The model of agents that name none. Without it such a run is refused: nothing is chosen silently.",
         expected: "a model's name, e.g. \"gemini/gemini-2.5-pro\" or \"offline\"",
-        set: |config, value, origin| {
-            config.models.default = Setting { value: Some(ModelRef::from(word(value)?)), origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "agents.default",
+        example: "\"gemini/gemini-2.5-flash\""
+    ),
+    key!(
+        "agents.default", agents.default, Name,
+        in: |name| Ok(AgentName::from(name)), out: |name: &AgentName| json!(name),
+        "The agent of runs that name none.",
         expected: "an agent's name, e.g. \"generalist\"",
-        set: |config, value, origin| {
-            config.agents.default = Setting { value: AgentName::from(word(value)?), origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "run.maxTurns",
+        example: "\"codebase-investigator\""
+    ),
+    key!(
+        "run.maxTurns", run.max_turns, Whole { least: 1, most: u32::MAX as u64 },
+        in: narrow, out: |turns: &u32| json!(turns),
+        "Turns of a run whose agent does not say; a conversation has 100 when this is not set.",
         expected: "a whole number of at least 1",
-        set: |config, value, origin| {
-            let turns = u32::try_from(whole(value, 1, u32::MAX.into())?).map_err(|_| Refusal::BadValue)?;
-            config.run.max_turns = Setting { value: turns, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "run.maxTimeMinutes",
+        example: "20"
+    ),
+    key!(
+        "run.maxTimeMinutes", run.max_time, Amount { least: 0.0, is_above_zero: true, most: LONGEST_SECONDS / 60.0 },
+        in: |minutes| above_zero(time(minutes * 60.0)?), out: |time: &Duration| plain(time.as_secs_f64() / 60.0),
+        "Time at work of a run whose agent does not say, in minutes; waiting for a person does not count. A conversation \
+         has no limit when this is not set.",
         expected: "a number of minutes above 0, at most a year",
-        set: |config, value, origin| {
-            let time = seconds(value, 60.0)?;
-            if time.is_zero() {
-                return Err(Refusal::BadValue);
-            }
-            config.run.max_time = Setting { value: time, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "run.maxTokens",
+        example: "5"
+    ),
+    key!(
+        "run.maxTokens", run.max_tokens, OrNull(Whole { least: 1, most: u64::MAX }),
+        in: Ok, out: |tokens: &Option<u64>| json!(tokens),
+        "Tokens of a run whose agent does not say; null is no limit.",
         expected: "a whole number of at least 1, or null for no limit",
-        set: |config, value, origin| {
-            let tokens = match value {
-                Value::NullKeyword(_) => None,
-                _ => Some(whole(value, 1, u64::MAX)?),
-            };
-            config.run.max_tokens = Setting { value: tokens, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "run.graceSeconds",
+        example: "200000"
+    ),
+    key!(
+        "run.graceSeconds", run.grace, Amount { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
+        in: time, out: |time: &Duration| plain(time.as_secs_f64()),
+        "How long the last turn may take in which a run that hit a limit hands in what it has, in seconds.",
         expected: "a number of seconds from 0 to a year",
-        set: |config, value, origin| {
-            config.run.grace = Setting { value: seconds(value, 1.0)?, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "run.maxDepth",
+        example: "30"
+    ),
+    key!(
+        "run.maxDepth", run.max_depth, Whole { least: 0, most: MOST_DEPTH },
+        in: narrow, out: |depth: &u32| json!(depth),
+        "How many levels deep agents may call agents.",
         expected: "a whole number from 0 to 16",
-        set: |config, value, origin| {
-            let depth = u32::try_from(whole(value, 0, MOST_DEPTH)?).map_err(|_| Refusal::BadValue)?;
-            config.run.max_depth = Setting { value: depth, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "maxConcurrentRuns.session",
+        example: "2"
+    ),
+    key!(
+        "maxConcurrentRuns.session", max_concurrent_runs.session, Whole { least: 1, most: MOST_RUNS },
+        in: narrow, out: |runs: &usize| json!(runs),
+        "Runs of one session that may be at work at once; the others wait.",
         expected: "a whole number from 1 to 100000",
-        set: |config, value, origin| {
-            config.max_concurrent_runs.session = Setting { value: runs(value)?, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "maxConcurrentRuns.daemon",
+        example: "4"
+    ),
+    key!(
+        "maxConcurrentRuns.daemon", max_concurrent_runs.daemon, Whole { least: 1, most: MOST_RUNS },
+        in: narrow, out: |runs: &usize| json!(runs),
+        "Runs of the daemon that may be at work at once; the others wait.",
         expected: "a whole number from 1 to 100000",
-        set: |config, value, origin| {
-            config.max_concurrent_runs.daemon = Setting { value: runs(value)?, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "tools.exclude",
+        example: "64"
+    ),
+    key!(
+        "tools.exclude", tools.exclude, ListOf(Name),
+        in: |names| Ok(names.into_iter().map(ToolName::from).collect()), out: |names: &Vec<ToolName>| json!(names),
+        "Tools that no agent gets: names, aliases, or patterns with `*`.",
         expected: "a list of tool names, e.g. [\"web_fetch\", \"mcp.github.*\"]",
-        set: |config, value, origin| {
-            let names = list(value, |element| word(element).map(ToolName::from))?;
-            config.tools.exclude = Setting { value: names, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "tools.output.maxChars",
+        example: "[\"web_fetch\", \"mcp.github.*\"]"
+    ),
+    key!(
+        "tools.output.maxChars", tools.output_max_chars,
+        Whole { least: LEAST_OUTPUT_CHARS, most: MOST_OUTPUT_CHARS },
+        in: narrow, out: |most: &usize| json!(most),
+        "Characters of a tool's output that the model gets; longer output is cut in the middle.",
         expected: "a whole number from 1000 to 10000000",
-        set: |config, value, origin| {
-            let most = whole(value, LEAST_OUTPUT_CHARS, MOST_OUTPUT_CHARS)?;
-            let most = usize::try_from(most).map_err(|_| Refusal::BadValue)?;
-            config.tools.output_max_chars = Setting { value: most, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "shutdown.graceSeconds",
+        example: "20000"
+    ),
+    key!(
+        "shutdown.graceSeconds", shutdown.grace, Amount { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
+        in: time, out: |time: &Duration| plain(time.as_secs_f64()),
+        "How long a daemon that is stopped lets the turns that are under way end, in seconds.",
         expected: "a number of seconds from 0 to a year",
-        set: |config, value, origin| {
-            config.shutdown.grace = Setting { value: seconds(value, 1.0)?, origin };
-            Ok(())
-        },
-    },
-    Key {
-        path: "access.allowUids",
+        example: "30"
+    ),
+    key!(
+        "access.allowUids", access.allow_uids, ListOf(Whole { least: 0, most: u32::MAX as u64 }),
+        in: |uids| uids.into_iter().map(narrow).collect(), out: |uids: &Vec<u32>| json!(uids),
+        "Numeric ids of users besides the daemon's own that may connect.",
         expected: "a list of numeric user ids, e.g. [1000]",
-        set: |config, value, origin| {
-            let uid = |element: &Value<'_>| {
-                u32::try_from(whole(element, 0, u32::MAX.into())?).map_err(|_| Refusal::BadValue)
-            };
-            config.access.allow_uids = Setting { value: list(value, uid)?, origin };
-            Ok(())
-        },
-    },
+        example: "[1000]"
+    ),
     Key {
         path: "redaction.patterns",
+        meaning: "Regular expressions, in the syntax of Rust's `regex`, whose matches are hidden wherever the daemon \
+                  stores, shows or logs a text.",
         expected: "a list of regular expressions, e.g. [\"cust-[0-9]{6}\"]",
+        example: "[\"cust-[0-9]{6}\"]",
+        counts: Counts::AtOnce,
+        schema: || Patterns.schema(),
+        is_text: || false,
         set: |config, value, origin| {
-            let elements = &value.as_array().ok_or(Refusal::WrongType)?.elements;
-            let mut patterns = Vec::new();
-            let mut bad = Vec::new();
-            for element in elements {
-                match pattern(element) {
-                    Ok(pattern) => patterns.push(pattern),
-                    Err(reason) => bad.push(BadElement { offset: element.range().start, reason }),
-                }
-            }
+            let (value, bad) = Patterns.read(value)?;
             // One slip must not show what the other patterns hide.
-            config.redaction.patterns = Setting { value: patterns, origin };
+            config.redaction.patterns = Setting { value, origin };
             if bad.is_empty() { Ok(()) } else { Err(Refusal::BadElements(bad)) }
         },
+        get: |config| {
+            let setting = &config.redaction.patterns;
+            (json!(setting.value), setting.origin)
+        },
+        keep: |config, from| config.redaction.patterns = from.redaction.patterns.clone(),
     },
 ];
 
-/// A regular expression that can be searched for in linear time, or what is wrong with it.
-fn pattern(value: &Value<'_>) -> Result<String, String> {
-    let text = value.as_string_lit().ok_or("is not a text")?.value.as_ref();
-    let parsed = regex_syntax::parse(text).map_err(|error| match error {
-        regex_syntax::Error::Parse(error) => format!("is no regular expression: {}", error.kind()),
-        regex_syntax::Error::Translate(error) => format!("is no regular expression: {}", error.kind()),
-        _ => "is no regular expression".to_owned(),
-    })?;
-    if parsed.properties().minimum_len() == Some(0) {
-        return Err("matches the empty text, so it would match everywhere".to_owned());
-    }
-    let limit = thompson::Config::new().nfa_size_limit(Some(MOST_PATTERN_BYTES));
-    let built = thompson::Compiler::new().configure(limit).build(text);
-    built.map(|_| text.to_owned()).map_err(|_| "is too large; use smaller repetitions".to_owned())
+fn narrow<N: TryFrom<u64>>(number: u64) -> Result<N, Refusal> {
+    N::try_from(number).map_err(|_| Refusal::BadValue)
 }
 
-fn word<'a>(value: &'a Value<'_>) -> Result<&'a str, Refusal> {
-    let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.as_ref();
-    if text.trim().is_empty() { Err(Refusal::BadValue) } else { Ok(text.trim()) }
-}
-
-fn whole(value: &Value<'_>, least: u64, most: u64) -> Result<u64, Refusal> {
-    let digits = value.as_number_lit().ok_or(Refusal::WrongType)?.value;
-    match digits.parse::<u64>() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Refusal::BadValue),
-    }
-}
-
-fn runs(value: &Value<'_>) -> Result<usize, Refusal> {
-    usize::try_from(whole(value, 1, MOST_RUNS)?).map_err(|_| Refusal::BadValue)
-}
-
-fn seconds(value: &Value<'_>, unit: f64) -> Result<Duration, Refusal> {
-    let digits = value.as_number_lit().ok_or(Refusal::WrongType)?.value;
-    let seconds = digits.parse::<f64>().map_err(|_| Refusal::BadValue)? * unit;
-    if !(0.0..=LONGEST_SECONDS).contains(&seconds) {
-        return Err(Refusal::BadValue);
-    }
+fn time(seconds: f64) -> Result<Duration, Refusal> {
     Duration::try_from_secs_f64(seconds).map_err(|_| Refusal::BadValue)
 }
 
-fn list<T>(value: &Value<'_>, read: impl Fn(&Value<'_>) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
-    value.as_array().ok_or(Refusal::WrongType)?.elements.iter().map(read).collect()
+/// A time so short that it is none is refused.
+fn above_zero(time: Duration) -> Result<Duration, Refusal> {
+    if time.is_zero() { Err(Refusal::BadValue) } else { Ok(time) }
 }

@@ -1,22 +1,34 @@
-//! Reads one settings file into the configuration: takes what is good, tells all that is not.
+//! Reads one layer of settings into the configuration: a file, a variable, a flag. Takes what is good, tells all that
+//! is not.
+//!
+//! What is mistaken keeps the value of the layers below. When settings are read anew it keeps the value it had instead:
+//! a slip in a file must not change a daemon that runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
-    ast::{Object, ObjectProp, Value},
-    common::Ranged,
+    ast::{Object, ObjectProp, StringLit, Value},
+    common::{Range, Ranged},
     parse_to_ast,
 };
 
-use super::{Config, Mark, Origin, decode, keys, nearest, one_based, problem, providers, read_bounded};
+use super::{
+    Config, Mark, Origin, SetAt, Setting, decode,
+    keys::{KEYS, Key},
+    nearest, one_based, problem, providers, read_bounded,
+    shapes::Refusal,
+};
 use crate::protocol::{FileProblem, FileProblemCode, Severity};
 
 /// Settings larger than this are no settings; it bounds what a slip can cost.
-const LARGEST_FILE: u64 = 1024 * 1024;
+pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
+
+/// Names the schema for editors; no setting.
+const SCHEMA: &str = "$schema";
 
 /// JSON with comments and trailing commas, and nothing else that JSON does not have.
-const DIALECT: ParseOptions = ParseOptions {
+pub(super) const DIALECT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -29,47 +41,162 @@ const DIALECT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Reads the file at `path`, if there is one.
-pub(super) fn read(config: &mut Config, path: &Path, origin: Origin, problems: &mut Vec<FileProblem>) {
-    let bytes = match read_bounded(path, LARGEST_FILE) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return,
-        Err(found) => return problems.push(found),
-    };
-    let text = match decode(path, &bytes) {
-        Ok(text) => text,
-        Err(found) => return problems.push(found),
-    };
-    let mut layer = Layer { path, text, origin, config, problems };
-    match parse_to_ast(text, &CollectOptions::default(), &DIALECT) {
-        Ok(parsed) => match parsed.value {
-            None => {}
-            Some(Value::Object(object)) => layer.read_object(&object, ""),
-            Some(other) => {
-                let message = format!("expected an object with settings, found {}", kind_of(&other));
-                layer.report(other.range().start, FileProblemCode::WrongType, message);
-            }
-        },
-        Err(error) => {
-            let mark = Mark {
-                line: one_based(error.line_display().saturating_sub(1)),
-                column: one_based(error.column_display().saturating_sub(1)),
-            };
-            let message = format!("is not JSON with comments: {}", error.kind());
-            layer.problems.push(problem(path, Some(mark), FileProblemCode::BadJson, message));
+/// What layers are read into.
+pub(super) struct Reading<'a> {
+    pub config: Config,
+    pub problems: Vec<FileProblem>,
+    /// The settings in force until now, when they are read anew.
+    pub previous: Option<&'a Config>,
+}
+
+/// Which word stands for a setting that is given as a text of its own.
+#[derive(Clone, Copy)]
+pub(super) enum Given<'a> {
+    /// A variable of the environment.
+    Variable(&'a str),
+    /// A flag of the command line, with its key.
+    Flag(&'a str),
+}
+
+impl Given<'_> {
+    fn set_at(self) -> SetAt {
+        match self {
+            Given::Variable(name) => SetAt::Variable(name.to_owned()),
+            Given::Flag(flag) => SetAt::Flag(flag.to_owned()),
+        }
+    }
+
+    fn origin(self) -> Origin {
+        match self {
+            Given::Variable(_) => Origin::Environment,
+            Given::Flag(_) => Origin::Flag,
+        }
+    }
+
+    pub fn path(self) -> PathBuf {
+        match self {
+            Given::Variable(name) | Given::Flag(name) => PathBuf::from(name),
         }
     }
 }
 
-struct Layer<'a> {
+impl Reading<'_> {
+    /// Reads the file at `path`, if there is one.
+    pub fn file(&mut self, path: &Path, origin: Origin) {
+        let bytes = match read_bounded(path, LARGEST_FILE) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return,
+            Err(found) => return self.lost(origin, found),
+        };
+        let text = match decode(path, &bytes) {
+            Ok(text) => text,
+            Err(found) => return self.lost(origin, found),
+        };
+        self.file_text(path, text, origin);
+    }
+
+    /// The same for a text that is going to stand there.
+    pub fn file_text(&mut self, path: &Path, text: &str, origin: Origin) {
+        let value = match parse_to_ast(text, &CollectOptions::default(), &DIALECT) {
+            Ok(parsed) => parsed.value,
+            Err(error) => return self.lost(origin, no_json(path, &error)),
+        };
+        match value {
+            None => {}
+            Some(Value::Object(object)) => {
+                Layer { path, text, origin, given: None, reading: self }.read_object(&object, "");
+            }
+            Some(other) => {
+                let message = format!("expected an object with settings, found {}", kind_of(&other));
+                let mark = Mark::at(text, other.range().start);
+                self.lost(origin, problem(path, Some(mark), FileProblemCode::WrongType, message));
+            }
+        }
+    }
+
+    /// Reads one setting from a text of its own: a text setting as it stands, all others as JSON.
+    pub fn given(&mut self, key: &str, text: &str, given: Given<'_>) {
+        let path = given.path();
+        let is_text = find(key).is_some_and(|key| (key.is_text)());
+        let parsed;
+        let value = if is_text {
+            let range = Range { start: 0, end: text.len() };
+            Value::StringLit(StringLit { range, value: text.into() })
+        } else {
+            parsed = parse_to_ast(text, &CollectOptions::default(), &DIALECT);
+            match parsed {
+                Ok(parsed) => match parsed.value {
+                    Some(value) => value,
+                    None => {
+                        let message = format!("`{key}`: expected {}, found nothing", expected(key));
+                        self.keep(key);
+                        return self.problems.push(problem(&path, None, FileProblemCode::BadValue, message));
+                    }
+                },
+                Err(error) => {
+                    let mut found = no_json(&path, &error);
+                    found.message = format!("`{key}`: expected {}: {}", expected(key), error.kind());
+                    found.code = FileProblemCode::BadValue;
+                    self.keep(key);
+                    return self.problems.push(found);
+                }
+            }
+        };
+        let origin = given.origin();
+        let mut layer = Layer { path: &path, text, origin, given: Some(given), reading: self };
+        layer.read_value(&value, key);
+    }
+
+    /// A whole layer cannot be read: what it set keeps its value.
+    fn lost(&mut self, origin: Origin, found: FileProblem) {
+        self.problems.push(found);
+        let Some(previous) = self.previous else { return };
+        let of_layer: Vec<String> = previous
+            .shown()
+            .into_iter()
+            .filter(|shown| shown.origin == origin)
+            .map(|shown| shown.key)
+            .collect();
+        for key in of_layer {
+            self.keep(&key);
+        }
+    }
+
+    /// The setting, or the settings below a section, keep the values they have.
+    fn keep(&mut self, path: &str) {
+        let Some(previous) = self.previous else { return };
+        let section = format!("{path}.");
+        for key in KEYS.iter().filter(|key| key.path == path || key.path.starts_with(&section)) {
+            (key.keep)(&mut self.config, previous);
+            keep_place(&mut self.config, previous, key.path);
+        }
+        for (name, entry) in &previous.providers {
+            let key = format!("{}.{name}", providers::SECTION);
+            if key == path || path == providers::SECTION {
+                self.config.providers.insert(name.clone(), entry.clone());
+                keep_place(&mut self.config, previous, &key);
+            }
+        }
+    }
+}
+
+fn keep_place(config: &mut Config, previous: &Config, key: &str) {
+    match previous.set_at.get(key) {
+        Some(place) => config.set_at.insert(key.to_owned(), place.clone()),
+        None => config.set_at.remove(key),
+    };
+}
+
+struct Layer<'a, 'r, 'p> {
     path: &'a Path,
     text: &'a str,
     origin: Origin,
-    config: &'a mut Config,
-    problems: &'a mut Vec<FileProblem>,
+    /// `None` = a file.
+    given: Option<Given<'a>>,
+    reading: &'r mut Reading<'p>,
 }
 
-impl Layer<'_> {
+impl Layer<'_, '_, '_> {
     /// Recursion ends: the parser bounds the nesting, and only known sections are entered.
     fn read_object(&mut self, object: &Object<'_>, prefix: &str) {
         for (position, property) in object.properties.iter().enumerate() {
@@ -88,69 +215,130 @@ impl Layer<'_> {
 
     fn read_property(&mut self, property: &ObjectProp<'_>, path: &str) {
         let place = property.value.range().start;
-        if let Some(key) = keys::KEYS.iter().find(|key| key.path == path) {
-            let code = match (key.set)(self.config, &property.value, self.origin) {
-                Ok(()) => return,
-                Err(keys::Refusal::WrongType) => FileProblemCode::WrongType,
-                Err(keys::Refusal::BadValue) => FileProblemCode::BadValue,
-                Err(keys::Refusal::BadElements(elements)) => {
-                    for element in elements {
-                        let message = format!("`{path}`: an element {}", element.reason);
-                        self.report(element.offset, FileProblemCode::BadValue, message);
-                    }
-                    return;
-                }
-            };
-            let found = found(&property.value);
-            return self.report(place, code, format!("`{path}`: expected {}, found {found}", key.expected));
-        }
-        if path == providers::SECTION {
-            let providers = &mut self.config.providers;
-            for mistake in providers::read(providers, &property.value, self.origin) {
-                let mark = Mark::at(self.text, mistake.offset);
-                let found = problem(self.path, Some(mark), mistake.code, mistake.message);
-                self.problems.push(FileProblem { severity: mistake.severity, fix: mistake.fix, ..found });
-            }
-            return;
-        }
         let section = format!("{path}.");
-        let is_section = keys::KEYS.iter().any(|key| key.path.starts_with(&section));
+        let is_section = KEYS.iter().any(|key| key.path.starts_with(&section));
         match (is_section, &property.value) {
             (true, Value::Object(object)) => self.read_object(object, &section),
             (true, other) => {
                 let message = format!("`{path}`: expected an object, found {}", found(other));
                 self.report(place, FileProblemCode::WrongType, message);
+                self.reading.keep(path);
             }
+            (false, value) if find(path).is_some() || path == providers::SECTION => {
+                self.read_value(value, path);
+            }
+            (false, _) if path == SCHEMA => {}
             (false, _) => self.report_unknown(property.range.start, path),
         }
     }
 
+    fn read_value(&mut self, value: &Value<'_>, path: &str) {
+        let place = value.range().start;
+        let Some(key) = find(path) else {
+            return self.read_providers(value);
+        };
+        let code = match (key.set)(&mut self.reading.config, value, self.origin) {
+            Ok(()) => return self.note_place(path, place),
+            Err(Refusal::WrongType) => FileProblemCode::WrongType,
+            Err(Refusal::BadValue) => FileProblemCode::BadValue,
+            Err(Refusal::BadElements(elements)) => {
+                for element in elements {
+                    let message = format!("`{path}`: an element {}", element.reason);
+                    self.report(element.offset, FileProblemCode::BadValue, message);
+                }
+                self.note_place(path, place);
+                return self.reading.keep(path);
+            }
+        };
+        self.report(place, code, format!("`{path}`: expected {}, found {}", key.expected, found(value)));
+        self.reading.keep(path);
+    }
+
+    fn read_providers(&mut self, value: &Value<'_>) {
+        let (entries, mistakes) = providers::read(value);
+        if entries.is_none() {
+            self.reading.keep(providers::SECTION);
+        }
+        for entry in entries.into_iter().flatten() {
+            let key = format!("{}.{}", providers::SECTION, entry.name);
+            let is_mistaken = entry.settings.is_none();
+            let known = self.reading.previous.and_then(|previous| previous.providers.get(&entry.name));
+            if is_mistaken && known.is_some_and(|known| known.value.is_some()) {
+                self.reading.keep(&key);
+                continue;
+            }
+            let setting = Setting { value: entry.settings, origin: self.origin };
+            self.reading.config.providers.insert(entry.name, setting);
+            self.note_place(&key, entry.offset);
+        }
+        for mistake in mistakes {
+            let found = problem(self.path, self.mark(mistake.offset), mistake.code, mistake.message);
+            let found = FileProblem { severity: mistake.severity, fix: mistake.fix, ..found };
+            self.reading.problems.push(found);
+        }
+    }
+
+    fn note_place(&mut self, key: &str, offset: usize) {
+        let place = match self.given {
+            Some(given) => given.set_at(),
+            None => SetAt::File { path: self.path.to_owned(), mark: Mark::at(self.text, offset) },
+        };
+        self.reading.config.set_at.insert(key.to_owned(), place);
+    }
+
+    /// A variable or a flag is one line, mostly one word: only what stands within it has a place worth telling.
+    fn mark(&self, offset: usize) -> Option<Mark> {
+        (self.given.is_none() || offset != 0).then(|| Mark::at(self.text, offset))
+    }
+
     fn report(&mut self, offset: usize, code: FileProblemCode, message: String) {
-        let mark = Mark::at(self.text, offset);
-        self.problems.push(problem(self.path, Some(mark), code, message));
+        let found = problem(self.path, self.mark(offset), code, message);
+        self.reading.problems.push(found);
     }
 
     fn report_unknown(&mut self, offset: usize, path: &str) {
-        let mark = Mark::at(self.text, offset);
         let message = format!("there is no setting `{path}` in this version; it has no effect");
-        let mut unknown = problem(self.path, Some(mark), FileProblemCode::UnknownField, message);
+        let mut unknown = problem(self.path, self.mark(offset), FileProblemCode::UnknownField, message);
         unknown.severity = Severity::Warning;
         unknown.fix = nearest_key(path).map(|key| format!("did you mean `{key}`?"));
-        self.problems.push(unknown);
+        self.reading.problems.push(unknown);
     }
 }
 
+pub(super) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The first setting of a section.
+pub(super) fn key_within(section: &str) -> Option<&'static str> {
+    let section = format!("{section}.");
+    KEYS.iter().map(|key| key.path).find(|path| path.starts_with(&section))
+}
+
+fn expected(path: &str) -> &'static str {
+    find(path).map_or("an object with entries", |key| key.expected)
+}
+
+fn no_json(path: &Path, error: &jsonc_parser::errors::ParseError) -> FileProblem {
+    let mark = Mark {
+        line: one_based(error.line_display().saturating_sub(1)),
+        column: one_based(error.column_display().saturating_sub(1)),
+    };
+    let message = format!("is not JSON with comments: {}", error.kind());
+    problem(path, Some(mark), FileProblemCode::BadJson, message)
+}
+
 /// The nearest setting: by its whole path, else by its last word, which catches a setting in the wrong section.
-fn nearest_key(path: &str) -> Option<&'static str> {
+pub(super) fn nearest_key(path: &str) -> Option<&'static str> {
     let last_word = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
-    let sections = keys::KEYS.iter().filter_map(|key| key.path.split('.').next());
-    let paths = keys::KEYS.iter().map(|key| key.path);
+    let sections = KEYS.iter().filter_map(|key| key.path.split('.').next());
+    let paths = KEYS.iter().map(|key| key.path);
     if let Some(key) = nearest(path, sections.chain(paths).chain([providers::SECTION])) {
         return Some(key);
     }
     let wanted = path.rsplit('.').next()?;
-    let word = nearest(wanted, keys::KEYS.iter().map(|key| last_word(key.path)))?;
-    keys::KEYS.iter().find(|key| last_word(key.path) == word).map(|key| key.path)
+    let word = nearest(wanted, KEYS.iter().map(|key| last_word(key.path)))?;
+    KEYS.iter().find(|key| last_word(key.path) == word).map(|key| key.path)
 }
 
 pub(super) fn kind_of(value: &Value<'_>) -> &'static str {

@@ -4,18 +4,19 @@
 //! A settings file tells where a key is, never the key. What is wrong with an entry costs the whole entry: half of one
 //! could send a key, or a workspace's files, to the wrong place.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use jsonc_parser::{
     ast::{ObjectProp, Value},
     common::Ranged,
 };
 
-use super::{Origin, Setting, layer::kind_of, nearest};
+use super::{layer::kind_of, nearest};
 use crate::protocol::{FileProblemCode, Severity};
+
+mod shown;
+
+pub(super) use shown::{schema, shown};
 
 /// The key of this section.
 pub(super) const SECTION: &str = "providers";
@@ -76,19 +77,25 @@ pub(super) struct Mistake {
     pub fix: Option<String>,
 }
 
-/// Takes the entries of one file; an entry replaces the one of its name from an earlier file.
-pub(super) fn read(
-    providers: &mut BTreeMap<String, Setting<Option<ProviderSettings>>>,
-    value: &Value<'_>,
-    origin: Origin,
-) -> Vec<Mistake> {
+/// One entry as it stands in a layer.
+pub(super) struct Entry {
+    pub name: String,
+    /// `None` = it has mistakes.
+    pub settings: Option<ProviderSettings>,
+    /// The byte where it begins.
+    pub offset: usize,
+}
+
+/// The entries of one layer, and what is wrong with them; `None` when it cannot be told which there are.
+pub(super) fn read(value: &Value<'_>) -> (Option<Vec<Entry>>, Vec<Mistake>) {
     let mut mistakes = Vec::new();
-    let Value::Object(entries) = value else {
+    let Value::Object(object) = value else {
         let message = format!("`{SECTION}`: expected an object with entries, found {}", kind_of(value));
-        return vec![Mistake::error(value, FileProblemCode::WrongType, message)];
+        return (None, vec![Mistake::error(value, FileProblemCode::WrongType, message)]);
     };
+    let mut entries: Vec<Entry> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    for property in &entries.properties {
+    for property in &object.properties {
         let name = property.name.as_str();
         let path = format!("{SECTION}.{name}");
         if seen.contains(&name) {
@@ -106,9 +113,10 @@ pub(super) fn read(
         let entry = reading.entry(&property.value);
         let is_whole = reading.mistakes.iter().all(|mistake| mistake.severity != Severity::Error);
         mistakes.append(&mut reading.mistakes);
-        providers.insert(name.to_owned(), Setting { value: entry.filter(|_| is_whole), origin });
+        let settings = entry.filter(|_| is_whole);
+        entries.push(Entry { name: name.to_owned(), settings, offset: property.value.range().start });
     }
-    mistakes
+    (Some(entries), mistakes)
 }
 
 fn name_problem(name: &str) -> Option<String> {

@@ -1,9 +1,11 @@
 //! Promises of the settings files, tested on real files.
 
+mod layers;
+
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::protocol::Severity;
+use crate::protocol::{FileProblem, Severity};
 
 /// Loads the two texts as system and user file; `None` = no such file.
 fn load(system: Option<&str>, user: Option<&str>) -> (Config, String) {
@@ -15,7 +17,7 @@ fn load(system: Option<&str>, user: Option<&str>) -> (Config, String) {
             std::fs::write(path, text).unwrap();
         }
     }
-    let (config, problems) = Config::load(&places);
+    let (config, problems) = Config::load(&Sources::files(places));
     let mut told = String::new();
     for problem in problems {
         let file = problem.path.file_name().unwrap().to_str().unwrap().to_owned();

@@ -6,21 +6,39 @@ use std::{
     io::Write as _,
     net::SocketAddr,
     path::PathBuf,
+    sync::Arc,
 };
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tokio::{
+    net::UnixListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
+use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use super::{Daemon, Edges, Settings, log_lines::RedactedStderr, rpc};
+use self::check::check_settings;
+use super::{
+    Daemon, Edges, Settings,
+    log_level::LEVEL,
+    log_lines::{HIDDEN, RedactedStderr},
+    reload::redactor,
+    rpc, service,
+};
 use crate::{
     agents::AgentPlaces,
-    config::{Config, ConfigPlaces, NoHome, Places},
+    config::{Config, ConfigPlaces, NoHome, Places, Sources, is_of_a_flag},
     models::Models,
-    redact::{Pattern, PatternError, Redactor, RedactorParts},
+    protocol::{FileProblem, Severity},
+    redact::{PatternError, Redactor},
     store::StoreError,
-    sys::{clock::SystemClock, process},
+    sys::{
+        clock::SystemClock,
+        process,
+        systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
+    },
     tools::Registry,
 };
+
+mod check;
 
 /// Worker threads of the runtime at most: the work is waiting, and each thread costs memory.
 const MAX_WORKERS: usize = 4;
@@ -33,6 +51,10 @@ const TOKEN_FILE: &str = "token";
 pub struct Options {
     /// Read instead of the user's settings file.
     pub config: Option<PathBuf>,
+    /// Settings that win over all files and the environment: keys and values.
+    pub settings: Vec<(String, String)>,
+    /// Only say what is wrong in the settings.
+    pub check_config: bool,
     pub socket: Option<PathBuf>,
     pub state_dir: Option<PathBuf>,
     /// A loopback address to serve HTTP and WebSocket on.
@@ -57,6 +79,18 @@ pub enum DaemonError {
     /// Starting without it would show what it hides.
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    /// Of the command line; who typed it is still there.
+    #[error("{0}")]
+    Flag(FileProblem),
+    #[error("the settings have {}", count(*.errors, "error"))]
+    BadSettings { errors: usize },
+    #[error(transparent)]
+    Passed(#[from] PassedError),
+    #[error(
+        "a TCP socket was passed to this process{}; only Unix sockets are served: take it out of the socket unit",
+        if .name.is_empty() { String::new() } else { format!(" ({name})") }
+    )]
+    PassedTcp { name: String },
     #[error("{what}: {error}")]
     System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
@@ -65,35 +99,52 @@ pub enum DaemonError {
 
 /// Runs a daemon until it is told to stop.
 pub fn main(options: Options) -> Result<(), DaemonError> {
+    let uid =
+        process::uid().map_err(|error| DaemonError::System { what: "the user cannot be told", error })?;
+    let places = Places::from_env(&|name| env::var_os(name), uid)?;
+    let files = match &options.config {
+        Some(user) => ConfigPlaces { user: user.clone(), ..places.settings() },
+        None => places.settings(),
+    };
+    let sources = Sources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
+    if options.check_config {
+        return check_settings(&sources, &mut std::io::stdout());
+    }
+    // Before anything is opened, so that their numbers are still theirs.
+    let passed = passed_sockets(&|name| env::var_os(name))?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .enable_all()
         .build()
         .map_err(|error| DaemonError::System { what: "the runtime cannot be started", error })?;
-    runtime.block_on(run(options))
+    runtime.block_on(run(options, places, sources, passed))
 }
 
-async fn run(options: Options) -> Result<(), DaemonError> {
+async fn run(
+    options: Options,
+    places: Places,
+    sources: Sources,
+    passed: Vec<PassedSocket>,
+) -> Result<(), DaemonError> {
     // Watched from the first moment, so that a stop during the start is not lost.
     let mut stops = Stops::new()?;
-    let uid =
-        process::uid().map_err(|error| DaemonError::System { what: "the user cannot be told", error })?;
-    let places = Places::from_env(&|name| env::var_os(name), uid)?;
-    let config_places = match options.config {
-        Some(user) => ConfigPlaces { user, ..places.settings() },
-        None => places.settings(),
-    };
-    let (config, problems) = Config::load(&config_places);
+    let hangup = watch(SignalKind::hangup())?;
+    let (config, mut problems) = Config::load(&sources);
+    let is_fatal = |it: &FileProblem| it.severity == Severity::Error && is_of_a_flag(it);
+    if let Some(at) = problems.iter().position(is_fatal) {
+        return Err(DaemonError::Flag(problems.swap_remove(at)));
+    }
     // Nothing is logged before it is known what must not be.
-    let redactor = redactor(&config)?;
+    let redactor = redactor(&sources.environment, &config)?;
     start_logs(options.json_logs, redactor.clone());
     for problem in &problems {
         tracing::warn!("settings: {problem}");
     }
-    let allowed_uids = config.access.allow_uids.value.clone();
-    let socket = options.socket.unwrap_or(places.socket);
-    let listener = rpc::bind(&socket).await?;
+    let notifier = Notifier::from_env(&|name| env::var_os(name))
+        .map_err(|error| DaemonError::System { what: "the service manager cannot be told", error })?;
+    let notifier = Arc::new(notifier);
+    let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
     let settings = Settings {
@@ -101,6 +152,7 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,
+        sources,
         redactor,
     };
     let models = Models::configured(&settings.config.providers, |name| env::var_os(name));
@@ -108,8 +160,7 @@ async fn run(options: Options) -> Result<(), DaemonError> {
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
         Err(error) => {
-            // While it is still ours; a socket that cannot be removed is replaced by the next daemon.
-            let _stays = fs::remove_file(&socket);
+            listeners.give_up();
             return Err(error.into());
         }
     };
@@ -121,16 +172,18 @@ async fn run(options: Options) -> Result<(), DaemonError> {
             }
             Err(error) => {
                 daemon.stop().await;
-                let _stays = fs::remove_file(&socket);
+                listeners.give_up();
                 return Err(error.into());
             }
         }
     }
-    daemon.listen(listener, allowed_uids);
+    listeners.serve(&daemon);
     if options.exit_when_idle {
         daemon.end_when_idle();
     }
-    tracing::info!(socket = %socket.display(), version = env!("CARGO_PKG_VERSION"), "listening");
+    daemon.reload_on(hangup, Arc::clone(&notifier));
+    daemon.keep_alive(Arc::clone(&notifier));
+    service::tell(&notifier, systemd::State::Ready);
     if let Some(fd) = options.ready_fd {
         tell_ready(fd);
     }
@@ -138,26 +191,83 @@ async fn run(options: Options) -> Result<(), DaemonError> {
         () = daemon.asked_to_stop() => (),
         signal = stops.next() => tracing::info!(signal, "stopping"),
     }
+    service::tell(&notifier, systemd::State::Stopping);
     let is_whole = daemon.stop().await;
     if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
 }
 
-/// What the environment and the settings say must not be shown.
-fn redactor(config: &Config) -> Result<Redactor, PatternError> {
-    // A name or a value that is not UTF-8 cannot stand in a text either.
-    let environment =
-        env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-    let patterns = config.redaction.patterns.value.iter().map(|pattern| Pattern::new(pattern));
-    Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
+/// Where the daemon listens.
+struct Listeners {
+    /// Made by this process, with its path.
+    own: Option<(UnixListener, PathBuf)>,
+    passed: Vec<UnixListener>,
+}
+
+impl Listeners {
+    /// A socket that was passed stands for the usual one; a path that was asked for by name is listened on in any case.
+    async fn new(
+        passed: Vec<PassedSocket>,
+        wanted: Option<PathBuf>,
+        usual: PathBuf,
+    ) -> Result<Listeners, DaemonError> {
+        let cannot = |error| DaemonError::System { what: "a socket that was passed cannot be used", error };
+        let mut unix = Vec::new();
+        for PassedSocket { name, socket } in passed {
+            match socket {
+                Socket::Unix(socket) => {
+                    socket.set_nonblocking(true).map_err(cannot)?;
+                    unix.push(UnixListener::from_std(socket).map_err(cannot)?);
+                }
+                Socket::Tcp(_) => return Err(DaemonError::PassedTcp { name }),
+            }
+        }
+        let own = match wanted.or_else(|| unix.is_empty().then_some(usual)) {
+            Some(path) => Some((rpc::bind(&path).await?, path)),
+            None => None,
+        };
+        Ok(Listeners { own, passed: unix })
+    }
+
+    fn serve(self, daemon: &Daemon) {
+        let version = env!("CARGO_PKG_VERSION");
+        if let Some((listener, path)) = self.own {
+            daemon.listen(listener);
+            tracing::info!(socket = %path.display(), version, "listening");
+        }
+        for socket in self.passed {
+            let address = socket.local_addr().ok();
+            let path = address.as_ref().and_then(|address| address.as_pathname());
+            tracing::info!(socket = ?path, version, "listening on a socket that was passed");
+            daemon.listen(rpc::Listener::passed(socket));
+        }
+    }
+
+    /// Removes the socket file while it is still ours; one that cannot be removed is replaced by the next daemon.
+    fn give_up(self) {
+        if let Some((_listener, path)) = self.own {
+            let _stays = fs::remove_file(path);
+        }
+    }
 }
 
 fn start_logs(is_json: bool, redactor: Redactor) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(RedactedStderr::new(redactor));
-    // A second subscriber can only be set by a test that runs in this process; the first then stays.
-    let _stays = if is_json { logs.json().try_init() } else { logs.with_target(false).try_init() };
+    HIDDEN.replace(redactor);
     // What a panic says may hold a secret as well, so it goes the same way as every line.
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    // A log can only be set up once; a test that starts a second daemon in its process keeps the first.
+    let Some(filter) = LEVEL.take_filter() else { return };
+    let lines = tracing_subscriber::fmt::layer().with_writer(RedactedStderr);
+    let subscriber = tracing_subscriber::registry().with(filter);
+    let _stays = match is_json {
+        true => subscriber.with(lines.json()).try_init(),
+        false => subscriber.with(lines.with_target(false)).try_init(),
+    };
+    // Said by whoever starts the daemon; a mistake in it must not keep it from starting.
+    if let Some(wanted) = env::var_os("RUST_LOG").filter(|wanted| !wanted.is_empty())
+        && let Err(error) = LEVEL.change(&wanted.to_string_lossy())
+    {
+        tracing::warn!("RUST_LOG has no effect: {error}");
+    }
 }
 
 /// Writes to a descriptor that was inherited, through its name in `/proc`, so that no raw descriptor is owned.
@@ -171,33 +281,30 @@ fn tell_ready(fd: u32) {
     }
 }
 
-/// The signals that end the daemon, and the one that must not.
+/// The signals that end the daemon.
 struct Stops {
     terminate: Signal,
     interrupt: Signal,
-    hangup: Signal,
 }
 
 impl Stops {
     fn new() -> Result<Stops, DaemonError> {
-        let watch = |kind| {
-            signal(kind).map_err(|error| DaemonError::System { what: "signals cannot be watched", error })
-        };
-        Ok(Stops {
-            terminate: watch(SignalKind::terminate())?,
-            interrupt: watch(SignalKind::interrupt())?,
-            hangup: watch(SignalKind::hangup())?,
-        })
+        Ok(Stops { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
     }
 
-    /// The name of the signal that came. The end of a terminal is no reason to stop.
+    /// The name of the signal that came.
     async fn next(&mut self) -> &'static str {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return "SIGTERM",
-                _ = self.interrupt.recv() => return "SIGINT",
-                _ = self.hangup.recv() => tracing::info!("SIGHUP: settings are read at the next start"),
-            }
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
     }
+}
+
+fn watch(kind: SignalKind) -> Result<Signal, DaemonError> {
+    signal(kind).map_err(|error| DaemonError::System { what: "signals cannot be watched", error })
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
 
 mod agents;
+mod config;
 mod connection;
 mod daemon;
 mod events;
@@ -30,6 +31,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     let mut api = Api::new(state);
     connection::register(&mut api);
     daemon::register(&mut api);
+    config::register(&mut api);
     agents::register(&mut api);
     tools::register(&mut api);
     runs::register(&mut api);

@@ -1,39 +1,37 @@
 //! How does a line of the log reach stderr, and those who ask for it, without its secrets?
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::{Arc, LazyLock},
+};
 
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::log_ring::Tee;
-use crate::redact::Redactor;
+use crate::{redact::Redactor, sys::current::Current};
 
-/// Where the log goes: each event is written by a writer of its own, in one piece.
-pub(super) struct RedactedStderr {
-    redactor: Redactor,
-}
+/// What must not stand in the log of this process; it is one, as `tracing` has it.
+pub(super) static HIDDEN: LazyLock<Current<Redactor>> = LazyLock::new(|| Current::new(Redactor::none()));
 
-impl RedactedStderr {
-    pub fn new(redactor: Redactor) -> RedactedStderr {
-        RedactedStderr { redactor }
-    }
-}
+/// Where the log goes: each event is written by a writer of its own, in one piece, without what is [`HIDDEN`].
+pub(super) struct RedactedStderr;
 
 impl<'a> MakeWriter<'a> for RedactedStderr {
-    type Writer = RedactedLines<'a, Tee>;
+    type Writer = RedactedLines<Tee>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        RedactedLines { redactor: &self.redactor, text: Vec::new(), out: Tee }
+        RedactedLines { redactor: HIDDEN.get(), text: Vec::new(), out: Tee }
     }
 }
 
 /// Collects what is written, since a secret may stand across two writes, and passes it on when dropped.
-pub(super) struct RedactedLines<'a, W: Write> {
-    redactor: &'a Redactor,
+pub(super) struct RedactedLines<W: Write> {
+    redactor: Arc<Redactor>,
     text: Vec<u8>,
     out: W,
 }
 
-impl<W: Write> Write for RedactedLines<'_, W> {
+impl<W: Write> Write for RedactedLines<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -45,7 +43,7 @@ impl<W: Write> Write for RedactedLines<'_, W> {
     }
 }
 
-impl<W: Write> Drop for RedactedLines<'_, W> {
+impl<W: Write> Drop for RedactedLines<W> {
     fn drop(&mut self) {
         // Where the log itself cannot be written there is nobody left to tell.
         let _lost = self.out.write_all(&self.redactor.bytes_line(&self.text));
@@ -62,7 +60,7 @@ mod tests {
         let environment = [("MY_TOKEN".to_owned(), "hunter2hunter2".to_owned())].into_iter();
         let redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
         let mut out = Vec::new();
-        let mut lines = RedactedLines { redactor: &redactor, text: Vec::new(), out: &mut out };
+        let mut lines = RedactedLines { redactor: Arc::new(redactor), text: Vec::new(), out: &mut out };
         lines.write_all(b"INFO told hunter2").unwrap();
         lines.flush().unwrap();
         lines.write_all(b"hunter2 to them\n").unwrap();

@@ -20,6 +20,7 @@ use crate::{
     protocol::{ErrorKind, IdempotencyKey, RpcError, RunId},
     redact::Redactor,
     store::{KeptAnswer, Keyed, Store},
+    sys::current::Current,
 };
 
 /// Requests with keys at work at once. Each is a request in flight of some connection, so this many mean a client gone
@@ -35,7 +36,7 @@ pub(super) struct Once {
 struct Shared {
     store: Store,
     /// Says which keys must not be stored as they are.
-    redactor: Redactor,
+    redactor: Arc<Current<Redactor>>,
     /// Owns the effects: they end also when nobody waits for them.
     tracker: TaskTracker,
     flights: Mutex<HashMap<IdempotencyKey, Flight>>,
@@ -88,13 +89,13 @@ impl Drop for Landing {
 }
 
 impl Once {
-    pub fn new(store: Store, redactor: Redactor, tracker: TaskTracker) -> Once {
+    pub fn new(store: Store, redactor: Arc<Current<Redactor>>, tracker: TaskTracker) -> Once {
         Once { shared: Arc::new(Shared { store, redactor, tracker, flights: Mutex::default() }) }
     }
 
     /// A key that holds a secret is known by its digest. It stays as telling as it was.
     fn storable(&self, key: IdempotencyKey) -> IdempotencyKey {
-        match self.shared.redactor.text(&key.0) {
+        match self.shared.redactor.get().text(&key.0) {
             Cow::Borrowed(_) => key,
             Cow::Owned(_) => IdempotencyKey(format!("sha256:{}", hex_digest(&key.0))),
         }

@@ -34,6 +34,6 @@ pub use caller::{Caller, Introduction, Load, PeerInfo, Transport};
 pub use connection::{Reception, serve_connection};
 pub use errors::internal_error;
 pub use http::TokenError;
-pub use listener::{BindError, Peers, TcpDoor, UnixDoor, bind};
+pub use listener::{BindError, Listener, Peers, TcpDoor, UnixDoor, bind};
 pub use subscription::{Feed, Gone, Sink};
 pub use wire::Wire;

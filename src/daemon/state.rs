@@ -5,15 +5,15 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{once::Once, rpc::Load};
+use super::{once::Once, reload::InForce, rpc::Load};
 use crate::{
     agents::{AgentPlaces, Catalog},
-    models::Models,
-    protocol::{AgentName, DaemonInfo, FileProblem, Timestamp},
+    config::Sources,
+    protocol::{DaemonInfo, Timestamp},
     redact::Redactor,
     run::Executor,
     store::Store,
-    sys::clock::Clock,
+    sys::{clock::Clock, current::Current},
     tools::Registry,
 };
 
@@ -24,11 +24,17 @@ pub(super) struct State {
     pub session_changes: Semaphore,
     pub executor: Executor,
     pub tools: Registry,
-    pub models: Models,
     pub agents: AgentPlaces,
-    /// Of the settings files.
-    pub problems: Vec<FileProblem>,
-    pub redactor: Redactor,
+    /// Swapped whole when the settings are read anew.
+    pub settings: Current<InForce>,
+    /// Takes secrets out of whatever is going to be stored or shown; swapped with the settings.
+    pub redactor: Arc<Current<Redactor>>,
+    /// Who may connect besides the owner (setting `access.allowUids`); swapped with the settings.
+    pub allowed_uids: Arc<Current<Vec<u32>>>,
+    /// What settings are read from.
+    pub sources: Arc<Sources>,
+    /// One permit, for whoever reads the settings anew.
+    pub reloads: Semaphore,
     pub clock: Arc<dyn Clock>,
     pub started_at: Timestamp,
     /// The same moment on the monotonic clock.
@@ -36,8 +42,6 @@ pub(super) struct State {
     /// New at every start.
     pub instance: String,
     pub load: Arc<Load>,
-    /// The agent of runs that name none (setting `agents.default`).
-    pub default_agent: AgentName,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.

@@ -41,18 +41,15 @@ impl Providers {
         configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
         environment: Environment,
     ) -> Providers {
-        let settings = configured.iter().map(|(name, setting)| (name.clone(), setting.value.clone()));
-        let mut settings: BTreeMap<String, Option<ProviderSettings>> = settings.collect();
-        for kind in ProviderKind::ALL {
-            let implicit = ProviderSettings { kind: *kind, base_url: None, key: None, models: Vec::new() };
-            settings.entry(kind.as_str().to_owned()).or_insert(Some(implicit));
-        }
-        let entries = settings.into_iter().map(|(name, settings)| {
-            let has_own = settings.as_ref().is_some_and(|settings| !settings.models.is_empty());
-            let usual_models = (name == gemini::PROVIDER && !has_own).then_some(gemini::MODELS);
-            (name, Entry { settings, usual_models })
-        });
-        Providers { entries: Arc::new(entries.collect()), environment, http: HttpClients::default() }
+        Providers { entries: Arc::new(entries(configured)), environment, http: HttpClients::default() }
+    }
+
+    /// With other entries; connections that are open stay.
+    pub(super) fn reconfigured(
+        &self,
+        configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
+    ) -> Providers {
+        Providers { entries: Arc::new(entries(configured)), ..self.clone() }
     }
 
     /// The model of `entry/model` or of a bare name; runs know it as `entry/model`.
@@ -136,6 +133,22 @@ impl Providers {
         }
         Ok(url)
     }
+}
+
+/// The entries of the settings, and those of the kinds that the settings do not name.
+fn entries(configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> BTreeMap<String, Entry> {
+    let settings = configured.iter().map(|(name, setting)| (name.clone(), setting.value.clone()));
+    let mut settings: BTreeMap<String, Option<ProviderSettings>> = settings.collect();
+    for kind in ProviderKind::ALL {
+        let implicit = ProviderSettings { kind: *kind, base_url: None, key: None, models: Vec::new() };
+        settings.entry(kind.as_str().to_owned()).or_insert(Some(implicit));
+    }
+    let entries = settings.into_iter().map(|(name, settings)| {
+        let has_own = settings.as_ref().is_some_and(|settings| !settings.models.is_empty());
+        let usual_models = (name == gemini::PROVIDER && !has_own).then_some(gemini::MODELS);
+        (name, Entry { settings, usual_models })
+    });
+    entries.collect()
 }
 
 /// Whether `name` fits `pattern`, in which `*` stands for any letters, or none.

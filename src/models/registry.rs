@@ -101,6 +101,12 @@ impl Models {
         Models { given: BTreeMap::new(), providers: Providers::new(providers, Arc::new(variable)) }
     }
 
+    /// With other providers; what was given stays.
+    #[must_use]
+    pub fn reconfigured(&self, providers: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> Models {
+        Models { given: self.given.clone(), providers: self.providers.reconfigured(providers) }
+    }
+
     /// Adds a model that lives in this process, or replaces the one of that name.
     #[must_use]
     pub fn with_model(mut self, name: impl Into<String>, model: Arc<dyn Model>) -> Models {

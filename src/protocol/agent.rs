@@ -168,6 +168,7 @@ pub enum AgentStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileProblem {
+    /// The file. Of a setting that is given elsewhere: the variable of the environment, or the flag.
     pub path: PathBuf,
     /// 1-based; missing when the whole file is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -113,6 +113,8 @@ events! {
     "tool.state" => ToolState;
     /// The run's plan was replaced as a whole; stands right before the end of the call that did it.
     "todos.updated" => TodosUpdated;
+    /// Settings were read anew, and these have other values than before.
+    "config.changed" => ConfigChanged;
     /// Something is not as its author thinks, and the work goes on.
     "warning" => Warning;
 }
@@ -245,6 +247,15 @@ pub struct TodosUpdated {
 pub struct Warning {
     /// What is wrong, where, and what to do.
     pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigChanged {
+    /// Their keys; `config/get` has the values.
+    pub changed: Vec<String>,
+    /// Of these, what counts only when the daemon starts the next time.
+    pub needs_restart: Vec<String>,
 }
 
 /// What validation found out about a call.

@@ -11,12 +11,14 @@ mod connection;
 mod events;
 mod runs;
 mod sessions;
+mod settings;
 
 pub use agents::*;
 pub use connection::*;
 pub use events::*;
 pub use runs::*;
 pub use sessions::*;
+pub use settings::*;
 
 /// The protocol versions this daemon speaks; within one, only additions happen.
 pub const PROTOCOL_VERSIONS: &[&str] = &["1"];
@@ -115,6 +117,12 @@ methods! {
     call "daemon/drain" => DaemonDrain(DrainParams) -> DrainResult;
     /// The daemon's own log, the newest lines first kept: what it would print, with secrets taken out.
     call "daemon/logs" => DaemonLogs(LogsParams) -> LogsResult;
+    /// Reads the settings anew. What can be changed in a daemon that runs is changed, for whatever begins from now on.
+    call "daemon/reload" => DaemonReload(NoParams) -> ReloadResult;
+    /// Says how much the daemon logs, until it ends.
+    call "daemon/setLogLevel" => DaemonSetLogLevel(SetLogLevelParams) -> SetLogLevelResult;
+    /// The settings in force, each with where it was set.
+    call "config/get" => ConfigGet(ConfigGetParams) -> ConfigGetResult;
     /// The agents there are, with where they come from and what is wrong with those that cannot be used.
     call "agents/list" => AgentsList(AgentsListParams) -> AgentsListResult;
     /// One agent: its definition, where it comes from, and what is wrong with it.

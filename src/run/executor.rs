@@ -31,7 +31,7 @@ use crate::{
     protocol::{AgentDefinition, RunId, SessionId, ToolDeclaration},
     redact::Redactor,
     store::{Store, StoreError},
-    sys::clock::Clock,
+    sys::{clock::Clock, current::Current},
     tools::{Registry, Toolset},
 };
 
@@ -67,6 +67,15 @@ pub struct ExecutorParts {
     pub stop: CancellationToken,
 }
 
+/// What can be changed while runs are driven.
+pub struct Refit {
+    pub models: Models,
+    pub defaults: RunDefaults,
+    pub redactor: Redactor,
+    /// As in [`ExecutorParts`].
+    pub max_concurrent: (usize, usize),
+}
+
 /// A cheap handle.
 #[derive(Clone)]
 pub struct Executor {
@@ -76,7 +85,8 @@ pub struct Executor {
 struct Shared {
     store: Store,
     clock: Arc<dyn Clock>,
-    supplies: Arc<Supplies>,
+    /// What new runs get; those that have begun keep what they began with.
+    supplies: Current<Supplies>,
     agents: AgentPlaces,
     tracker: TaskTracker,
     closing: CancellationToken,
@@ -151,7 +161,7 @@ impl Executor {
         let shared = Shared {
             store,
             clock,
-            supplies: Arc::new(Supplies { models, registry, policy, defaults, redactor }),
+            supplies: Current::new(Supplies { models, registry, policy, defaults, redactor }),
             agents: parts.agents,
             tracker: parts.tracker,
             closing: parts.closing,
@@ -169,19 +179,32 @@ impl Executor {
         Executor { shared: Arc::new(shared) }
     }
 
+    /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
+    pub fn refit(&self, refit: Refit) {
+        let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
+        let Supplies { registry, policy, .. } = &*self.supplies();
+        let (registry, policy) = (registry.clone(), policy.clone());
+        self.shared.supplies.replace(Supplies { models, registry, policy, defaults, redactor });
+        self.shared.slots.resize(per_session, in_all);
+    }
+
+    fn supplies(&self) -> Arc<Supplies> {
+        self.shared.supplies.get()
+    }
+
     /// Checks a request; nothing is written. Reads files, so it leaves the async threads alone.
     pub async fn plan(&self, request: RunRequest) -> Result<RunPlan, PlanError> {
         let executor = self.clone();
         let planning = move || {
             let now = executor.shared.clock.now();
-            RunPlan::new(request, now, &executor.shared.supplies)
+            RunPlan::new(request, now, &executor.supplies())
         };
         super::unblocked(planning).await
     }
 
     /// The tools that a run of this definition would get.
     pub fn toolset(&self, definition: &AgentDefinition, catalog: &Catalog) -> Toolset {
-        plan::toolset(definition, &Callables::of(definition, catalog), &self.shared.supplies)
+        plan::toolset(definition, &Callables::of(definition, catalog), &self.supplies())
     }
 
     /// What a run of this definition would declare as `complete_task`.

@@ -66,6 +66,13 @@ impl Slots {
         Slots { inner: Arc::new(Mutex::new(inner)) }
     }
 
+    /// Other bounds from now on. What is taken beyond them is kept until it is given back.
+    pub fn resize(&self, per_session: usize, in_all: usize) {
+        let mut inner = self.lock();
+        (inner.per_session, inner.in_all) = (per_session.max(1), in_all.max(1));
+        inner.grant();
+    }
+
     /// A slot, if there is one. Whoever waits is held up by a bound that holds for the one who asks too, or by its own
     /// session's, so nobody is overtaken.
     pub fn try_take(&self, session: &SessionId) -> Option<Slot> {
@@ -223,6 +230,22 @@ mod tests {
         let _waits = slots.queue(&session("a"), true);
         let other = slots.queue(&session("b"), false).slot().now_or_never();
         assert!(other.is_some());
+    }
+
+    #[test]
+    fn other_bounds_count_at_once_and_take_nothing_away() {
+        let slots = Slots::new(1, 1);
+        let a = slots.try_take(&session("a")).unwrap();
+        let mut waits = slots.queue(&session("b"), false).slot().boxed();
+        assert!((&mut waits).now_or_never().is_none());
+        slots.resize(2, 2);
+        let b = waits.now_or_never().expect("there was room for one more");
+        slots.resize(1, 1);
+        assert_eq!(slots.taken(), 2);
+        drop(a);
+        assert!(slots.try_take(&session("a")).is_none(), "one too many is taken still");
+        drop(b);
+        assert!(slots.try_take(&session("a")).is_some());
     }
 
     #[test]

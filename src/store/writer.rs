@@ -36,6 +36,8 @@ type Reply = oneshot::Sender<Result<(Seq, Seq), StoreError>>;
 pub(super) enum Request {
     Append(Append),
     Delete(Deletion),
+    /// Answered when what was asked before is done.
+    Ping(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
 }
 
@@ -123,6 +125,7 @@ impl Writer {
                 }
             }
             let mut appends = Vec::with_capacity(batch.len());
+            let mut pings = Vec::new();
             let mut close = None;
             for request in batch.drain(..) {
                 match request {
@@ -132,10 +135,15 @@ impl Writer {
                         self.commit_all(std::mem::take(&mut appends)).await;
                         self.delete(deletion).await;
                     }
+                    Request::Ping(reply) => pings.push(reply),
                     Request::Close(reply) => close = Some(reply),
                 }
             }
             self.commit_all(appends).await;
+            for reply in pings {
+                // Whoever asked may have stopped waiting.
+                let _gone = reply.send(());
+            }
             if let Some(reply) = close {
                 if let Err(error) = schema::leave_clean_mark(&mut self.connection).await {
                     tracing::warn!(%error, "the clean stop could not be recorded");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     agents::AgentPlaces,
-    config::Config,
+    config::{Config, Sources},
     daemon::{Daemon, Edges, Settings},
     models::Models,
     sys::clock::SystemClock,
@@ -126,7 +126,7 @@ async fn who_speaks_something_else_gets_one_error_and_the_end() {
     let running = house.boot().await;
     let socket = running.listen().await;
     let mut story = String::new();
-    for opening in ["GET / HTTP/1.1\r\n\r\n", "Content-Length: 2\r\n\r\n{}", "hello", "\u{1}\u{2}"] {
+    for opening in ["hello", "\u{1}\u{2}", "\u{feff}{}"] {
         let mut client = dial(&socket).await;
         client.send(opening).await;
         writeln!(story, "{opening:?}: {}", told(&client.receive().await)).unwrap();
@@ -137,10 +137,9 @@ async fn who_speaks_something_else_gets_one_error_and_the_end() {
     silent.finish_writing().await;
     assert_eq!(silent.receive_or_end().await, None);
     expect![[r#"
-        "GET / HTTP/1.1\r\n\r\n": PARSE_ERROR: this framing is not spoken here; send one JSON value a line
-        "Content-Length: 2\r\n\r\n{}": PARSE_ERROR: this framing is not spoken here; send one JSON value a line
-        "hello": PARSE_ERROR: no JSON: send one JSON value a line
-        "\u{1}\u{2}": PARSE_ERROR: no JSON: send one JSON value a line
+        "hello": PARSE_ERROR: neither JSON, `Content-Length` nor HTTP; send one JSON value a line
+        "\u{1}\u{2}": PARSE_ERROR: neither JSON, `Content-Length` nor HTTP; send one JSON value a line
+        "\u{feff}{}": PARSE_ERROR: neither JSON, `Content-Length` nor HTTP; send one JSON value a line
     "#]].assert_eq(&story);
     assert_works(&running, &mut dial(&socket).await).await;
     running.stop().await;
@@ -467,6 +466,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         config: Config::default(),
         problems: Vec::new(),
         redactor: subagentd::redact::Redactor::none(),
+        sources: Sources::default(),
     };
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();

@@ -123,7 +123,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","degraded":[]}
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","degraded":[]}
             "#]],
         },
         Row {
@@ -175,6 +175,60 @@ fn rows() -> Vec<Row> {
                   /limit: value is greater than the maximum of 1000
                 [true,0]
                 [true,0]
+            "#]],
+        },
+        Row {
+            method: "daemon/reload",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"changed":[],"needsRestart":[],"problems":[]}
+            "#]],
+        },
+        Row {
+            method: "daemon/setLogLevel",
+            good: &[|_| json!({ "level": "debug" })],
+            bad: &[|_| json!({}), |_| json!({ "level": "" }), |_| json!({ "level": "loud" })],
+            brief: |result| result["level"].clone(),
+            // The log is that of this process, whichever daemon in it is asked.
+            again: |first, again| assert_eq!(again["before"], first["level"]),
+            restarted: |first, again| assert_eq!(again["before"], first["level"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /level: is required
+                INVALID_PARAMS
+                  /level: value is shorter than 1 character
+                INVALID_PARAMS
+                  /level: `loud` is no level: expected off, error, warn, info, debug, trace, or directives like `info,subagentd::run=debug`
+                "debug"
+            "#]],
+        },
+        Row {
+            method: "config/get",
+            good: &[|_| json!({ "keys": ["run.maxTurns", "shutdown"] }), |_| json!({})],
+            bad: &[
+                |_| json!({ "keys": "run" }),
+                |_| json!({ "keys": ["run", "run.maxTurn"] }),
+                |_| json!({ "keys": [""] }),
+            ],
+            brief: |result| {
+                let settings = result["settings"].as_array().unwrap().iter();
+                settings.map(|it| json!([it["key"], it["value"], it["origin"], it["flag"]])).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /keys: value is not of types "null", "array"
+                NOT_FOUND: there is no setting `run.maxTurn`
+                NOT_FOUND: there is no setting ``
+                [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
+                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {

@@ -166,6 +166,20 @@ pub struct Served {
 }
 
 impl Served {
+    pub fn pid(&self) -> Pid {
+        self.child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap())).unwrap()
+    }
+
+    /// A process that was started by other means.
+    pub fn of(child: Child) -> Served {
+        Served { child }
+    }
+
+    /// SIGHUP, which does not end it.
+    pub fn hang_up(&self) {
+        kill_process(self.pid(), Signal::HUP).unwrap();
+    }
+
     /// SIGKILL, without a warning.
     pub async fn kill(mut self) {
         self.child.start_kill().unwrap();
@@ -174,8 +188,7 @@ impl Served {
 
     /// SIGTERM; answers how it exited.
     pub async fn terminate(mut self) -> ExitStatus {
-        let pid = self.child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap())).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
+        kill_process(self.pid(), Signal::TERM).unwrap();
         ended(&mut self.child).await
     }
 
@@ -246,6 +259,11 @@ impl Wire {
     /// The whole answer.
     pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, Gone> {
         let id = self.send(method, params).await?;
+        self.answer(id).await
+    }
+
+    /// The whole answer to a request that was sent.
+    pub async fn answer(&mut self, id: u64) -> Result<Value, Gone> {
         loop {
             let message = self.receive().await?;
             if message["id"] == json!(id) {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     agents::AgentPlaces,
-    config::Config,
+    config::{Config, ConfigPlaces, Sources},
     daemon::{Daemon, Edges, Settings},
     models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Models, ReplyPart},
     protocol::{FinishReason, Seq, Timestamp, Usage},
@@ -40,6 +40,8 @@ pub struct House {
     pub models: Models,
     pub tools: Vec<Arc<dyn Tool>>,
     pub config: Config,
+    /// What settings are read from anew; `settings.json` of the house is the user's.
+    pub sources: Sources,
     pub redactor: Redactor,
 }
 
@@ -48,12 +50,16 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         std::fs::create_dir(dir.path().join("agents")).unwrap();
+        let sources = quick_to_stop(dir.path());
+        let (config, problems) = Config::load(&sources);
+        assert_eq!(problems, []);
         House {
             dir: Arc::new(dir),
             clock: SystemClock::new(),
             models: Models::new(),
             tools: Vec::new(),
-            config: quick_to_stop(),
+            config,
+            sources,
             redactor: Redactor::none(),
         }
     }
@@ -105,6 +111,7 @@ impl House {
             agents: AgentPlaces { user: self.dir.path().join("agents") },
             config: self.config.clone(),
             problems: Vec::new(),
+            sources: self.sources.clone(),
             redactor: self.redactor.clone(),
         };
         let edges = Edges {
@@ -118,10 +125,10 @@ impl House {
 }
 
 /// Turns are cut off at once when the daemon stops, unless a test is about that.
-fn quick_to_stop() -> Config {
-    let mut config = Config::default();
-    config.shutdown.grace.value = Duration::ZERO;
-    config
+fn quick_to_stop(home: &Path) -> Sources {
+    let files = ConfigPlaces { system: home.join("system.json"), user: home.join("settings.json") };
+    let flags = vec![("shutdown.graceSeconds".to_owned(), "0".to_owned())];
+    Sources { flags, ..Sources::files(files) }
 }
 
 /// A daemon that runs.
@@ -141,7 +148,7 @@ impl Running {
         let folder = self._dir.path().join("run");
         let socket = folder.join("subagentd.sock");
         let listener = subagentd::daemon::rpc::bind(&socket).await.unwrap();
-        self.daemon.listen(listener, Vec::new());
+        self.daemon.listen(listener);
         socket
     }
 

@@ -9,7 +9,7 @@ use super::*;
 pub(super) struct Row {
     pub(super) arguments: &'static [&'static str],
     /// Says who it is first.
-    greets: bool,
+    pub(super) greets: bool,
     pub(super) answers: Vec<(&'static str, Value)>,
     /// The part of the last answer that `--format json` prints; empty = the whole.
     pub(super) printed: &'static str,
@@ -169,6 +169,22 @@ pub(super) fn rows() -> Vec<Row> {
         },
         Row {
             greets: false,
+            ..Row::new(
+                &["config", "get"],
+                "config/get",
+                json!({"settings": [{"key": "run.maxTurns", "value": 9, "origin": "default"}]}),
+            )
+        },
+        Row {
+            greets: false,
+            ..Row::plain(
+                &["reload"],
+                "daemon/reload",
+                json!({"changed": ["run.maxTurns"], "needsRestart": [], "problems": []}),
+            )
+        },
+        Row {
+            greets: false,
             ..Row::plain(&["logs"], "daemon/logs", json!({"lines": ["one"], "last": 1, "missed": 0}))
         },
     ]
@@ -177,6 +193,7 @@ pub(super) fn rows() -> Vec<Row> {
 /// Commands that are no row, and why.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("attach", "shows events: see `following.rs`, and `versions.rs` for those of other daemons"),
+    ("completions", "asks nobody"),
     ("rpc", "prints any answer as it is"),
 ];
 

@@ -26,6 +26,7 @@ const WORDS: &[&str] = &[
     "completion",
     "finishReason",
     "activity",
+    "origin",
 ];
 
 /// The answer of a newer daemon: each enum says something new, each object has more.
@@ -58,6 +59,7 @@ const NEEDED: &[&str] = &[
     "runs",
     "sessions",
     "session",
+    "settings",
     "queue",
     "messages",
     "run",

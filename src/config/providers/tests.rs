@@ -10,7 +10,7 @@ fn load(system: &str, user: &str) -> (Config, String) {
         ConfigPlaces { system: folder.path().join("system.json"), user: folder.path().join("user.json") };
     std::fs::write(&places.system, system).unwrap();
     std::fs::write(&places.user, user).unwrap();
-    let (config, problems) = Config::load(&places);
+    let (config, problems) = Config::load(&Sources::files(places));
     let told = problems.iter().map(|problem| {
         let place = (problem.line.unwrap_or(0), problem.column.unwrap_or(0));
         let fix = problem.fix.as_deref().map(|fix| format!(" ({fix})")).unwrap_or_default();

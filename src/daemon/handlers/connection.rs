@@ -36,7 +36,7 @@ async fn initialize(
     }
     // Every event that the client causes will carry it.
     let client_id = match client_id {
-        Some(client_id) => ClientId::from(state.redactor.owned(client_id.to_string())),
+        Some(client_id) => ClientId::from(state.redactor.get().owned(client_id.to_string())),
         None => ids::fresh(),
     };
     caller.introduce(client, client_id.clone(), strict);

@@ -1,15 +1,20 @@
-//! `daemon/status`, `daemon/shutdown`, `daemon/drain`. `rpc/discover` is the table's own.
+//! `daemon/status`, `daemon/shutdown`, `daemon/drain`, `daemon/reload`. `rpc/discover` is the table's own.
 
 use std::{sync::Arc, time::Duration};
 
-use super::super::{
-    rpc::{Api, Caller},
-    state::State,
+use super::{
+    super::{
+        reload,
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by,
 };
 use crate::{
     protocol::{
-        DaemonDrain, DaemonShutdown, DaemonStatus, DaemonStatusResult, DatabaseStatus, DrainMode,
-        DrainParams, DrainResult, NoParams, RpcError, ShutdownResult,
+        DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus, DaemonStatusResult,
+        DatabaseStatus, DrainMode, DrainParams, DrainResult, NoParams, ReloadResult, RpcError,
+        ShutdownResult,
     },
     sys::process,
 };
@@ -18,6 +23,7 @@ pub fn register(api: &mut Api<State>) {
     api.cancellable::<DaemonStatus, _, _>(status);
     api.method::<DaemonShutdown, _, _>(shutdown);
     api.method::<DaemonDrain, _, _>(drain);
+    api.method::<DaemonReload, _, _>(reload);
 }
 
 async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatusResult, RpcError> {
@@ -25,6 +31,7 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Ok(DaemonStatusResult {
         daemon: state.info(),
+        state: standing(&state),
         uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
         runs: state.store.run_counts().await?,
         clients: count(state.load.connections()),
@@ -40,14 +47,27 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
     })
 }
 
+fn standing(state: &State) -> DaemonState {
+    match (state.closing.is_cancelled(), state.executor.is_draining()) {
+        (true, _) => DaemonState::Stopping,
+        (false, true) => DaemonState::Draining,
+        (false, false) => DaemonState::Running,
+    }
+}
+
 /// What does not work as it should, one sentence each.
 fn degraded(state: &State) -> Vec<String> {
-    let settings = state.problems.iter().map(|problem| format!("settings: {problem}"));
+    let in_force = state.settings.get();
+    let settings = in_force.problems.iter().map(|problem| format!("settings: {problem}"));
     let store = state.store.failing().map(|error| format!("nothing can be written: {error}"));
     let reserve = state.store.missing_reserve().map(str::to_owned);
     let stranded = state.executor.stranded();
     let runs = stranded.iter().map(|(run, error)| format!("run {run} waits for the next start: {error}"));
     settings.chain(store).chain(reserve).chain(runs).collect()
+}
+
+async fn reload(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ReloadResult, RpcError> {
+    reload::reload(&state, by(&caller)).await
 }
 
 async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {

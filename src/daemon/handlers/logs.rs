@@ -1,13 +1,19 @@
-//! `daemon/logs`.
+//! `daemon/logs`, `daemon/setLogLevel`.
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::json;
+
 use super::super::{
+    log_level::LEVEL,
     log_ring::{Excerpt, LOG},
     rpc::{Api, Caller},
     state::State,
 };
-use crate::protocol::{DaemonLogs, LogsParams, LogsResult, RpcError};
+use crate::protocol::{
+    DaemonLogs, DaemonSetLogLevel, ErrorKind, LogsParams, LogsResult, RpcError, SetLogLevelParams,
+    SetLogLevelResult,
+};
 
 /// Lines when nobody says how many; the schema says the same.
 const USUAL_LINES: usize = 100;
@@ -16,6 +22,7 @@ const MAX_LINES: usize = 1_000;
 
 pub fn register(api: &mut Api<State>) {
     api.cancellable::<DaemonLogs, _, _>(logs);
+    api.method::<DaemonSetLogLevel, _, _>(set_level);
 }
 
 async fn logs(state: Arc<State>, _: Caller, params: LogsParams) -> Result<LogsResult, RpcError> {
@@ -37,4 +44,21 @@ async fn logs(state: Arc<State>, _: Caller, params: LogsParams) -> Result<LogsRe
     }
     let Excerpt { lines, last, missed } = excerpt;
     Ok(LogsResult { lines, last, missed })
+}
+
+async fn set_level(
+    state: Arc<State>,
+    caller: Caller,
+    params: SetLogLevelParams,
+) -> Result<SetLogLevelResult, RpcError> {
+    // It stands in the log and in the next answer.
+    let level = state.redactor.get().owned(params.level);
+    let before = LEVEL.change(&level).map_err(|error| {
+        RpcError::new(ErrorKind::InvalidParams, error.to_string())
+            .with_details(json!({ "violations": [{ "pointer": "/level", "message": error.to_string() }] }))
+            .with_hint("for example `debug`, or `info,subagentd::run=debug`")
+    })?;
+    let client = caller.introduction().map(|it| it.client_id);
+    tracing::info!(?client, %level, %before, "another level is logged");
+    Ok(SetLogLevelResult { level, before })
 }

@@ -52,7 +52,7 @@ async fn start_once(
 ) -> Result<RunStartResult, RpcError> {
     let RunStartParams { session_id, workspace, agent, prompt, inputs, limits, model, if_busy, .. } = params;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
-    let agent = agent.or(usual).unwrap_or_else(|| state.default_agent.clone());
+    let agent = agent.or(usual).unwrap_or_else(|| state.settings.get().config.agents.default.value.clone());
     let catalog = state
         .catalog(roots.clone())
         .await
@@ -149,7 +149,7 @@ async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
 fn start_refused(state: &State, error: PlanError) -> RpcError {
     let is_about_models = matches!(error, PlanError::NoModel | PlanError::Model(_));
     let mut error = RpcError::from(error);
-    if is_about_models && let Some(problem) = state.problems.first() {
+    if is_about_models && let Some(problem) = state.settings.get().problems.first() {
         let hint = error.data.hint.take().unwrap_or_default();
         error.data.hint = Some(format!("{hint}; the settings have a problem: {problem}"));
     }

@@ -107,7 +107,7 @@ async fn create_once(
     check_agent(state, agent.as_ref(), roots.clone()).await?;
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
-    let title = title.map(|title| state.redactor.owned(title));
+    let title = title.map(|title| state.redactor.get().owned(title));
     let created = event(state.clock.now(), &session, by, SessionCreated { roots, title, agent, ephemeral });
     let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
@@ -231,7 +231,7 @@ async fn update(
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
-    let new_title = title.flatten_or(&summary.title).map(|title| state.redactor.owned(title));
+    let new_title = title.flatten_or(&summary.title).map(|title| state.redactor.get().owned(title));
     if new_agent == summary.agent && new_title == summary.title {
         return Ok(SessionChangeResult { session_id, seq: None });
     }

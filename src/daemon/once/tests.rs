@@ -46,7 +46,7 @@ impl Bed {
     async fn over(dir: tempfile::TempDir) -> Bed {
         let tracker = TaskTracker::new();
         let store = Store::open(dir.path(), &tracker, SystemClock::new()).await.unwrap();
-        let once = Once::new(store.clone(), Redactor::none(), tracker.clone());
+        let once = Once::new(store.clone(), Arc::new(Current::new(Redactor::none())), tracker.clone());
         Bed { dir, store, once, tracker, effects: Arc::default(), gate: Arc::new(Semaphore::new(100)) }
     }
 

@@ -21,6 +21,7 @@ pub use self::{
 use self::schemas::Schemas;
 use crate::{
     agents,
+    config::schema as settings_schema,
     protocol::{EVENTS, ErrorKind, EventNotification, METHODS, MethodDoc, RpcError, answer_schema},
 };
 
@@ -36,6 +37,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("errors.md", errors::page()),
         ("types.ts", typescript::page()),
         ("agent.schema.json", format!("{:#}\n", agents::front_matter_schema())),
+        ("settings.schema.json", format!("{:#}\n", settings_schema())),
     ]
 }
 

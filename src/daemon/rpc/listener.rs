@@ -33,7 +33,10 @@ use super::{
     message::WireId,
     wire::Wire,
 };
-use crate::protocol::{ErrorKind, RpcError};
+use crate::{
+    protocol::{ErrorKind, RpcError},
+    sys::current::Current,
+};
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
@@ -72,22 +75,43 @@ pub enum BindError {
     System { action: &'static str, path: PathBuf, source: io::Error },
 }
 
+/// A socket that clients connect to.
+pub struct Listener {
+    socket: UnixListener,
+    /// Whoever made the file removes it.
+    is_ours: bool,
+}
+
+impl From<UnixListener> for Listener {
+    fn from(socket: UnixListener) -> Listener {
+        Listener { socket, is_ours: true }
+    }
+}
+
+impl Listener {
+    /// One that was passed to this process: its file stays when the daemon ends, so that whoever listens on can start
+    /// the next one.
+    pub fn passed(socket: UnixListener) -> Listener {
+        Listener { socket, is_ours: false }
+    }
+}
+
 /// Which users may talk to the daemon.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Peers {
     pub owner: u32,
-    /// `access.allowUids`.
-    pub also: Vec<u32>,
+    /// `access.allowUids`, as it is at the moment of connecting.
+    pub also: Arc<Current<Vec<u32>>>,
 }
 
 impl Peers {
     /// The user the daemon runs as, and the listed ones.
-    pub fn owner_and(also: Vec<u32>) -> Peers {
+    pub fn owner_and(also: Arc<Current<Vec<u32>>>) -> Peers {
         Peers { owner: geteuid().as_raw(), also }
     }
 
     pub fn admits(&self, uid: u32) -> bool {
-        uid == self.owner || self.also.contains(&uid)
+        uid == self.owner || self.also.get().contains(&uid)
     }
 }
 
@@ -204,12 +228,12 @@ trait Door: Send + Sync + 'static {
 
 /// The Unix socket: the kernel says who comes.
 pub struct UnixDoor {
-    listener: UnixListener,
+    listener: Listener,
     peers: Peers,
 }
 
 impl UnixDoor {
-    pub fn new(listener: UnixListener, peers: Peers) -> UnixDoor {
+    pub fn new(listener: Listener, peers: Peers) -> UnixDoor {
         UnixDoor { listener, peers }
     }
 
@@ -223,7 +247,7 @@ impl Door for UnixDoor {
     type Wire = UnixStream;
 
     async fn accept(&self) -> io::Result<UnixStream> {
-        self.listener.accept().await.map(|(stream, _)| stream)
+        self.listener.socket.accept().await.map(|(stream, _)| stream)
     }
 
     fn admit(&self, wire: &UnixStream, admission: Admission) -> Result<Guest, RpcError> {
@@ -243,7 +267,8 @@ impl Door for UnixDoor {
 
     fn close(self) {
         // While we still listen, so that it cannot be a successor's socket.
-        if let Ok(address) = self.listener.local_addr()
+        if self.listener.is_ours
+            && let Ok(address) = self.listener.socket.local_addr()
             && let Some(path) = address.as_pathname()
             && let Err(error) = fs::remove_file(path)
         {

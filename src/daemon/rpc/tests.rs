@@ -111,6 +111,9 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     // What these tests are not about.
     api.method::<DaemonDrain, _, _>(async |_, _, _| not_found());
     api.cancellable::<DaemonLogs, _, _>(async |_, _, _| not_found());
+    api.method::<DaemonReload, _, _>(async |_, _, _| not_found());
+    api.method::<DaemonSetLogLevel, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfigGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsValidate, _, _>(async |_, _, _| not_found());
     api.cancellable::<RunList, _, _>(async |_, _, _| not_found());

@@ -85,6 +85,8 @@ pub struct PingResult {
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStatusResult {
     pub daemon: DaemonInfo,
+    #[serde(default)]
+    pub state: DaemonState,
     pub uptime_ms: u64,
     /// By state; `ended` counts the whole log's.
     pub runs: RunCounts,
@@ -96,6 +98,18 @@ pub struct DaemonStatusResult {
     pub rss_bytes: Option<u64>,
     /// What does not work as it should, one sentence each.
     pub degraded: Vec<String>,
+}
+
+/// Whether a daemon takes work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DaemonState {
+    #[default]
+    Running,
+    /// It takes no new runs (`daemon/drain`).
+    Draining,
+    /// It ends.
+    Stopping,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

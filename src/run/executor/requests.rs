@@ -53,7 +53,7 @@ impl Executor {
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<Cancelled, AskError> {
-        let reason = reason.map(|reason| self.shared.supplies.redactor.owned(reason));
+        let reason = reason.map(|reason| self.supplies().redactor.owned(reason));
         let stranded = lock(&self.shared.stranded).get(run).cloned();
         match stranded {
             None => (),
@@ -83,7 +83,7 @@ impl Executor {
         by: Option<String>,
         keyed: Option<Keyed>,
     ) -> Result<Steered, AskError> {
-        let text = self.shared.supplies.redactor.owned(text);
+        let text = self.supplies().redactor.owned(text);
         let input = Input::Steer { id: ids::fresh(), text, by };
         let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed }).await;
         match self.decided(run, asked).await? {

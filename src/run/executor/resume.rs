@@ -95,7 +95,7 @@ impl Executor {
         let known = catalogs.get(&roots).cloned();
         let equipping = move || {
             let catalog = known.unwrap_or_else(|| Arc::new(Catalog::load(&executor.shared.agents, &roots)));
-            let supplies = &executor.shared.supplies;
+            let supplies = &executor.supplies();
             let equipment = plan::equip(&definition, Some(&model), &roots, &catalog, supplies);
             (roots, catalog, equipment)
         };

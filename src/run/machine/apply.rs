@@ -69,6 +69,7 @@ impl RunMachine {
             | EventBody::SessionUpdated(_)
             | EventBody::SessionClosed(_)
             | EventBody::SessionDeleted(_)
+            | EventBody::ConfigChanged(_)
             | EventBody::Thought(_)
             | EventBody::TodosUpdated(_)
             | EventBody::Warning(_) => (),

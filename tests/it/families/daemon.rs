@@ -5,7 +5,7 @@ use std::{env, fs::OpenOptions, io::Write as _, path::Path, process::Stdio, time
 use serde_json::{Value, json};
 use subagentd::{
     agents::AgentPlaces,
-    config::{Config, Places},
+    config::{Config, Places, Sources},
     daemon::{Daemon, Edges, Settings, rpc},
     models::Models,
     redact::Redactor,
@@ -52,7 +52,7 @@ async fn serve(effects: &Path) {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_target(false).init();
     let uid = rustix::process::geteuid().as_raw();
     let places = Places::from_env(&|name| env::var_os(name), uid).unwrap();
-    let (config, problems) = Config::load(&places.settings());
+    let (config, problems) = Config::load(&Sources::files(places.settings()));
     assert!(problems.is_empty(), "{problems:?}");
     let listener = rpc::bind(&places.socket).await.unwrap();
     let settings = Settings {
@@ -61,12 +61,13 @@ async fn serve(effects: &Path) {
         config,
         problems,
         redactor: Redactor::none(),
+        sources: Sources::default(),
     };
     let effects = OpenOptions::new().create(true).append(true).open(effects).unwrap();
     let tools = Registry::with(tools::all(effects));
     let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools };
     let daemon = Daemon::boot(settings, edges).await.unwrap();
-    daemon.listen(listener, Vec::new());
+    daemon.listen(listener);
     say("ready");
     let stdin = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").unwrap();
     let mut questions = BufReader::new(stdin).lines();

@@ -60,7 +60,8 @@ pub fn of(
         of_file.chain(tools).collect(),
     ));
     let model = definition.model.name.as_ref();
-    let model = model.and_then(|name| state.models.resolve(name).err()).map(|error| error.to_string());
+    let model =
+        model.and_then(|name| state.settings.get().models.resolve(name).err()).map(|error| error.to_string());
     checks.push(check("the model is known", CheckOutcome::Warn, model.into_iter().collect()));
     let output = state.executor.completion_declaration(definition).err().map(|error| error.to_string());
     checks.push(check(

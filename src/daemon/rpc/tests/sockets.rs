@@ -12,7 +12,10 @@ use tokio::net::{
 };
 
 use super::*;
-use crate::daemon::rpc::{BindError, Peers, UnixDoor, bind};
+use crate::{
+    daemon::rpc::{BindError, Peers, UnixDoor, bind},
+    sys::current::Current,
+};
 
 /// A daemon's listener in a folder of its own.
 struct Daemon {
@@ -32,7 +35,7 @@ impl Daemon {
         let (bed, stop) = (Bed::new(), CancellationToken::new());
         let table = table(&bed);
         let mut serving = JoinSet::new();
-        let door = UnixDoor::new(listener, peers);
+        let door = UnixDoor::new(listener.into(), peers);
         serving.spawn(door.serve(reception(&table, &stop), stop.clone()));
         Daemon { bed, table, stop, serving, socket, _folder: folder }
     }
@@ -51,7 +54,7 @@ impl Daemon {
 }
 
 fn everybody() -> Peers {
-    Peers::owner_and(Vec::new())
+    Peers::owner_and(Arc::new(Current::new(Vec::new())))
 }
 
 fn private_folder() -> TempDir {
@@ -122,13 +125,14 @@ async fn an_unsafe_place_is_refused_with_the_reason() {
 #[tokio::test]
 async fn a_foreign_user_gets_one_error_and_the_end() {
     let me = everybody().owner;
-    let daemon = Daemon::start(Peers { owner: me + 1, also: Vec::new() }).await;
+    let also = Arc::new(Current::new(Vec::new()));
+    let daemon = Daemon::start(Peers { owner: me + 1, also: Arc::clone(&also) }).await;
     let mut client = daemon.connect().await;
     assert_eq!(kind(&client.receive().await), "FORBIDDEN");
     assert_eq!(client.receive().await, Value::Null);
-    daemon.end().await;
 
-    let daemon = Daemon::start(Peers { owner: me + 1, also: vec![me] }).await;
+    // Who may connect is asked each time anew.
+    also.replace(vec![me]);
     daemon.connect().await.assert_alive().await;
     daemon.end().await;
 }

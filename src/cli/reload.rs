@@ -1,0 +1,109 @@
+//! `subagent reload`: has the daemon read its settings anew, and what came of it?
+
+use std::fmt;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Format, Surroundings,
+    failure::{EXIT_FAILED, Failure, show_message},
+    link::Link,
+    paging,
+    screen::Ink,
+    status::not_running,
+};
+use crate::protocol::{DaemonReload, NoParams};
+
+#[derive(Args)]
+pub(super) struct ReloadArguments {
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Runs that have begun keep what they began with. Exits 1 when there are errors in the settings, as `subagentd --check-config` does.
+pub(super) fn reload(
+    arguments: &ReloadArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    // A daemon that is started now reads them anyway.
+    let mut client = link.dialer().connect().map_err(not_running)?;
+    let answer: Value = client.call_as::<DaemonReload, _>(&NoParams {})?;
+    let reloaded: Reloaded = paging::view(&answer)?;
+    match arguments.format {
+        Format::Json => paging::print_json(&answer, surroundings)?,
+        Format::Table => {
+            surroundings.stdout.write_text(&draw(&reloaded))?;
+            for problem in &reloaded.problems {
+                let (ink, label) = match problem.is_error() {
+                    true => (Ink::Red, "error"),
+                    false => (Ink::Yellow, "warning"),
+                };
+                show_message(&mut surroundings.stderr, ink, label, &problem.to_string());
+            }
+        }
+    }
+    let has_errors = reloaded.problems.iter().any(Problem::is_error);
+    if has_errors && arguments.format == Format::Table {
+        let text = "what is mistaken keeps the value it had; mend it and reload again";
+        show_message(&mut surroundings.stderr, Ink::Yellow, "hint", text);
+    }
+    Ok(if has_errors { EXIT_FAILED } else { 0 })
+}
+
+/// The answer to `daemon/reload`; whatever a daemon does not tell is left out.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Reloaded {
+    changed: Vec<String>,
+    needs_restart: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    path: String,
+    line: Option<u64>,
+    column: Option<u64>,
+    severity: String,
+    message: String,
+    fix: Option<String>,
+}
+
+impl Problem {
+    /// A severity that is not known counts as the worst.
+    fn is_error(&self) -> bool {
+        self.severity != "warning"
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        self.fix.iter().try_for_each(|fix| write!(f, " ({fix})"))
+    }
+}
+
+fn draw(reloaded: &Reloaded) -> String {
+    let Reloaded { changed, needs_restart, .. } = reloaded;
+    let at_once: Vec<&str> =
+        changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
+    let mut lines = Vec::new();
+    if changed.is_empty() {
+        lines.push("read anew; nothing changed".to_owned());
+    }
+    if !at_once.is_empty() {
+        lines.push(format!("changed: {}", at_once.join(", ")));
+    }
+    if !needs_restart.is_empty() {
+        lines.push(format!("changed, when the daemon starts again: {}", needs_restart.join(", ")));
+    }
+    lines.join("\n")
+}

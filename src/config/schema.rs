@@ -1,0 +1,61 @@
+//! The settings file as a JSON Schema, for editors.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Config, environment::variable_of, keys::KEYS, providers};
+
+/// The schema: every setting with its meaning, its default and an example. What it does not know is no setting.
+pub fn schema() -> Json {
+    let defaults = Config::default();
+    let mut root = section("Settings of subagentd.");
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("subagentd settings");
+    root["properties"]["$schema"] =
+        json!({ "type": "string", "description": "Where an editor finds this schema." });
+    for key in KEYS {
+        let mut schema = (key.schema)();
+        schema["description"] = json!(format!("{} Environment: `{}`.", key.meaning, variable_of(key.path)));
+        schema["default"] = (key.get)(&defaults).0;
+        if let Ok(example) = serde_json::from_str::<Json>(key.example) {
+            schema["examples"] = json!([example]);
+        }
+        let mut place = &mut root;
+        let mut words = key.path.split('.').peekable();
+        while let Some(word) = words.next() {
+            let properties = &mut place["properties"];
+            if words.peek().is_none() {
+                properties[word] = schema;
+                break;
+            }
+            if properties[word].is_null() {
+                properties[word] = section("");
+            }
+            place = &mut properties[word];
+        }
+    }
+    root["properties"][providers::SECTION] = providers::schema();
+    allow_null_defaults(&mut root);
+    root
+}
+
+fn section(meaning: &str) -> Json {
+    let mut section = json!({ "type": "object", "properties": Map::new(), "additionalProperties": false });
+    if !meaning.is_empty() {
+        section["description"] = json!(meaning);
+    }
+    section
+}
+
+/// A default of `null` stands for "nobody set it": where `null` is no value, there is no default to be told.
+fn allow_null_defaults(schema: &mut Json) {
+    let Some(words) = schema.as_object_mut() else { return };
+    let takes_null = words
+        .get("type")
+        .is_some_and(|kind| kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null")));
+    if words.get("default").is_some_and(Json::is_null) && !takes_null {
+        words.remove("default");
+    }
+    if let Some(properties) = words.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.values_mut().for_each(allow_null_defaults);
+    }
+}

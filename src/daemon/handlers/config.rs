@@ -1,0 +1,75 @@
+//! `config/get`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::super::{
+    rpc::{Api, Caller},
+    state::State,
+};
+use crate::{
+    config::{NoSuchSetting, Origin, SetAt, Shown},
+    protocol::{
+        ConfigGet, ConfigGetParams, ConfigGetResult, ErrorKind, RpcError, SettingOrigin, SettingValue,
+    },
+    redact::Redactor,
+};
+
+pub fn register(api: &mut Api<State>) {
+    api.cancellable::<ConfigGet, _, _>(get);
+}
+
+async fn get(state: Arc<State>, _: Caller, params: ConfigGetParams) -> Result<ConfigGetResult, RpcError> {
+    let in_force = state.settings.get();
+    let redactor = state.redactor.get();
+    let shown = match &params.keys {
+        None => in_force.config.shown(),
+        Some(keys) => in_force.config.shown_of(keys).map_err(|error| unknown(error, &redactor))?,
+    };
+    Ok(ConfigGetResult { settings: shown.into_iter().map(|shown| on_the_wire(shown, &redactor)).collect() })
+}
+
+fn unknown(error: NoSuchSetting, redactor: &Redactor) -> RpcError {
+    let refused = RpcError::new(ErrorKind::NotFound, redactor.owned(error.to_string()));
+    match error.nearest {
+        Some(nearest) => refused
+            .with_hint(format!("did you mean `{nearest}`?"))
+            .with_details(json!({ "didYouMean": nearest })),
+        None => refused.with_hint("without `keys` all settings are answered"),
+    }
+}
+
+fn on_the_wire(shown: Shown, redactor: &Redactor) -> SettingValue {
+    let Shown { key, mut value, origin, set_at } = shown;
+    redactor.value(&mut value);
+    let mut setting = SettingValue {
+        key: redactor.owned(key),
+        value,
+        origin: origin_on_the_wire(origin),
+        file: None,
+        line: None,
+        column: None,
+        variable: None,
+        flag: None,
+    };
+    match set_at {
+        None => (),
+        Some(SetAt::File { path, mark }) => {
+            (setting.file, setting.line, setting.column) = (Some(path), Some(mark.line), Some(mark.column));
+        }
+        Some(SetAt::Variable(name)) => setting.variable = Some(name),
+        Some(SetAt::Flag(flag)) => setting.flag = Some(flag),
+    }
+    setting
+}
+
+fn origin_on_the_wire(origin: Origin) -> SettingOrigin {
+    match origin {
+        Origin::Default => SettingOrigin::Default,
+        Origin::System => SettingOrigin::System,
+        Origin::User => SettingOrigin::User,
+        Origin::Environment => SettingOrigin::Environment,
+        Origin::Flag => SettingOrigin::Flag,
+    }
+}

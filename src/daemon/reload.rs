@@ -1,0 +1,130 @@
+//! Which settings are in force, and what happens when they are read anew? (spec 12)
+//!
+//! All of them are one value that is swapped whole: whoever begins something takes it once and keeps what it said. What
+//! is mistaken keeps the value it had. The log is told first; when it cannot be, nothing changes.
+
+use std::{ffi::OsString, sync::Arc};
+
+use super::{defaults, handlers::internal, log_lines, state::State};
+use crate::{
+    config::{Config, Sources},
+    models::Models,
+    protocol::{ConfigChanged, EventHead, FileProblem, Private, ReloadResult, RpcError},
+    redact::{Pattern, PatternError, Redactor, RedactorParts},
+    run::Refit,
+    store::NewEvent,
+};
+
+/// What the settings say, as one.
+pub(super) struct InForce {
+    pub config: Config,
+    /// What is wrong in them, without secrets; shown as degraded.
+    pub problems: Vec<FileProblem>,
+    pub models: Models,
+}
+
+/// What the environment and the settings say must not be shown.
+pub(super) fn redactor(
+    environment: &[(OsString, OsString)],
+    config: &Config,
+) -> Result<Redactor, PatternError> {
+    // A name or a value that is not UTF-8 cannot stand in a text either.
+    let environment = environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+    let patterns = config.redaction.patterns.value.iter().map(|pattern| Pattern::new(pattern));
+    Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
+}
+
+/// What a mistake in a file says may hold what must not be shown.
+pub(super) fn without_secrets(problems: Vec<FileProblem>, redactor: &Redactor) -> Vec<FileProblem> {
+    let hide = |problem: FileProblem| FileProblem {
+        message: redactor.owned(problem.message),
+        fix: problem.fix.map(|fix| redactor.owned(fix)),
+        ..problem
+    };
+    problems.into_iter().map(hide).collect()
+}
+
+/// Runs at work at once: in one session, and in all.
+pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
+    let bounds = &config.max_concurrent_runs;
+    (bounds.session.value, bounds.daemon.value)
+}
+
+/// Reads the settings anew and puts them in force. One at a time.
+pub(super) async fn reload(state: &State, by: Option<String>) -> Result<ReloadResult, RpcError> {
+    // It is closed never, and then there is nobody to wait for.
+    let _turn = state.reloads.acquire().await;
+    let before = state.settings.get();
+    let read = Reading { before: Arc::clone(&before), sources: Arc::clone(&state.sources) };
+    let read = tokio::task::spawn_blocking(move || read.anew()).await;
+    let (config, problems) = read.map_err(|error| internal("the settings could not be read", &error))?;
+    let changes = config.changes_since(&before.config);
+    let redactor = match config.redaction.patterns.value == before.config.redaction.patterns.value {
+        true => state.redactor.get(),
+        // Each pattern was compiled when it was read.
+        false => Arc::new(
+            redactor(&state.sources.environment, &config)
+                .map_err(|error| internal("the patterns to be hidden cannot be used", &error))?,
+        ),
+    };
+    let problems = without_secrets(problems, &redactor);
+    let needs_restart = changes.at_start.clone();
+    let changed: Vec<String> = changes.at_once.into_iter().chain(changes.at_start).collect();
+    let mut seq = None;
+    if !changed.is_empty() {
+        let body = ConfigChanged { changed: changed.clone(), needs_restart: needs_restart.clone() };
+        let event = NewEvent {
+            at: state.clock.now(),
+            session: None,
+            run: None,
+            context: None,
+            head: EventHead { by, ..EventHead::default() },
+            body: body.into(),
+            private: Private::default(),
+        };
+        seq = Some(state.store.append(vec![event]).await?.1);
+    }
+    put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
+    tracing::info!(?changed, ?needs_restart, problems = problems.len(), "the settings were read anew");
+    for problem in &problems {
+        tracing::warn!("settings: {problem}");
+    }
+    Ok(ReloadResult { changed, needs_restart, problems, seq })
+}
+
+struct Reading {
+    before: Arc<InForce>,
+    sources: Arc<Sources>,
+}
+
+impl Reading {
+    fn anew(&self) -> (Config, Vec<FileProblem>) {
+        self.before.config.reload(&self.sources)
+    }
+}
+
+fn put_in_force(
+    state: &State,
+    config: Config,
+    problems: Vec<FileProblem>,
+    before: &InForce,
+    redactor: Redactor,
+) {
+    let models = match config.providers == before.config.providers {
+        true => before.models.clone(),
+        false => before.models.reconfigured(&config.providers),
+    };
+    // What hides comes first, so that nothing is shown in between that should not be.
+    log_lines::HIDDEN.replace(redactor.clone());
+    state.redactor.replace(redactor.clone());
+    state.allowed_uids.replace(config.access.allow_uids.value.clone());
+    state.executor.refit(Refit {
+        models: models.clone(),
+        defaults: defaults(&config),
+        redactor,
+        max_concurrent: max_concurrent(&config),
+    });
+    state.settings.replace(InForce { config, problems, models });
+}

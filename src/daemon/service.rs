@@ -1,0 +1,115 @@
+//! How is the daemon told to systemd, and what does systemd ask of it? (spec 12, "Service")
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use tokio::signal::unix::Signal;
+use tokio_util::sync::CancellationToken;
+
+use super::{reload, state::State};
+use crate::sys::{
+    clock::Clock,
+    systemd::{self, Notifier},
+};
+
+/// Tells the manager; that it cannot be told is worth a line and changes nothing else.
+pub(super) fn tell(notifier: &Notifier, state: systemd::State) {
+    if let Err(error) = notifier.tell(state) {
+        tracing::warn!(?state, %error, "the service manager could not be told");
+    }
+}
+
+/// Reads the settings anew at each SIGHUP, until the daemon ends.
+pub(super) async fn reload_on(mut hangup: Signal, state: Arc<State>, notifier: Arc<Notifier>) {
+    while let Some(Some(())) = state.closing.run_until_cancelled(hangup.recv()).await {
+        tell(&notifier, systemd::State::Reloading);
+        if let Err(error) = reload::reload(&state, None).await {
+            tracing::error!(error = error.message, "the settings could not be read anew; the old ones count");
+        }
+        // Also when it failed: the daemon is as it was.
+        tell(&notifier, systemd::State::Ready);
+    }
+}
+
+/// Says at half of the manager's interval that the daemon is alive, as long as it is: one whose writer hangs is
+/// better started anew, which loses nothing.
+pub(super) async fn watch(state: Arc<State>, notifier: Arc<Notifier>) {
+    let Some(interval) = notifier.watchdog() else { return };
+    let closing = state.closing.clone();
+    let alive = || tell(&notifier, systemd::State::Alive);
+    say_alive(&*state.clock, interval / 2, closing, || state.store.writer_answers(), alive).await;
+}
+
+async fn say_alive<F: Future<Output = bool>>(
+    clock: &dyn Clock,
+    pause: Duration,
+    closing: CancellationToken,
+    is_alive: impl Fn() -> F,
+    say: impl Fn(),
+) {
+    loop {
+        // The answer may take as long as the pause: the manager's interval is then over.
+        let answer = async {
+            tokio::select! {
+                answer = is_alive() => answer,
+                () = clock.sleep(pause) => false,
+            }
+        };
+        match closing.run_until_cancelled(answer).await {
+            None => return,
+            Some(true) => say(),
+            Some(false) => tracing::error!("the database's writer does not answer; systemd is told nothing"),
+        }
+        if closing.run_until_cancelled(clock.sleep(pause)).await.is_none() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::{protocol::Timestamp, sys::clock::ManualClock};
+
+    #[test]
+    fn only_a_daemon_that_answers_says_that_it_is_alive() {
+        let clock = ManualClock::starting_at(Timestamp(0));
+        let closing = CancellationToken::new();
+        let (said, answers) = (AtomicUsize::new(0), AtomicBool::new(true));
+        let is_alive = || async {
+            if !answers.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            true
+        };
+        let say = || {
+            said.fetch_add(1, Ordering::Relaxed);
+        };
+        let pause = Duration::from_secs(1);
+        let mut watching = Box::pin(say_alive(&*clock, pause, closing.clone(), is_alive, say));
+        let mut look = || {
+            let ended = (&mut watching).now_or_never().is_some();
+            (said.load(Ordering::Relaxed), ended)
+        };
+        assert_eq!(look(), (1, false));
+        assert_eq!(look(), (1, false), "it was said twice in one pause");
+        clock.advance(pause);
+        assert_eq!(look(), (2, false));
+        answers.store(false, Ordering::Relaxed);
+        for _ in 0..5 {
+            clock.advance(pause);
+            assert_eq!(look(), (2, false), "nobody answered, and all the same it was said");
+        }
+        answers.store(true, Ordering::Relaxed);
+        for _ in 0..2 {
+            clock.advance(pause);
+            look();
+        }
+        assert!(2 < look().0, "it answers again, and nothing is said");
+        closing.cancel();
+        assert!(look().1);
+    }
+}

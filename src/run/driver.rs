@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     executor::Executor,
     gate::{Gate, Work},
-    lanes::Turn,
+    lanes::{Turn, rank},
     machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
     plan::Equipment,
     slots::Slot,
@@ -197,8 +197,8 @@ impl Driver {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
             // In the order of the log, whoever asked for it.
-            EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }) => {
-                self.parts.executor.lanes().promote(&self.identity.run);
+            EventBody::RunQueued(RunQueued { front, waits_for: QueuedFor::Context, .. }) => {
+                self.parts.executor.lanes().settle(&self.identity.run, rank(seq, *front));
             }
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
@@ -251,6 +251,11 @@ impl Driver {
         }
     }
 
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+        self.machine.close();
+    }
+
     /// The daemon is closing, and what the run still waits for can be waited for after the next start.
     fn is_at_rest(&self) -> bool {
         let can_wait = |want: &Want| {
@@ -298,6 +303,10 @@ impl Driver {
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
         let births = self.births(&drafts);
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
+        let is_moving = drafts.iter().any(|draft| is_promotion(&draft.body));
+        if is_moving {
+            self.parts.executor.lanes().unsettle(&self.identity.run);
+        }
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {
                 self.machine = machine;
@@ -315,6 +324,9 @@ impl Driver {
             }
             Err(error) => {
                 drop(births);
+                if is_moving {
+                    self.parts.executor.lanes().keep(&self.identity.run);
+                }
                 self.keep_uncommitted(inputs, &error);
             }
         }
@@ -391,6 +403,11 @@ impl Driver {
             other => other,
         }
     }
+}
+
+/// The run is put before all others that wait for its context.
+fn is_promotion(body: &EventBody) -> bool {
+    matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
 }
 
 fn ends_parking(input: &Input) -> bool {

@@ -2,7 +2,7 @@
 //! ones. Every way to run an agent goes through here (DESIGN, law 7).
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -35,12 +35,17 @@ use crate::{
     tools::{Registry, Toolset},
 };
 
+mod ending;
 mod requests;
 mod resume;
 mod start;
+mod stranded;
 
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
+pub use stranded::Stranded;
+
+use stranded::StrandedRuns;
 
 /// Requests that may wait for a run before their senders wait too.
 const INBOX: usize = 64;
@@ -88,22 +93,12 @@ struct Shared {
     /// How many runs are being driven.
     n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
-    stranded: Mutex<BTreeMap<RunId, Stranded>>,
-    /// Of runs that are unfinished and that nobody drives until the next start: their contexts stay theirs.
+    /// Locked before `runs` where both are.
+    stranded: Mutex<StrandedRuns>,
+    /// Of runs that are unfinished and that nobody drives: their contexts stay theirs.
     resting: Mutex<HashMap<RunId, Pass>>,
     /// Replies promised to the trees of runs that were resumed, by root.
     trees: Mutex<HashMap<(RunId, String), Weak<AtomicU32>>>,
-}
-
-/// Why an unfinished run waits for the next start.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Stranded {
-    /// It cannot be read back.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Its model cannot be asked: what is missing, and what to do.
-    #[error("{0}")]
-    Model(String),
 }
 
 /// How to reach a living run.
@@ -247,11 +242,6 @@ impl Executor {
 
     pub(super) fn lanes(&self) -> &Lanes {
         &self.shared.lanes
-    }
-
-    /// Whether nobody drives the run, since it cannot be read back.
-    pub(super) fn is_stranded(&self, run: &RunId) -> bool {
-        lock(&self.shared.stranded).contains_key(run)
     }
 
     pub(super) fn take_place(&self, run: &RunId, is_child: bool) -> (Place, mpsc::Receiver<Message>) {

@@ -16,7 +16,7 @@ pub(super) mod history;
 mod runs;
 pub(super) mod sessions;
 
-pub use runs::{OpenStream, RunFilter};
+pub use runs::{OpenStream, RunFilter, Unfinished};
 pub use sessions::{SessionFilter, SessionView};
 
 /// A piece of a list that is read piece by piece.

@@ -10,6 +10,9 @@ use crate::protocol::{CallId, CallState, RunId, Seq, ToolErrorType, ToolResult, 
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
+/// Tries to stop a run that cannot be read, before its caller ends without it: what the disk does may pass meanwhile, and
+/// a stop takes 3 s at most (spec 03).
+const PATIENCE: u32 = 3;
 
 impl Driver {
     /// A call's output is open from where a run begins to answer it until the call has ended.
@@ -44,9 +47,11 @@ impl Driver {
             let mut log = ChildLog::of(&store, &run);
             let stopping = async {
                 if stop {
+                    let mut tries = 0;
                     let reason = "the run that called it was stopped".to_owned();
                     while let Err(error) = executor.cancel(&run, None, Some(reason.clone())).await {
-                        if executor.is_stranded(&run) {
+                        tries += 1;
+                        if PATIENCE <= tries && executor.stranded_by(&run).is_some() {
                             return;
                         }
                         tracing::warn!(%run, %error, "a run below a stopped one could not be stopped; tried again");
@@ -68,7 +73,7 @@ impl Driver {
             };
             let end = tokio::select! {
                 end = ended => end,
-                // It cannot be read back, so it cannot be stopped now; it is tried again at the next start.
+                // It cannot be read back, so it cannot be stopped now; it is stopped as soon as it can be.
                 () = stopping => {
                     let message = format!("the run {run} that answers the call cannot be read; its end is unknown");
                     let result = ToolResult::failure(ToolErrorType::Interrupted, message);

@@ -24,7 +24,7 @@ impl Driver {
         tokio::select! {
             biased;
             () = self.parts.stop.cancelled() => return None,
-            () = self.parts.closing.cancelled(), if !self.is_closing => self.is_closing = true,
+            () = self.parts.closing.cancelled(), if !self.is_closing => self.close(),
             Ok(()) = self.fullness.changed() => {
                 let is_full = *self.fullness.borrow_and_update();
                 match is_full {

@@ -1,6 +1,6 @@
 //! What is asked of living runs.
 
-use super::{Answer, Executor, Stranded, lock};
+use super::{Answer, Executor, Stranded};
 use crate::{
     protocol::{RunId, RunState, Seq},
     run::{driver::Message, machine::Input},
@@ -54,24 +54,28 @@ impl Executor {
         reason: Option<String>,
     ) -> Result<Cancelled, AskError> {
         let reason = reason.map(|reason| self.shared.supplies.redactor.owned(reason));
-        let stranded = lock(&self.shared.stranded).get(run).cloned();
-        match stranded {
-            None => (),
-            // A run that cannot be read cannot be stopped, and saying that it was would be untrue.
-            Some(Stranded::Store(error)) => return Err(AskError::Store(error)),
-            Some(Stranded::Model(_)) => {
-                // Boxed, since ending it may mean to cancel those below it.
-                return match Box::pin(self.end_stranded(run, by, reason)).await? {
-                    true => Ok(Cancelled::Stopping(self.shared.store.head())),
-                    false => Err(AskError::AtRest(run.clone())),
-                };
+        loop {
+            match self.stranded_by(run) {
+                None => (),
+                // A run that cannot be read cannot be stopped, and saying that it was would be untrue.
+                Some(Stranded::Store(error)) => return Err(AskError::Store(error)),
+                Some(Stranded::Model(_) | Stranded::Panic(_)) => {
+                    // Boxed, since ending it may mean to cancel those below it.
+                    match Box::pin(self.end_stranded(run, by.clone(), reason.clone())).await? {
+                        Some(true) => return Ok(Cancelled::Stopping(self.shared.store.head())),
+                        Some(false) => return Err(AskError::AtRest(run.clone())),
+                        None => (),
+                    }
+                }
             }
-        }
-        let input = Input::Cancel { by, reason, partial: None };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
-        match self.decided(run, asked).await? {
-            Some(seq) => Ok(Cancelled::Stopping(seq)),
-            None => Ok(Cancelled::NothingToDo),
+            let input = Input::Cancel { by: by.clone(), reason: reason.clone(), partial: None };
+            let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+            match self.decided(run, asked).await? {
+                Some(seq) => return Ok(Cancelled::Stopping(seq)),
+                // It was being taken up, and could not be.
+                None if self.stranded_by(run).is_some() => (),
+                None => return Ok(Cancelled::NothingToDo),
+            }
         }
     }
 

@@ -107,7 +107,7 @@ impl Executor {
         }
         let agent = plan.seed.definition.name.clone();
         let start = Start { session, is_new_session, run, agent, by, keyed };
-        let wish = if if_busy == IfBusy::Queue { Wish::Last } else { Wish::Free };
+        let wish = if if_busy == IfBusy::Queue { Wish::Queue } else { Wish::Free };
         let entry = self.enter(&start, wish).await?;
         let Entry::Busy(holder) = entry else {
             let (pass, opening, _) = admitted(entry)?;
@@ -119,12 +119,12 @@ impl Executor {
                 Some(steered) => Ok(steered),
                 // It is ending: what was to be said to it becomes a run after it.
                 None => {
-                    let (pass, opening, _) = admitted(self.enter(&start, Wish::Last).await?)?;
+                    let (pass, opening, _) = admitted(self.enter(&start, Wish::Queue).await?)?;
                     Ok(self.begin(start, plan, pass, opening, place).await?)
                 }
             },
             IfBusy::Interrupt => {
-                let (pass, opening, holder) = admitted(self.enter(&start, Wish::Next).await?)?;
+                let (pass, opening, holder) = admitted(self.enter(&start, Wish::Queue).await?)?;
                 let opening = match opening {
                     Opening::Queued { .. } => Opening::Queued { front: true },
                     Opening::Now => Opening::Now,

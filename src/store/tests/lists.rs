@@ -163,7 +163,7 @@ async fn queue_shows_who_waits_for_a_context_the_next_one_first() {
     assert_eq!(queue(Some("s")).await, "c b a");
     // Those that had begun come first, then the queue's order.
     let unfinished = store.unfinished_runs().await.unwrap();
-    let unfinished: Vec<&str> = unfinished.iter().map(|record| record.run_id.as_str()).collect();
+    let unfinished: Vec<&str> = unfinished.iter().map(|it| it.record.run_id.as_str()).collect();
     assert_eq!(unfinished, ["busy", "c", "b", "a", "other"]);
     store.append(vec![event("c", started()), event("b", completed())]).await.unwrap();
     assert_eq!(queue(Some("s")).await, "a");

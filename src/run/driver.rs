@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
     task::{AbortHandle, Id, JoinSet},
 };
 use tokio_util::sync::CancellationToken;
@@ -28,9 +28,7 @@ use super::{
 };
 use crate::{
     models::ResolvedModel,
-    protocol::{
-        CallId, EventBody, ParkReason, Private, QueuedFor, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
-    },
+    protocol::{CallId, EventBody, Private, QueuedFor, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration},
     store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
 };
@@ -41,28 +39,21 @@ mod flights;
 mod identity;
 mod intake;
 mod judging;
+mod rest;
+
+use intake::within;
 
 pub(super) use births::Lineage;
 pub(super) use identity::{Identity, carry_seed};
+pub(super) use intake::{Message, Outcome};
 
 /// Inputs that go into one step; more wait for the next.
 const STEP: usize = 256;
+/// Bytes of results that go into one step, but for its first: its events are one statement's value, for which SQLite has
+/// a bound of 1 GB, and they are held in memory several times.
+const STEP_BYTES: usize = 32 << 20;
 /// Between tries to commit when the store fails (DESIGN, "A full database": a probe each second).
 const STORE_RETRY: Duration = Duration::from_secs(1);
-
-/// A request to a living run. The reply tells the last event it caused, once that is durable.
-pub(super) struct Message {
-    pub input: Input,
-    pub reply: Option<oneshot::Sender<Result<Option<Seq>, StoreError>>>,
-    /// What remembers the request, to be written with its effect.
-    pub keyed: Option<crate::store::Keyed>,
-}
-
-impl Message {
-    pub fn internal(input: Input) -> Message {
-        Message { input, reply: None, keyed: None }
-    }
-}
 
 pub(super) struct DriverParts {
     pub store: Store,
@@ -115,6 +106,8 @@ pub(super) struct Driver {
     /// Inputs whose events could not be committed. They are decided again with the next ones, or when it is time to
     /// try again; meanwhile requests are still read and answered.
     uncommitted: Vec<Message>,
+    /// They did not fit the last step, and nothing is in their way.
+    is_behind: bool,
     /// Whether the disk is full.
     fullness: watch::Receiver<bool>,
     is_closing: bool,
@@ -179,6 +172,7 @@ impl Driver {
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
             uncommitted: Vec::new(),
+            is_behind: false,
             fullness,
             is_closing: false,
             charged_at,
@@ -251,22 +245,6 @@ impl Driver {
         }
     }
 
-    pub(super) fn close(&mut self) {
-        self.is_closing = true;
-        self.machine.close();
-    }
-
-    /// The daemon is closing, and what the run still waits for can be waited for after the next start.
-    fn is_at_rest(&self) -> bool {
-        let can_wait = |want: &Want| {
-            matches!(
-                want,
-                Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. }
-            )
-        };
-        self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
-    }
-
     /// Decides on a draft, commits, and only then lets the draft become the machine. What cannot be committed has not
     /// happened: requests are told so, and the run's own inputs wait for the next try.
     async fn step(&mut self, ready: Vec<Message>) {
@@ -283,6 +261,7 @@ impl Driver {
         }
         // What was held back goes on only after the run does.
         inputs.sort_by_key(|message| !ends_parking(&message.input));
+        let (mut inputs, rest) = within(STEP_BYTES, inputs);
         self.seek_slot(&inputs);
 
         let mut machine = self.machine.clone();
@@ -291,10 +270,15 @@ impl Driver {
         let mut keyed = None;
         for message in &inputs {
             let input = self.with_partial(&machine, message.input.clone());
+            let has_no_room = machine.has_no_room_for(&input);
             let decided = machine.decide(input);
             let is_effect = !decided.is_empty();
             drafts.extend(decided);
-            ends.push(is_effect.then_some(drafts.len()));
+            ends.push(match is_effect {
+                true => Ok(drafts.len()),
+                false if has_no_room => Err(Outcome::NoRoom),
+                false => Err(Outcome::Nothing),
+            });
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
         }
         self.judge_now(&mut machine, &mut drafts).await;
@@ -310,15 +294,21 @@ impl Driver {
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {
                 self.machine = machine;
+                self.is_behind = !rest.is_empty();
+                self.uncommitted = rest;
                 self.absorb_all(first, &drafts);
                 self.launch_all(births, later(first, drafts.len()));
                 for (message, end) in inputs.into_iter().zip(ends) {
                     // What is remembered of a request is the last event of its step.
                     let is_keyed = message.keyed.is_some();
-                    let seq = end.map(|end| if is_keyed { last } else { later(first, end - 1) });
+                    let outcome = match end {
+                        Ok(_) if is_keyed => Outcome::Done(last),
+                        Ok(end) => Outcome::Done(later(first, end - 1)),
+                        Err(outcome) => outcome,
+                    };
                     if let Some(reply) = message.reply {
                         // Whoever asked may have gone; the events are true all the same.
-                        let _gone = reply.send(Ok(seq));
+                        let _gone = reply.send(Ok(outcome));
                     }
                 }
             }
@@ -327,25 +317,8 @@ impl Driver {
                 if is_moving {
                     self.parts.executor.lanes().keep(&self.identity.run);
                 }
+                inputs.extend(rest);
                 self.keep_uncommitted(inputs, &error);
-            }
-        }
-    }
-
-    /// The disk is full: the log says, in the room kept for that, that the run holds still.
-    async fn park(&mut self) {
-        self.charge();
-        let mut machine = self.machine.clone();
-        let drafts = machine.decide(Input::Park { reason: ParkReason::StorageFull });
-        let events = self.identity.events(&drafts, self.parts.clock.now(), self.machine.turn());
-        match self.parts.store.append_urgent(events).await {
-            Ok((first, _)) => {
-                self.machine = machine;
-                self.absorb_all(first, &drafts);
-            }
-            // Nothing acts without a commit, so the run holds still all the same.
-            Err(error) => {
-                tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log")
             }
         }
     }

@@ -18,7 +18,7 @@ use super::{
     child::Callables,
     completion::CompletionTool,
     doors::{Bar, Doors},
-    driver::{Driver, DriverParts, Message},
+    driver::{Driver, DriverParts, Message, Outcome},
     lanes::{Lanes, Pass},
     machine::Input,
     plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
@@ -299,7 +299,7 @@ impl Executor {
         // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
         drop(handle.inbox.send(message(reply)).await);
         match answer.await {
-            Ok(Ok(seq)) => Some(Ok(Answer::Decided(seq))),
+            Ok(Ok(outcome)) => Some(Ok(Answer::Decided(outcome))),
             Ok(Err(error)) => Some(Err(error)),
             // The driver ended before it read the request: the run is over, or the daemon stops. What is still
             // to be written of the run, e.g. that its driver panicked, is waited for.
@@ -315,12 +315,11 @@ impl Executor {
     }
 }
 
-type Reply = oneshot::Sender<Result<Option<crate::protocol::Seq>, StoreError>>;
+type Reply = oneshot::Sender<Result<Outcome, StoreError>>;
 
 /// What became of a request to a living run.
 enum Answer {
-    /// The last event it caused, if it caused any.
-    Decided(Option<crate::protocol::Seq>),
+    Decided(Outcome),
     /// The run was over before the request was read.
     Over,
 }

@@ -3,7 +3,10 @@
 use super::{Answer, Executor, Stranded};
 use crate::{
     protocol::{RunId, RunState, Seq},
-    run::{driver::Message, machine::Input},
+    run::{
+        driver::{Message, Outcome},
+        machine::Input,
+    },
     store::{Keyed, StoreError},
     sys::ids,
 };
@@ -43,6 +46,8 @@ pub enum AskError {
     /// Nobody drives it any more until the next start.
     #[error("run {0} has come to rest, since the daemon is stopping; it goes on at the next start")]
     AtRest(RunId),
+    #[error("so much was said to run {0} that its model has not read yet that more is not kept")]
+    NoRoom(RunId),
 }
 
 impl Executor {
@@ -121,7 +126,9 @@ impl Executor {
         asked: Option<Result<Answer, StoreError>>,
     ) -> Result<Option<Seq>, AskError> {
         match asked.transpose()? {
-            Some(Answer::Decided(seq)) => Ok(seq),
+            Some(Answer::Decided(Outcome::Done(seq))) => Ok(Some(seq)),
+            Some(Answer::Decided(Outcome::Nothing)) => Ok(None),
+            Some(Answer::Decided(Outcome::NoRoom)) => Err(AskError::NoRoom(run.clone())),
             Some(Answer::Over) | None if self.shared.closing.is_cancelled() => {
                 match self.shared.store.run(run).await? {
                     Some(record) if record.state != RunState::Ended => Err(AskError::AtRest(run.clone())),

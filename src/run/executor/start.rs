@@ -61,6 +61,8 @@ pub enum StartError {
     Closed,
     #[error("so many runs of this agent wait in the session that one more is refused")]
     QueueFull,
+    #[error("so much was said to run {0} that its model has not read yet that more is not kept")]
+    NoRoom(RunId),
     #[error("the daemon takes no new runs; nothing was started")]
     Draining,
 }
@@ -276,6 +278,7 @@ fn unasked(error: AskError) -> StartError {
     match error {
         AskError::Store(error) => StartError::Store(error),
         AskError::AtRest(_) => StartError::Draining,
+        AskError::NoRoom(run) => StartError::NoRoom(run),
     }
 }
 

@@ -4,7 +4,7 @@
 //! reach the world. All inputs that are ready are one step, and one commit.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
@@ -28,7 +28,9 @@ use super::{
 };
 use crate::{
     models::ResolvedModel,
-    protocol::{CallId, EventBody, Private, QueuedFor, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration},
+    protocol::{
+        CallId, EventBody, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
+    },
     store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
 };
@@ -111,6 +113,8 @@ pub(super) struct Driver {
     /// Whether the disk is full.
     fullness: watch::Receiver<bool>,
     is_closing: bool,
+    /// Runs below this one that were to be stopped and have come to rest.
+    left_to_stop: HashSet<RunId>,
     /// When active time was last charged.
     charged_at: Duration,
 }
@@ -127,6 +131,8 @@ enum Landing {
     Input(Input),
     Thought(Thought),
     Judged(Vec<Judged>),
+    /// The run was to be stopped and has come to rest: it is stopped after the next start.
+    ChildAtRest(RunId),
     /// The context is the run's own; this is what is in it.
     Context(Transcript),
     /// With what is in the context, for a run that has not begun.
@@ -175,6 +181,7 @@ impl Driver {
             is_behind: false,
             fullness,
             is_closing: false,
+            left_to_stop: HashSet::new(),
             charged_at,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::{child::ChildLog, machine::Input},
+    super::{child::ChildLog, executor::AskError, machine::Input},
     Driver, Landing,
 };
 use crate::protocol::{CallId, CallState, RunId, Seq, ToolErrorType, ToolResult, ToolState, Usage};
@@ -50,15 +50,25 @@ impl Driver {
                     let mut tries = 0;
                     let reason = "the run that called it was stopped".to_owned();
                     while let Err(error) = executor.cancel(&run, None, Some(reason.clone())).await {
+                        if matches!(error, AskError::AtRest(_)) {
+                            return Landing::ChildAtRest(run.clone());
+                        }
                         tries += 1;
                         if PATIENCE <= tries && executor.stranded_by(&run).is_some() {
-                            return;
+                            let result = unknown_end(&run);
+                            let (usage, output) = (Usage::default(), None);
+                            return Landing::Input(Input::ChildSettled {
+                                call: call.clone(),
+                                result,
+                                usage,
+                                output,
+                            });
                         }
                         tracing::warn!(%run, %error, "a run below a stopped one could not be stopped; tried again");
                         clock.sleep(RETRY).await;
                     }
                 }
-                std::future::pending::<()>().await;
+                std::future::pending().await
             };
             let ended = async {
                 loop {
@@ -73,16 +83,16 @@ impl Driver {
             };
             let end = tokio::select! {
                 end = ended => end,
-                // It cannot be read back, so it cannot be stopped now; it is stopped as soon as it can be.
-                () = stopping => {
-                    let message = format!("the run {run} that answers the call cannot be read; its end is unknown");
-                    let result = ToolResult::failure(ToolErrorType::Interrupted, message);
-                    let (usage, output) = (Usage::default(), None);
-                    return Landing::Input(Input::ChildSettled { call, result, usage, output });
-                }
+                landing = stopping => return landing,
             };
             tracing::debug!(%parent, child = %run, reason = end.reason(), "a run below has ended");
             Landing::Input(end.settled(call, limits))
         }
     }
+}
+
+/// It cannot be read back, so it cannot be stopped now; it is stopped as soon as it can be.
+fn unknown_end(run: &RunId) -> ToolResult {
+    let message = format!("the run {run} that answers the call cannot be read; its end is unknown");
+    ToolResult::failure(ToolErrorType::Interrupted, message)
 }

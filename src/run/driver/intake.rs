@@ -103,6 +103,9 @@ impl Driver {
                     ready.push(Message::internal(Input::Judged { call, judgement }));
                 }
             }
+            (Ok((_, Landing::ChildAtRest(run))), _) => {
+                self.left_to_stop.insert(run);
+            }
             (Ok((_, Landing::Context(transcript))), _) => {
                 self.adopt(transcript);
                 ready.push(Message::internal(Input::ContextFree));

@@ -7,7 +7,7 @@ create table meta (
 ) strict, without rowid;
 
 -- `body` is byte for byte what clients see as `data`; `head` the other fields of the envelope; `private`
--- what clients never see.
+-- what clients never see. Events of a context are found through its runs, hence the check.
 create table events (
     seq        integer primary key,
     time_us    integer not null,
@@ -17,12 +17,12 @@ create table events (
     context_id text,
     head       text not null,
     body       text not null,
-    private    text
+    private    text,
+    check (context_id is null or run_id is not null)
 ) strict;
 
 create index events_by_session on events (session_id, seq) where session_id is not null;
 create index events_by_run on events (run_id, seq) where run_id is not null;
-create index events_by_context on events (context_id, seq) where context_id is not null;
 
 create table sessions (
     session_id     text primary key,
@@ -89,6 +89,7 @@ create index runs_by_age on runs (first_seq);
 create index runs_by_session on runs (session_id, first_seq);
 create index runs_by_agent on runs (agent, first_seq);
 create index runs_by_parent on runs (parent_run_id, first_seq) where parent_run_id is not null;
+create index runs_by_context on runs (context_id);
 create index runs_by_root on runs (root_run_id);
 create index runs_unfinished on runs (session_id, first_seq) where state <> 'ended';
 create index runs_queued on runs (session_id, context_id, queue_rank) where queued_for = 'context';

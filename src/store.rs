@@ -35,7 +35,7 @@ pub use event::{Event, NewEvent, Stored};
 pub use follow::{Filter, Follower};
 pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
-pub use read::{Listed, OpenStream, Page, RunFilter, SessionFilter, SessionView};
+pub use read::{Listed, OpenStream, Page, RunFilter, SessionFilter, SessionView, Unfinished};
 pub use schema::MIGRATIONS;
 
 /// A cheap handle; clones share the writer and the readers.

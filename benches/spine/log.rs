@@ -189,7 +189,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         root_run_id: None,
         path: String::new(),
     };
-    vec![NewEvent { run: None, ..event(run, session) }, event(run, started)]
+    vec![NewEvent { run: None, context: None, ..event(run, session) }, event(run, started)]
 }
 
 /// About 300 bytes that change the run's row.

@@ -9,6 +9,9 @@ use crate::{
     store::StoreError,
 };
 
+/// What to do when a run's inbox is full.
+const TOO_MUCH_SAID: &str = "wait for its next turn, which takes what was said so far";
+
 impl From<StoreError> for RpcError {
     fn from(error: StoreError) -> RpcError {
         let kind = match &error {
@@ -44,6 +47,7 @@ impl From<AskError> for RpcError {
         let message = error.to_string();
         match error {
             AskError::Store(error) => error.into(),
+            AskError::NoRoom(_) => RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID),
             AskError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
                 .with_hint("ask again when the daemon has been started anew"),
         }
@@ -60,6 +64,7 @@ impl From<StartError> for RpcError {
                 .with_hint("wait for it, or say what to do when it is busy (`ifBusy`, `--if-busy`): queue, steer or interrupt"),
             StartError::Closed => RpcError::new(ErrorKind::SessionClosed, message)
                 .with_hint("start without a session (`subagent run --new`): that opens a new one"),
+            StartError::NoRoom(_) => RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID),
             StartError::QueueFull => RpcError::new(ErrorKind::LimitExceeded, message)
                 .with_hint("`subagent queue list` shows what waits; `subagent queue remove` takes runs out"),
             StartError::Draining => RpcError::new(ErrorKind::ShuttingDown, message)

@@ -4,14 +4,14 @@
 //! reach the world. All inputs that are ready are one step, and one commit.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
 
 use serde_json::Value;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
     task::{AbortHandle, Id, JoinSet},
 };
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     executor::Executor,
     gate::{Gate, Work},
-    lanes::Turn,
+    lanes::{Turn, rank},
     machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
     plan::Equipment,
     slots::Slot,
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     models::ResolvedModel,
     protocol::{
-        CallId, EventBody, ParkReason, Private, QueuedFor, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
+        CallId, EventBody, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
     },
     store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
@@ -41,28 +41,21 @@ mod flights;
 mod identity;
 mod intake;
 mod judging;
+mod rest;
+
+use intake::within;
 
 pub(super) use births::Lineage;
 pub(super) use identity::{Identity, carry_seed};
+pub(super) use intake::{Message, Outcome};
 
 /// Inputs that go into one step; more wait for the next.
 const STEP: usize = 256;
+/// Bytes of results that go into one step, but for its first: its events are one statement's value, for which SQLite has
+/// a bound of 1 GB, and they are held in memory several times.
+const STEP_BYTES: usize = 32 << 20;
 /// Between tries to commit when the store fails (DESIGN, "A full database": a probe each second).
 const STORE_RETRY: Duration = Duration::from_secs(1);
-
-/// A request to a living run. The reply tells the last event it caused, once that is durable.
-pub(super) struct Message {
-    pub input: Input,
-    pub reply: Option<oneshot::Sender<Result<Option<Seq>, StoreError>>>,
-    /// What remembers the request, to be written with its effect.
-    pub keyed: Option<crate::store::Keyed>,
-}
-
-impl Message {
-    pub fn internal(input: Input) -> Message {
-        Message { input, reply: None, keyed: None }
-    }
-}
 
 pub(super) struct DriverParts {
     pub store: Store,
@@ -115,9 +108,13 @@ pub(super) struct Driver {
     /// Inputs whose events could not be committed. They are decided again with the next ones, or when it is time to
     /// try again; meanwhile requests are still read and answered.
     uncommitted: Vec<Message>,
+    /// They did not fit the last step, and nothing is in their way.
+    is_behind: bool,
     /// Whether the disk is full.
     fullness: watch::Receiver<bool>,
     is_closing: bool,
+    /// Runs below this one that were to be stopped and have come to rest.
+    left_to_stop: HashSet<RunId>,
     /// When active time was last charged.
     charged_at: Duration,
 }
@@ -134,6 +131,8 @@ enum Landing {
     Input(Input),
     Thought(Thought),
     Judged(Vec<Judged>),
+    /// The run was to be stopped and has come to rest: it is stopped after the next start.
+    ChildAtRest(RunId),
     /// The context is the run's own; this is what is in it.
     Context(Transcript),
     /// With what is in the context, for a run that has not begun.
@@ -179,8 +178,10 @@ impl Driver {
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
             uncommitted: Vec::new(),
+            is_behind: false,
             fullness,
             is_closing: false,
+            left_to_stop: HashSet::new(),
             charged_at,
         }
     }
@@ -197,8 +198,8 @@ impl Driver {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
             // In the order of the log, whoever asked for it.
-            EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }) => {
-                self.parts.executor.lanes().promote(&self.identity.run);
+            EventBody::RunQueued(RunQueued { front, waits_for: QueuedFor::Context, .. }) => {
+                self.parts.executor.lanes().settle(&self.identity.run, rank(seq, *front));
             }
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
@@ -251,17 +252,6 @@ impl Driver {
         }
     }
 
-    /// The daemon is closing, and what the run still waits for can be waited for after the next start.
-    fn is_at_rest(&self) -> bool {
-        let can_wait = |want: &Want| {
-            matches!(
-                want,
-                Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. }
-            )
-        };
-        self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
-    }
-
     /// Decides on a draft, commits, and only then lets the draft become the machine. What cannot be committed has not
     /// happened: requests are told so, and the run's own inputs wait for the next try.
     async fn step(&mut self, ready: Vec<Message>) {
@@ -278,6 +268,7 @@ impl Driver {
         }
         // What was held back goes on only after the run does.
         inputs.sort_by_key(|message| !ends_parking(&message.input));
+        let (mut inputs, rest) = within(STEP_BYTES, inputs);
         self.seek_slot(&inputs);
 
         let mut machine = self.machine.clone();
@@ -286,10 +277,15 @@ impl Driver {
         let mut keyed = None;
         for message in &inputs {
             let input = self.with_partial(&machine, message.input.clone());
+            let has_no_room = machine.has_no_room_for(&input);
             let decided = machine.decide(input);
             let is_effect = !decided.is_empty();
             drafts.extend(decided);
-            ends.push(is_effect.then_some(drafts.len()));
+            ends.push(match is_effect {
+                true => Ok(drafts.len()),
+                false if has_no_room => Err(Outcome::NoRoom),
+                false => Err(Outcome::Nothing),
+            });
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
         }
         self.judge_now(&mut machine, &mut drafts).await;
@@ -298,42 +294,38 @@ impl Driver {
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
         let births = self.births(&drafts);
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
+        let is_moving = drafts.iter().any(|draft| is_promotion(&draft.body));
+        if is_moving {
+            self.parts.executor.lanes().unsettle(&self.identity.run);
+        }
         match self.parts.store.append_keyed(events, keyed).await {
             Ok((first, last)) => {
                 self.machine = machine;
+                self.is_behind = !rest.is_empty();
+                self.uncommitted = rest;
                 self.absorb_all(first, &drafts);
                 self.launch_all(births, later(first, drafts.len()));
                 for (message, end) in inputs.into_iter().zip(ends) {
                     // What is remembered of a request is the last event of its step.
                     let is_keyed = message.keyed.is_some();
-                    let seq = end.map(|end| if is_keyed { last } else { later(first, end - 1) });
+                    let outcome = match end {
+                        Ok(_) if is_keyed => Outcome::Done(last),
+                        Ok(end) => Outcome::Done(later(first, end - 1)),
+                        Err(outcome) => outcome,
+                    };
                     if let Some(reply) = message.reply {
                         // Whoever asked may have gone; the events are true all the same.
-                        let _gone = reply.send(Ok(seq));
+                        let _gone = reply.send(Ok(outcome));
                     }
                 }
             }
             Err(error) => {
                 drop(births);
+                if is_moving {
+                    self.parts.executor.lanes().keep(&self.identity.run);
+                }
+                inputs.extend(rest);
                 self.keep_uncommitted(inputs, &error);
-            }
-        }
-    }
-
-    /// The disk is full: the log says, in the room kept for that, that the run holds still.
-    async fn park(&mut self) {
-        self.charge();
-        let mut machine = self.machine.clone();
-        let drafts = machine.decide(Input::Park { reason: ParkReason::StorageFull });
-        let events = self.identity.events(&drafts, self.parts.clock.now(), self.machine.turn());
-        match self.parts.store.append_urgent(events).await {
-            Ok((first, _)) => {
-                self.machine = machine;
-                self.absorb_all(first, &drafts);
-            }
-            // Nothing acts without a commit, so the run holds still all the same.
-            Err(error) => {
-                tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log")
             }
         }
     }
@@ -391,6 +383,11 @@ impl Driver {
             other => other,
         }
     }
+}
+
+/// The run is put before all others that wait for its context.
+fn is_promotion(body: &EventBody) -> bool {
+    matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
 }
 
 fn ends_parking(input: &Input) -> bool {

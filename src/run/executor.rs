@@ -2,7 +2,7 @@
 //! ones. Every way to run an agent goes through here (DESIGN, law 7).
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -18,7 +18,7 @@ use super::{
     child::Callables,
     completion::CompletionTool,
     doors::{Bar, Doors},
-    driver::{Driver, DriverParts, Message},
+    driver::{Driver, DriverParts, Message, Outcome},
     lanes::{Lanes, Pass},
     machine::Input,
     plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
@@ -35,12 +35,17 @@ use crate::{
     tools::{Registry, Toolset},
 };
 
+mod ending;
 mod requests;
 mod resume;
 mod start;
+mod stranded;
 
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
+pub use stranded::Stranded;
+
+use stranded::StrandedRuns;
 
 /// Requests that may wait for a run before their senders wait too.
 const INBOX: usize = 64;
@@ -98,22 +103,12 @@ struct Shared {
     /// How many runs are being driven.
     n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
-    stranded: Mutex<BTreeMap<RunId, Stranded>>,
-    /// Of runs that are unfinished and that nobody drives until the next start: their contexts stay theirs.
+    /// Locked before `runs` where both are.
+    stranded: Mutex<StrandedRuns>,
+    /// Of runs that are unfinished and that nobody drives: their contexts stay theirs.
     resting: Mutex<HashMap<RunId, Pass>>,
     /// Replies promised to the trees of runs that were resumed, by root.
     trees: Mutex<HashMap<(RunId, String), Weak<AtomicU32>>>,
-}
-
-/// Why an unfinished run waits for the next start.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Stranded {
-    /// It cannot be read back.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Its model cannot be asked: what is missing, and what to do.
-    #[error("{0}")]
-    Model(String),
 }
 
 /// How to reach a living run.
@@ -272,11 +267,6 @@ impl Executor {
         &self.shared.lanes
     }
 
-    /// Whether nobody drives the run, since it cannot be read back.
-    pub(super) fn is_stranded(&self, run: &RunId) -> bool {
-        lock(&self.shared.stranded).contains_key(run)
-    }
-
     pub(super) fn take_place(&self, run: &RunId, is_child: bool) -> (Place, mpsc::Receiver<Message>) {
         let (inbox, receiver) = mpsc::channel(INBOX);
         let is_over = CancellationToken::new();
@@ -332,7 +322,7 @@ impl Executor {
         // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
         drop(handle.inbox.send(message(reply)).await);
         match answer.await {
-            Ok(Ok(seq)) => Some(Ok(Answer::Decided(seq))),
+            Ok(Ok(outcome)) => Some(Ok(Answer::Decided(outcome))),
             Ok(Err(error)) => Some(Err(error)),
             // The driver ended before it read the request: the run is over, or the daemon stops. What is still
             // to be written of the run, e.g. that its driver panicked, is waited for.
@@ -348,12 +338,11 @@ impl Executor {
     }
 }
 
-type Reply = oneshot::Sender<Result<Option<crate::protocol::Seq>, StoreError>>;
+type Reply = oneshot::Sender<Result<Outcome, StoreError>>;
 
 /// What became of a request to a living run.
 enum Answer {
-    /// The last event it caused, if it caused any.
-    Decided(Option<crate::protocol::Seq>),
+    Decided(Outcome),
     /// The run was over before the request was read.
     Over,
 }

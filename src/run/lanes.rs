@@ -2,13 +2,13 @@
 //! (spec 01, `run/start`).
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{AgentName, ContextId, RunId, SessionId};
+use crate::protocol::{AgentName, ContextId, RunId, Seq, SessionId};
 
 /// The contexts in which something happens. Cheap to clone.
 #[derive(Clone, Default)]
@@ -27,9 +27,20 @@ type Key = (SessionId, AgentName);
 
 struct Lane {
     context: ContextId,
+    /// Who has the context, or had it last.
     holder: RunId,
-    /// Next one first.
-    waiting: VecDeque<(RunId, CancellationToken)>,
+    /// The holder has left, and who comes next is not known yet.
+    is_vacant: bool,
+    waiting: Vec<Waiter>,
+}
+
+struct Waiter {
+    run: RunId,
+    granted: CancellationToken,
+    /// The lowest comes next; `None` until the log says that the run waits.
+    rank: Option<i64>,
+    /// A request is under way that gives it another rank.
+    is_moving: bool,
 }
 
 /// A run's right to its context, now or later; given up when it is dropped.
@@ -58,17 +69,24 @@ pub enum Entry {
 /// How a run enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    Last,
-    Next,
+    /// When it is its turn.
+    Queue,
     /// Only if nobody is there.
     Free,
-    /// Last, and however many wait: it waited before.
-    Back,
+    /// However many wait: it waited before, under this rank.
+    Back(i64),
 }
 
 /// Runs that may wait for one context. Each holds its plan and its workspace's folders open; so many are a script's
 /// mistake.
 const MOST_WAITING: usize = 256;
+
+/// Where a run stands among those that wait for its context: the number of the event that says that it waits, so that
+/// the order is the log's, whoever is told first. Negative for those that were put in front: of two the later one goes
+/// first.
+pub fn rank(seq: Seq, front: bool) -> i64 {
+    if front { -seq.0 } else { seq.0 }
+}
 
 /// What a driver needs to know of its run's context.
 #[derive(Clone)]
@@ -101,19 +119,21 @@ impl Lanes {
             None if !is_current => return Entry::Outdated,
             None => {
                 let context = found.unwrap_or(fresh);
-                let lane = Lane { context: context.clone(), holder: run.clone(), waiting: VecDeque::new() };
+                let holder = run.clone();
+                let lane = Lane { context: context.clone(), holder, is_vacant: false, waiting: Vec::new() };
                 inner.lanes.insert(key.clone(), lane);
                 granted.cancel();
                 (context, None)
             }
             Some(lane) => {
-                let waiter = (run.clone(), granted.clone());
-                match wish {
+                let rank = match wish {
                     Wish::Free => return Entry::Busy(lane.holder.clone()),
-                    Wish::Last | Wish::Next if MOST_WAITING <= lane.waiting.len() => return Entry::Full,
-                    Wish::Last | Wish::Back => lane.waiting.push_back(waiter),
-                    Wish::Next => lane.waiting.push_front(waiter),
-                }
+                    Wish::Queue if MOST_WAITING <= lane.waiting.len() => return Entry::Full,
+                    Wish::Queue => None,
+                    Wish::Back(rank) => Some(rank),
+                };
+                let waiter = Waiter { run: run.clone(), granted: granted.clone(), rank, is_moving: false };
+                lane.waiting.push(waiter);
                 (lane.context.clone(), Some(lane.holder.clone()))
             }
         };
@@ -125,18 +145,32 @@ impl Lanes {
         }
     }
 
-    /// Puts a waiting run before all others that wait for its context. False when it waits for none.
-    pub fn promote(&self, run: &RunId) -> bool {
+    /// The log says that the run waits for its context, or that it was put in front.
+    pub fn settle(&self, run: &RunId, rank: i64) {
+        self.change(run, |waiter| {
+            waiter.rank = Some(rank);
+            waiter.is_moving = false;
+        });
+    }
+
+    /// A request that puts the run in front is being written: until that is settled, or [kept](Lanes::keep) from the
+    /// log, nobody is next.
+    pub fn unsettle(&self, run: &RunId) {
+        self.change(run, |waiter| waiter.is_moving = true);
+    }
+
+    /// The request came to nothing.
+    pub fn keep(&self, run: &RunId) {
+        self.change(run, |waiter| waiter.is_moving = false);
+    }
+
+    fn change(&self, run: &RunId, change: impl FnOnce(&mut Waiter)) {
         let mut inner = self.lock();
-        for lane in inner.lanes.values_mut() {
-            if let Some(at) = lane.waiting.iter().position(|(waiting, _)| waiting == run)
-                && let Some(waiter) = lane.waiting.remove(at)
-            {
-                lane.waiting.push_front(waiter);
-                return true;
-            }
-        }
-        false
+        let of_run = |lane: &mut Lane| lane.waiting.iter().position(|waiter| waiter.run == *run);
+        let found = inner.lanes.iter_mut().find_map(|(key, lane)| Some((key.clone(), of_run(lane)?, lane)));
+        let Some((key, at, lane)) = found else { return };
+        change(&mut lane.waiting[at]);
+        inner.grant(&key);
     }
 
     /// How many contexts are in use.
@@ -160,18 +194,33 @@ impl Drop for Pass {
     fn drop(&mut self) {
         let mut inner = self.lanes.lock();
         let Some(lane) = inner.lanes.get_mut(&self.key) else { return };
-        if lane.holder != self.run {
-            lane.waiting.retain(|(waiting, _)| *waiting != self.run);
+        match lane.holder == self.run {
+            true => lane.is_vacant = true,
+            false => lane.waiting.retain(|waiter| waiter.run != self.run),
+        }
+        inner.grant(&self.key);
+    }
+}
+
+impl Inner {
+    /// Gives a context that nobody has to whoever is next, once the log says who that is.
+    fn grant(&mut self, key: &Key) {
+        let Some(lane) = self.lanes.get_mut(key).filter(|lane| lane.is_vacant) else { return };
+        let is_settled = |waiter: &Waiter| waiter.rank.is_some() && !waiter.is_moving;
+        if !lane.waiting.iter().all(is_settled) {
             return;
         }
-        match lane.waiting.pop_front() {
-            Some((next, granted)) => {
-                lane.holder = next;
-                granted.cancel();
+        let next = lane.waiting.iter().enumerate().min_by_key(|(_, waiter)| waiter.rank);
+        match next.map(|(at, _)| at) {
+            Some(at) => {
+                let next = lane.waiting.remove(at);
+                lane.holder = next.run;
+                lane.is_vacant = false;
+                next.granted.cancel();
             }
             None => {
-                inner.lanes.remove(&self.key);
-                inner.ended += 1;
+                self.lanes.remove(key);
+                self.ended += 1;
             }
         }
     }
@@ -193,22 +242,58 @@ mod tests {
         }
     }
 
+    fn has_it(pass: &Pass) -> bool {
+        pass.turn().granted.is_cancelled()
+    }
+
     #[test]
     fn one_goes_after_the_other_in_one_context() {
         let lanes = Lanes::default();
-        let first = pass(enter(&lanes, "1", Wish::Last));
-        let second = pass(enter(&lanes, "2", Wish::Last));
-        let third = pass(enter(&lanes, "3", Wish::Last));
-        assert!(first.turn().granted.is_cancelled() && !second.turn().granted.is_cancelled());
+        let [first, second, third] = ["1", "2", "3"].map(|run| pass(enter(&lanes, run, Wish::Queue)));
+        lanes.settle(&"2".into(), rank(Seq(2), false));
+        lanes.settle(&"3".into(), rank(Seq(3), false));
+        assert!(has_it(&first) && !has_it(&second));
         assert_eq!(third.turn().context, first.turn().context);
-        assert!(lanes.promote(&"3".into()));
+        lanes.settle(&"3".into(), rank(Seq(4), true));
         drop(first);
-        assert!(third.turn().granted.is_cancelled() && !second.turn().granted.is_cancelled());
+        assert!(has_it(&third) && !has_it(&second));
         assert!(matches!(enter(&lanes, "4", Wish::Free), Entry::Busy(run) if run.as_str() == "3"));
-        let urgent = pass(enter(&lanes, "5", Wish::Next));
+        let urgent = pass(enter(&lanes, "5", Wish::Queue));
+        lanes.settle(&"5".into(), rank(Seq(5), true));
+        let back = pass(enter(&lanes, "6", Wish::Back(rank(Seq(1), false))));
         drop(third);
-        assert!(urgent.turn().granted.is_cancelled() && !second.turn().granted.is_cancelled());
-        drop((second, urgent));
+        assert!(has_it(&urgent) && !has_it(&second));
+        drop(urgent);
+        assert!(has_it(&back) && !has_it(&second));
+        drop((second, back));
+        assert_eq!(lanes.len(), 0);
+    }
+
+    #[test]
+    fn who_is_next_is_what_the_log_says_however_late_the_news() {
+        let lanes = Lanes::default();
+        let [first, second, third] = ["1", "2", "3"].map(|run| pass(enter(&lanes, run, Wish::Queue)));
+        // The later one in the log hears of it first.
+        lanes.settle(&"2".into(), rank(Seq(3), false));
+        drop(first);
+        assert!(!has_it(&second), "the other one may be before it in the log");
+        lanes.settle(&"3".into(), rank(Seq(2), false));
+        assert!(has_it(&third) && !has_it(&second));
+        let fourth = pass(enter(&lanes, "4", Wish::Queue));
+        drop(third);
+        assert!(!has_it(&second));
+        // It is not in the log after all.
+        drop(fourth);
+        assert!(has_it(&second));
+        let [fifth, sixth] = ["5", "6"].map(|run| pass(enter(&lanes, run, Wish::Queue)));
+        lanes.settle(&"5".into(), rank(Seq(5), false));
+        lanes.settle(&"6".into(), rank(Seq(6), false));
+        lanes.unsettle(&"6".into());
+        drop(second);
+        assert!(!has_it(&fifth), "the log may say already that the other one is in front");
+        lanes.keep(&"6".into());
+        assert!(has_it(&fifth));
+        drop((fifth, sixth));
         assert_eq!(lanes.len(), 0);
     }
 
@@ -216,9 +301,9 @@ mod tests {
     fn a_lookup_from_before_a_lane_ended_is_outdated() {
         let lanes = Lanes::default();
         let edition = lanes.edition();
-        drop(pass(enter(&lanes, "1", Wish::Last)));
+        drop(pass(enter(&lanes, "1", Wish::Queue)));
         let contexts = (None, ContextId::from("fresh"));
-        let entry = lanes.enter(("s".into(), "a".into()), "2".into(), Wish::Last, edition, contexts);
+        let entry = lanes.enter(("s".into(), "a".into()), "2".into(), Wish::Queue, edition, contexts);
         assert!(matches!(entry, Entry::Outdated));
     }
 }

@@ -101,6 +101,8 @@ pub struct RunMachine {
     is_parked: bool,
     /// Whether it may ask models and run tools now. No fact: a new process holds no slots.
     has_slot: bool,
+    /// The daemon is closing, and no model is asked any more. No fact, either.
+    is_closing: bool,
     /// 1-based; 0 before the first.
     turn: u32,
     /// Between `turn.started` and `turn.completed`.
@@ -253,6 +255,11 @@ impl RunMachine {
 
     pub fn is_parked(&self) -> bool {
         self.is_parked
+    }
+
+    /// From now on no model is asked: that is left to the next process.
+    pub fn close(&mut self) {
+        self.is_closing = true;
     }
 
     /// The driver has a slot for the run.

@@ -130,7 +130,8 @@ impl RunPlan {
             .map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
-        let equipment = equip(&definition, model.as_ref(), &roots, &catalog, supplies)?;
+        let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
+        let equipment = equip(&definition, model, &roots, &catalog, supplies)?;
         // Without `headless` yet, every root run is one that somebody looks at.
         let completion = definition.completion.unwrap_or(match definition.output {
             Some(_) => Completion::Tool,
@@ -253,12 +254,11 @@ fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinitio
 /// What a run of this definition works with. Reads the file system.
 pub(super) fn equip(
     definition: &AgentDefinition,
-    model: Option<&ModelRef>,
+    model: ResolvedModel,
     roots: &[PathBuf],
     catalog: &Arc<Catalog>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
-    let model = supplies.models.resolve(model.ok_or(PlanError::NoModel)?)?;
     let workspace = Arc::new(Workspace::open(roots)?);
     equipment(definition, model, workspace, roots, catalog, supplies)
 }

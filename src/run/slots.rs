@@ -27,6 +27,8 @@ struct Inner {
     in_all: usize,
     taken: usize,
     by_session: HashMap<SessionId, usize>,
+    /// All slots are kept for somebody; see [`Reserve`].
+    is_reserved: bool,
     /// Invariant: nobody in here could get a slot now.
     waiting: VecDeque<Arc<Waiter>>,
 }
@@ -37,6 +39,11 @@ struct Waiter {
     has_begun: bool,
     is_granted: AtomicBool,
     granted: Notify,
+}
+
+/// While it lives, nobody but its holder gets a slot: what another process left at work comes before what is new.
+pub struct Reserve {
+    slots: Slots,
 }
 
 /// One slot; given back when it is dropped.
@@ -61,6 +68,7 @@ impl Slots {
             in_all: in_all.max(1),
             taken: 0,
             by_session: HashMap::new(),
+            is_reserved: false,
             waiting: VecDeque::new(),
         };
         Slots { inner: Arc::new(Mutex::new(inner)) }
@@ -76,7 +84,19 @@ impl Slots {
     /// A slot, if there is one. Whoever waits is held up by a bound that holds for the one who asks too, or by its own
     /// session's, so nobody is overtaken.
     pub fn try_take(&self, session: &SessionId) -> Option<Slot> {
-        self.lock().try_take(session).then(|| Slot { slots: self.clone(), session: session.clone() })
+        let mut inner = self.lock();
+        let is_taken = !inner.is_reserved && inner.try_take(session);
+        is_taken.then(|| self.slot(session))
+    }
+
+    /// Keeps all slots for whoever holds the answer.
+    pub fn reserve(&self) -> Reserve {
+        self.lock().is_reserved = true;
+        Reserve { slots: self.clone() }
+    }
+
+    fn slot(&self, session: &SessionId) -> Slot {
+        Slot { slots: self.clone(), session: session.clone() }
     }
 
     /// Waits in the queue from now on.
@@ -138,7 +158,7 @@ impl Inner {
     /// Gives slots to those in the queue that can have one, in order.
     fn grant(&mut self) {
         let mut at = 0;
-        while self.taken < self.in_all && at < self.waiting.len() {
+        while !self.is_reserved && self.taken < self.in_all && at < self.waiting.len() {
             let session = self.waiting[at].session.clone();
             if !self.try_take(&session) {
                 at += 1;
@@ -149,6 +169,21 @@ impl Inner {
                 waiter.granted.notify_one();
             }
         }
+    }
+}
+
+impl Reserve {
+    /// A slot, if the bounds allow one more.
+    pub fn try_take(&self, session: &SessionId) -> Option<Slot> {
+        self.slots.lock().try_take(session).then(|| self.slots.slot(session))
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        let mut inner = self.slots.lock();
+        inner.is_reserved = false;
+        inner.grant();
     }
 }
 
@@ -164,7 +199,7 @@ impl Ticket {
         // Notified once; the permit is kept when that was before this.
         self.waiter.granted.notified().await;
         self.is_used = true;
-        Slot { slots: self.slots.clone(), session: self.waiter.session.clone() }
+        self.slots.slot(&self.waiter.session)
     }
 }
 
@@ -246,6 +281,23 @@ mod tests {
         assert!(slots.try_take(&session("a")).is_none(), "one too many is taken still");
         drop(b);
         assert!(slots.try_take(&session("a")).is_some());
+    }
+
+    #[test]
+    fn what_is_reserved_is_for_nobody_else() {
+        let slots = Slots::new(1, 2);
+        let reserve = slots.reserve();
+        assert!(slots.try_take(&session("a")).is_none());
+        let mut waits = slots.queue(&session("a"), true).slot().boxed();
+        assert!((&mut waits).now_or_never().is_none());
+        let left = reserve.try_take(&session("a")).unwrap();
+        assert!(reserve.try_take(&session("a")).is_none(), "the bounds hold all the same");
+        drop(reserve);
+        assert!((&mut waits).now_or_never().is_none());
+        assert!(slots.try_take(&session("b")).is_some());
+        drop(left);
+        assert!(waits.now_or_never().is_some());
+        assert_eq!((slots.taken(), slots.waiting()), (0, 0));
     }
 
     #[test]

@@ -173,6 +173,11 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// In bytes.
+    pub fn bytes(&self) -> usize {
+        self.columns.len()
+    }
+
     /// Adds the row to a JSON array that is being written.
     pub fn push_to(&self, rows: &mut String, seq: Seq) {
         let separator = if rows.ends_with('[') { "" } else { "," };

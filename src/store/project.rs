@@ -115,7 +115,8 @@ impl Projections {
         push(CLOSE_SESSIONS, closed.iter().map(|id| json!([id, closed_state])).collect());
         push(TOUCH_SESSIONS, active.iter().map(|(id, at)| json!([id, at.0])).collect());
         push(TOUCH_CONTEXTS, active_contexts.iter().map(|(id, at)| json!([id, at.0])).collect());
-        push(run::UPDATE, runs.iter().map(|(run, patch)| patch.columns(run)).collect());
+        push(run::UPDATE_STANDING, runs.iter().filter_map(|(run, patch)| patch.standing(run)).collect());
+        push(run::UPDATE_WORK, runs.iter().map(|(run, patch)| patch.work(run)).collect());
         for text in DELETE_SESSIONS {
             push(text, deleted.iter().map(|id| json!(id)).collect());
         }

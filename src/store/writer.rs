@@ -28,6 +28,10 @@ mod delete;
 /// Requests that go into one transaction. Bounds the memory of a batch and the wait of its first.
 const BATCH: usize = 256;
 
+/// Bytes of events that go into one transaction, but for its first request: they are one statement's value, for which
+/// SQLite has a bound of 1 GB, and they are held in memory twice.
+const BATCH_BYTES: usize = 64 << 20;
+
 /// How often a full disk is looked at again (spec 11, promise 8).
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -161,6 +165,16 @@ impl Writer {
     async fn commit_all(&mut self, appends: Vec<Append>) {
         let has_keys = appends.iter().any(|append| append.keyed.is_some());
         let appends = if has_keys { self.refuse_used_keys(appends).await } else { appends };
+        for appends in batches(BATCH_BYTES, appends) {
+            self.commit_together(appends).await;
+        }
+        if has_keys {
+            self.sweep().await;
+        }
+    }
+
+    async fn commit_together(&mut self, appends: Vec<Append>) {
+        // The disk may have turned out to be full under the one before.
         let appends = if self.room.is_full() { refuse_ordinary(appends) } else { appends };
         if appends.is_empty() {
             return;
@@ -172,27 +186,16 @@ impl Writer {
             Err(error) if 1 < appends.len() => {
                 tracing::warn!(%error, "a batch failed; its requests are committed one by one");
                 for append in appends {
-                    self.commit_one(append).await;
+                    self.commit_alone(append).await;
                 }
             }
             Err(error) => refuse(appends, &error),
         }
-        if has_keys {
-            self.sweep().await;
-        }
     }
 
-    async fn commit_one(&mut self, append: Append) {
-        let append = vec![append];
-        let append = if self.room.is_full() { refuse_ordinary(append) } else { append };
-        if append.is_empty() {
-            return;
-        }
-        match self.commit(&append).await {
-            Ok(seqs) => answer(append, seqs),
-            Err(StoreError::Full) => self.commit_urgent(append).await,
-            Err(error) => refuse(append, &error),
-        }
+    /// Boxed, since it is what a batch comes back to.
+    fn commit_alone(&mut self, append: Append) -> BoxFuture<'_, ()> {
+        Box::pin(self.commit_together(vec![append]))
     }
 
     /// The disk turned out to be full: the kept room is for those that must be written all the same.
@@ -252,6 +255,24 @@ impl Writer {
     }
 }
 
+/// In order, each as large as may be.
+fn batches(bytes: usize, appends: Vec<Append>) -> Vec<Vec<Append>> {
+    let mut batches: Vec<Vec<Append>> = Vec::new();
+    let mut sum = 0;
+    for append in appends {
+        let weight: usize = append.events.iter().map(|(_, row)| row.bytes()).sum();
+        sum += weight;
+        match batches.last_mut() {
+            Some(batch) if sum <= bytes => batch.push(append),
+            _ => {
+                batches.push(vec![append]);
+                sum = weight;
+            }
+        }
+    }
+    batches
+}
+
 /// The urgent ones; the others are told that the disk is full.
 fn refuse_ordinary(appends: Vec<Append>) -> Vec<Append> {
     let (urgent, ordinary) = appends.into_iter().partition(|append| append.is_urgent);
@@ -269,5 +290,37 @@ fn answer(appends: Vec<Append>, seqs: Vec<(Seq, Seq)>) {
 fn refuse(appends: Vec<Append>, error: &StoreError) {
     for append in appends {
         let _gone = append.reply.send(Err(error.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{EventBody, EventHead, Private, RunResumed, Timestamp, Warning};
+
+    fn append(bytes: usize) -> Append {
+        let body = match bytes {
+            0 => EventBody::from(RunResumed { unclean: false }),
+            _ => Warning { message: "x".repeat(bytes) }.into(),
+        };
+        let event = NewEvent {
+            at: Timestamp(0),
+            session: None,
+            run: None,
+            context: None,
+            head: EventHead::default(),
+            body,
+            private: Private::default(),
+        };
+        let (reply, _) = oneshot::channel();
+        Append { events: vec![Encoded::new(event).unwrap()], keyed: None, is_urgent: false, reply }
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_transaction_goes_into_several_in_order() {
+        let sizes =
+            |appends: Vec<Append>| -> Vec<usize> { batches(1_500, appends).iter().map(Vec::len).collect() };
+        assert_eq!(sizes([500, 500, 5_000, 0, 0, 1_200].map(append).into()), [2, 1, 3]);
+        assert_eq!(sizes(Vec::new()), Vec::<usize>::new());
     }
 }

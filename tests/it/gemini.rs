@@ -542,9 +542,11 @@ async fn a_run_waits_for_the_start_that_has_its_key_again_and_can_be_cancelled_m
     house.models = Models::configured(&settings(server.base_url()), |_| None);
     let running = house.boot().await;
     let mut client = running.client();
-    let status = client.call("daemon/status", json!({})).await;
-    let degraded = status["degraded"].to_string();
-    assert!(degraded.contains(&kept) && degraded.contains("TEST_KEY"), "{degraded}");
+    let says = |status: &Value| {
+        let degraded = status["degraded"].to_string();
+        degraded.contains(&kept) && degraded.contains("TEST_KEY")
+    };
+    client.until("daemon/status", json!({}), says).await;
     assert_eq!(client.call("run/get", json!({ "runId": kept })).await["state"], "running");
     let cancelled = client.call("run/cancel", json!({ "runId": given_up })).await;
     assert_eq!(cancelled["run"]["reason"], "ABORTED");

@@ -216,6 +216,34 @@ async fn run_with_no_further_turn_takes_no_message_and_says_so() {
 }
 
 #[tokio::test]
+async fn more_than_a_model_reads_in_a_turn_is_refused_until_it_has_read() {
+    let gate = gate();
+    let script = Script::new([Reply::after(&gate, Reply::says("one")), Reply::says("two")]);
+    let running = house().script(&script).boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "talker", json!({})).await;
+    script.asked().await;
+    let large = "x".repeat(3 << 20);
+    for _ in 0..2 {
+        steer(&mut client, &run, &large).await;
+    }
+    let again = json!({
+        "sessionId": session, "agent": "talker", "model": "script", "prompt": large, "ifBusy": "steer",
+    });
+    for (method, params) in [("run/steer", json!({ "runId": run, "text": large })), ("run/start", again)] {
+        let (kind, error) = client.refused(method, params).await;
+        assert_eq!(kind, "LIMIT_EXCEEDED", "{error}");
+    }
+    steer(&mut client, &run, "short").await;
+    gate.add_permits(1);
+    assert_eq!(client.ended(&run).await["result"], "two");
+    let asked = judged(&script.requests()[1]);
+    assert_eq!(asked.iter().filter(|text| **text == large).count(), 2);
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn message_to_a_run_that_waits_is_there_when_it_begins() {
     let first = gate();
     let (busy, script) =

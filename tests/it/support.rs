@@ -564,6 +564,11 @@ impl Cast {
         self.shared.roles[path].asked().await;
     }
 
+    /// Answers the runs under this path from here on with these.
+    pub fn replace(&self, path: &str, replies: impl Into<Vec<Reply>>) {
+        self.shared.roles[path].replace(replies);
+    }
+
     /// The most replies that were written at once.
     pub fn most_at_once(&self) -> usize {
         self.shared.busy.lock().unwrap().1

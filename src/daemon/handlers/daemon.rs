@@ -62,7 +62,8 @@ fn degraded(state: &State) -> Vec<String> {
     let store = state.store.failing().map(|error| format!("nothing can be written: {error}"));
     let reserve = state.store.missing_reserve().map(str::to_owned);
     let stranded = state.executor.stranded();
-    let runs = stranded.iter().map(|(run, error)| format!("run {run} waits for the next start: {error}"));
+    let runs =
+        stranded.iter().map(|(run, error)| format!("run {run} cannot go on yet and is tried again: {error}"));
     settings.chain(store).chain(reserve).chain(runs).collect()
 }
 

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    super::{child::ChildLog, machine::Input},
+    super::{child::ChildLog, executor::AskError, machine::Input},
     Driver, Landing,
 };
 use crate::protocol::{CallId, CallState, RunId, Seq, ToolErrorType, ToolResult, ToolState, Usage};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
+/// Tries to stop a run that cannot be read, before its caller ends without it: what the disk does may pass meanwhile, and
+/// a stop takes 3 s at most (spec 03).
+const PATIENCE: u32 = 3;
 
 impl Driver {
     /// A call's output is open from where a run begins to answer it until the call has ended.
@@ -44,16 +47,28 @@ impl Driver {
             let mut log = ChildLog::of(&store, &run);
             let stopping = async {
                 if stop {
+                    let mut tries = 0;
                     let reason = "the run that called it was stopped".to_owned();
                     while let Err(error) = executor.cancel(&run, None, Some(reason.clone())).await {
-                        if executor.is_stranded(&run) {
-                            return;
+                        if matches!(error, AskError::AtRest(_)) {
+                            return Landing::ChildAtRest(run.clone());
+                        }
+                        tries += 1;
+                        if PATIENCE <= tries && executor.stranded_by(&run).is_some() {
+                            let result = unknown_end(&run);
+                            let (usage, output) = (Usage::default(), None);
+                            return Landing::Input(Input::ChildSettled {
+                                call: call.clone(),
+                                result,
+                                usage,
+                                output,
+                            });
                         }
                         tracing::warn!(%run, %error, "a run below a stopped one could not be stopped; tried again");
                         clock.sleep(RETRY).await;
                     }
                 }
-                std::future::pending::<()>().await;
+                std::future::pending().await
             };
             let ended = async {
                 loop {
@@ -68,16 +83,16 @@ impl Driver {
             };
             let end = tokio::select! {
                 end = ended => end,
-                // It cannot be read back, so it cannot be stopped now; it is tried again at the next start.
-                () = stopping => {
-                    let message = format!("the run {run} that answers the call cannot be read; its end is unknown");
-                    let result = ToolResult::failure(ToolErrorType::Interrupted, message);
-                    let (usage, output) = (Usage::default(), None);
-                    return Landing::Input(Input::ChildSettled { call, result, usage, output });
-                }
+                landing = stopping => return landing,
             };
             tracing::debug!(%parent, child = %run, reason = end.reason(), "a run below has ended");
             Landing::Input(end.settled(call, limits))
         }
     }
+}
+
+/// It cannot be read back, so it cannot be stopped now; it is stopped as soon as it can be.
+fn unknown_end(run: &RunId) -> ToolResult {
+    let message = format!("the run {run} that answers the call cannot be read; its end is unknown");
+    ToolResult::failure(ToolErrorType::Interrupted, message)
 }

@@ -66,6 +66,7 @@ impl Driver {
                 let settled = self.await_child(call.clone(), run.clone(), false);
                 self.launch(want, settled, None);
             }
+            Want::EndChild { run, .. } if self.left_to_stop.contains(run) => (),
             Want::EndChild { call, run } => {
                 let settled = self.await_child(call.clone(), run.clone(), true);
                 self.launch(want, settled, None);

@@ -2,19 +2,49 @@
 
 use futures_util::FutureExt as _;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, oneshot},
     task::{Id, JoinError},
 };
 
 use super::{
     super::machine::{Input, Want},
-    Driver, Landing, Message, STEP, STORE_RETRY,
+    Driver, Landing, STEP, STORE_RETRY,
 };
-use crate::protocol::{ToolErrorType, ToolResult};
+use crate::{
+    protocol::{Seq, ToolErrorType, ToolResult},
+    store::{Keyed, StoreError},
+};
+
+/// What a request to a living run came to.
+pub(in super::super) enum Outcome {
+    /// The last event it caused is durable.
+    Done(Seq),
+    /// There was nothing to do.
+    Nothing,
+    /// So much waits to be read by the run's model that this was not kept.
+    NoRoom,
+}
+
+/// A request to a living run. The reply comes once what it caused is durable.
+pub(in super::super) struct Message {
+    pub input: Input,
+    pub reply: Option<oneshot::Sender<Result<Outcome, StoreError>>>,
+    /// What remembers the request, to be written with its effect.
+    pub keyed: Option<Keyed>,
+}
+
+impl Message {
+    pub fn internal(input: Input) -> Message {
+        Message { input, reply: None, keyed: None }
+    }
+}
 
 impl Driver {
     /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
     pub(super) async fn ready(&mut self, inbox: &mut mpsc::Receiver<Message>) -> Option<Vec<Message>> {
+        if std::mem::take(&mut self.is_behind) && !self.parts.stop.is_cancelled() {
+            return Some(Vec::new());
+        }
         let mut ready = Vec::new();
         // A parked run is told when there is room again.
         let retry = match self.uncommitted.is_empty() || self.machine.is_parked() {
@@ -24,7 +54,7 @@ impl Driver {
         tokio::select! {
             biased;
             () = self.parts.stop.cancelled() => return None,
-            () = self.parts.closing.cancelled(), if !self.is_closing => self.is_closing = true,
+            () = self.parts.closing.cancelled(), if !self.is_closing => self.close(),
             Ok(()) = self.fullness.changed() => {
                 let is_full = *self.fullness.borrow_and_update();
                 match is_full {
@@ -73,6 +103,9 @@ impl Driver {
                     ready.push(Message::internal(Input::Judged { call, judgement }));
                 }
             }
+            (Ok((_, Landing::ChildAtRest(run))), _) => {
+                self.left_to_stop.insert(run);
+            }
             (Ok((_, Landing::Context(transcript))), _) => {
                 self.adopt(transcript);
                 ready.push(Message::internal(Input::ContextFree));
@@ -97,5 +130,45 @@ impl Driver {
             // A defect outside of a tool ends the run, not the daemon.
             (Err(error), _) => std::panic::resume_unwind(error.into_panic()),
         }
+    }
+}
+
+/// What goes into one step, in order, and what is left for the next.
+pub(super) fn within(bytes: usize, mut inputs: Vec<Message>) -> (Vec<Message>, Vec<Message>) {
+    let mut sum = 0;
+    let fits = |message: &Message| {
+        sum += message.input.result_bytes();
+        sum <= bytes
+    };
+    let first_too_many = inputs.iter().map(fits).position(|fits| !fits);
+    let rest = first_too_many.map(|at| inputs.split_off(at.max(1)));
+    (inputs, rest.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::CallId;
+
+    fn finished(call: &str, bytes: usize) -> Message {
+        let result = ToolResult::text("x".repeat(bytes));
+        Message::internal(Input::ToolFinished { call: CallId::from(call), result })
+    }
+
+    #[test]
+    fn results_that_are_too_many_bytes_go_into_several_steps_in_order() {
+        let overhead = finished("", 0).input.result_bytes();
+        let mut left: Vec<Message> =
+            [("a", 40), ("b", 40), ("c", 40), ("d", 500), ("e", 1)].map(|(call, n)| finished(call, n)).into();
+        let mut steps = Vec::new();
+        while !left.is_empty() {
+            let (step, rest) = within(100 + 2 * overhead, left);
+            steps.push(step.len());
+            left = rest;
+        }
+        // What is too large by itself goes alone.
+        assert_eq!(steps, [2, 1, 1, 1]);
+        let (step, rest) = within(0, vec![Message::internal(Input::ContextFree)]);
+        assert_eq!((step.len(), rest.len()), (1, 0));
     }
 }

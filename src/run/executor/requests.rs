@@ -1,9 +1,12 @@
 //! What is asked of living runs.
 
-use super::{Answer, Executor, Stranded, lock};
+use super::{Answer, Executor, Stranded};
 use crate::{
     protocol::{RunId, RunState, Seq},
-    run::{driver::Message, machine::Input},
+    run::{
+        driver::{Message, Outcome},
+        machine::Input,
+    },
     store::{Keyed, StoreError},
     sys::ids,
 };
@@ -43,6 +46,8 @@ pub enum AskError {
     /// Nobody drives it any more until the next start.
     #[error("run {0} has come to rest, since the daemon is stopping; it goes on at the next start")]
     AtRest(RunId),
+    #[error("so much was said to run {0} that its model has not read yet that more is not kept")]
+    NoRoom(RunId),
 }
 
 impl Executor {
@@ -54,24 +59,28 @@ impl Executor {
         reason: Option<String>,
     ) -> Result<Cancelled, AskError> {
         let reason = reason.map(|reason| self.supplies().redactor.owned(reason));
-        let stranded = lock(&self.shared.stranded).get(run).cloned();
-        match stranded {
-            None => (),
-            // A run that cannot be read cannot be stopped, and saying that it was would be untrue.
-            Some(Stranded::Store(error)) => return Err(AskError::Store(error)),
-            Some(Stranded::Model(_)) => {
-                // Boxed, since ending it may mean to cancel those below it.
-                return match Box::pin(self.end_stranded(run, by, reason)).await? {
-                    true => Ok(Cancelled::Stopping(self.shared.store.head())),
-                    false => Err(AskError::AtRest(run.clone())),
-                };
+        loop {
+            match self.stranded_by(run) {
+                None => (),
+                // A run that cannot be read cannot be stopped, and saying that it was would be untrue.
+                Some(Stranded::Store(error)) => return Err(AskError::Store(error)),
+                Some(Stranded::Model(_) | Stranded::Panic(_)) => {
+                    // Boxed, since ending it may mean to cancel those below it.
+                    match Box::pin(self.end_stranded(run, by.clone(), reason.clone())).await? {
+                        Some(true) => return Ok(Cancelled::Stopping(self.shared.store.head())),
+                        Some(false) => return Err(AskError::AtRest(run.clone())),
+                        None => (),
+                    }
+                }
             }
-        }
-        let input = Input::Cancel { by, reason, partial: None };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
-        match self.decided(run, asked).await? {
-            Some(seq) => Ok(Cancelled::Stopping(seq)),
-            None => Ok(Cancelled::NothingToDo),
+            let input = Input::Cancel { by: by.clone(), reason: reason.clone(), partial: None };
+            let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+            match self.decided(run, asked).await? {
+                Some(seq) => return Ok(Cancelled::Stopping(seq)),
+                // It was being taken up, and could not be.
+                None if self.stranded_by(run).is_some() => (),
+                None => return Ok(Cancelled::NothingToDo),
+            }
         }
     }
 
@@ -117,7 +126,9 @@ impl Executor {
         asked: Option<Result<Answer, StoreError>>,
     ) -> Result<Option<Seq>, AskError> {
         match asked.transpose()? {
-            Some(Answer::Decided(seq)) => Ok(seq),
+            Some(Answer::Decided(Outcome::Done(seq))) => Ok(Some(seq)),
+            Some(Answer::Decided(Outcome::Nothing)) => Ok(None),
+            Some(Answer::Decided(Outcome::NoRoom)) => Err(AskError::NoRoom(run.clone())),
             Some(Answer::Over) | None if self.shared.closing.is_cancelled() => {
                 match self.shared.store.run(run).await? {
                     Some(record) if record.state != RunState::Ended => Err(AskError::AtRest(run.clone())),

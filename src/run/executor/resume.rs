@@ -1,170 +1,258 @@
-//! Taking up what another process left, and ending what nobody can drive.
+//! Taking up what another process left, so that nobody waits for what is slow about it.
+//!
+//! Before the first request every unfinished run has its place and its context, so that it can be reached and nobody
+//! gets in between. What it needs to go on is got together in the background: first what the log says, of all of them
+//! and oldest first, with their slots; then their models, each once, so that keys which take long to come hold up only
+//! the runs that need them.
 
 use std::{
     collections::HashMap,
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, Weak, atomic::AtomicU32},
-    time::Duration,
 };
 
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use tokio::sync::mpsc;
 
 use super::{Executor, Place, Stranded, lock};
 use crate::{
     agents::Catalog,
+    models::{ResolveError, ResolvedModel},
     protocol::{
         AgentName, CallId, CallState, ContextId, EventBody, ModelRef, RunErrorCode, RunId, RunQueued,
-        RunRecord, RunSeed, RunStarted, Seq, SessionId, ToolErrorType, ToolResult, Usage,
+        RunRecord, RunSeed, RunStarted, RunState, Seq, SessionId,
     },
     run::{
-        child::{ChildEnd, ChildLog},
         driver::{Driver, Holdings, Identity, Message},
         lanes::{Entry, Pass, Wish},
-        machine::{Draft, Input, RunMachine},
-        plan::{self, PlanError},
+        machine::{Input, RunMachine},
+        plan::{self, Equipment, PlanError},
+        slots::Slot,
         transcript::Transcript,
         unblocked,
     },
-    store::{Event, StoreError},
+    store::{Event, StoreError, Unfinished},
     sys::ids,
-    tools::OutputLimits,
 };
 
-/// Between tries to end a run that nobody drives, when the store fails.
-const RETRY: Duration = Duration::from_secs(1);
+/// Models that are looked for at once. Each may wait for a key command, on a thread of its own.
+const LOOKUPS: usize = 8;
 
 /// The agents there are, by the roots of the workspace.
 type Catalogs = HashMap<Vec<PathBuf>, Arc<Catalog>>;
 
 impl Executor {
-    /// Takes up every run that the log says is unfinished: those that have begun, oldest first, then those that wait. A
-    /// run that cannot be taken up is [stranded](Executor::stranded); the others go on.
+    /// Takes up every run that the log says is unfinished: those that have begun, oldest first, then those that wait.
+    /// Answers how many there are once each has its place; they go on from there in the background. A run that cannot
+    /// be taken up is [stranded](Executor::stranded); the others go on.
     pub async fn resume_all(&self) -> Result<usize, StoreError> {
-        let runs = self.shared.store.unfinished_runs().await?;
-        let n_runs = runs.len();
-        let mut catalogs = Catalogs::new();
+        let unfinished = self.shared.store.unfinished_runs().await?;
+        let n_runs = unfinished.len();
+        if n_runs == 0 {
+            return Ok(0);
+        }
         // All places before the first driver: a run that is being stopped stops the runs below it as soon as it is
         // driven, and must reach those that are still to be taken up.
-        let mut places = Vec::with_capacity(n_runs);
-        for run in &runs {
-            let is_child = self.shared.store.run(run).await?.is_some_and(|it| it.parent_run_id.is_some());
-            places.push(self.take_place(run, is_child));
-        }
-        // Slots before the first driver, too: those that were at work go before those that waited.
-        let mut ready = Vec::with_capacity(n_runs);
-        for (run, place) in runs.into_iter().zip(places) {
-            match self.resume(&run, place, &mut catalogs).await {
-                Ok(resumed) => ready.extend(resumed),
-                Err(error) => {
-                    self.keep_context(&run).await;
-                    self.strand(&run, error);
-                }
+        let left: Vec<Left> = unfinished.into_iter().map(|it| self.claim(it, 0)).collect();
+        // Slots before the first driver and before new runs, too: those that were at work go first.
+        let reserve = self.shared.slots.reserve();
+        let executor = self.clone();
+        let taking_up = async move {
+            let mut catalogs = Catalogs::new();
+            let mut known = Vec::with_capacity(left.len());
+            for left in left {
+                known.extend(executor.recollect(left, &mut catalogs, |it| reserve.try_take(it)).await);
             }
-        }
-        for Ready { driver, place, inbox, first } in ready {
-            self.drive(*driver, place, inbox, Some(first));
-        }
+            drop(reserve);
+            executor.equip_all(known).await;
+        };
+        self.shared.tracker.spawn(taking_up);
         Ok(n_runs)
     }
 
-    /// Nobody else gets the context of a run that is left for the next start.
-    async fn keep_context(&self, run: &RunId) {
-        match self.shared.store.run(run).await {
-            Ok(Some(record)) if record.parent_run_id.is_none() => {
-                let RunRecord { session_id, agent, context_id, .. } = record;
-                self.rest(run, self.pass(session_id, agent, run, &context_id));
+    /// Takes up a run that could not be taken up so far.
+    pub(super) async fn take_up_again(&self, left: Left) {
+        let slot = |session: &SessionId| self.shared.slots.try_take(session);
+        let known = self.recollect(left, &mut Catalogs::new(), slot).await;
+        self.equip_all(known.into_iter().collect()).await;
+    }
+
+    /// A place for the run, and its context, which is kept from everybody else.
+    pub(super) fn claim(&self, unfinished: Unfinished, tries: u32) -> Left {
+        let Unfinished { record, rank } = unfinished;
+        let RunRecord { run_id: run, parent_run_id, session_id, agent, context_id, .. } = record;
+        // Whoever had the context goes before all that wait for it.
+        let rank = rank.unwrap_or(i64::MIN);
+        let is_child = parent_run_id.is_some();
+        let (mut place, inbox) = self.take_place(&run, is_child);
+        // Runs that others called have contexts of their own.
+        if !is_child {
+            let kept = lock(&self.shared.resting).remove(&run);
+            place.hold(kept.or_else(|| self.pass((session_id, agent), &run, rank, &context_id)));
+        }
+        Left { place, inbox, tries }
+    }
+
+    /// Reads what the log says about the run; `None` when it does not go on now.
+    async fn recollect(
+        &self,
+        left: Left,
+        catalogs: &mut Catalogs,
+        slot: impl Fn(&SessionId) -> Option<Slot>,
+    ) -> Option<Known> {
+        if self.shared.closing.is_cancelled() {
+            self.leave(left.place, None);
+            return None;
+        }
+        let run = left.place.run.clone();
+        let reading = async {
+            let folded = self.fold(&run).await?;
+            let transcript = Transcript::of(&self.shared.store, &folded.identity.context).await?;
+            let tree_replies = self.tree_replies(&run, folded.machine.start()).await?;
+            let roots: Vec<PathBuf> = folded.seed.roots.iter().map(PathBuf::from).collect();
+            let catalog = self.catalog(&roots, catalogs).await;
+            Ok((folded, transcript, tree_replies, roots, catalog))
+        };
+        let (folded, transcript, tree_replies, roots, catalog) = match unharmed(reading).await {
+            Ok(read) => read,
+            Err(why) => {
+                self.leave(left.place, Some((why, left.tries)));
+                return None;
             }
-            Ok(_) => (),
-            Err(error) => tracing::warn!(%run, %error, "the context of a stranded run is not known"),
+        };
+        let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
+        let restarted = Input::Restarted { unclean, now };
+        if folded.is_orphan {
+            let reason = Some("the run that called it is over".to_owned());
+            let cancel = Input::Cancel { by: None, reason, partial: None };
+            self.end(left, folded, vec![restarted, cancel]);
+            return None;
+        }
+        let slot = match folded.machine.may_need_slot(&restarted) {
+            true => slot(&folded.identity.session),
+            false => None,
+        };
+        Some(Known { left, folded, transcript, tree_replies, roots, catalog, slot, restarted })
+    }
+
+    async fn catalog(&self, roots: &[PathBuf], catalogs: &mut Catalogs) -> Arc<Catalog> {
+        if let Some(catalog) = catalogs.get(roots) {
+            return Arc::clone(catalog);
+        }
+        let (executor, places) = (self.clone(), roots.to_vec());
+        let catalog = unblocked(move || Arc::new(Catalog::load(&executor.shared.agents, &places))).await;
+        catalogs.insert(roots.to_vec(), Arc::clone(&catalog));
+        catalog
+    }
+
+    /// Looks for the runs' models, each once, and lets the runs go on.
+    async fn equip_all(&self, known: Vec<Known>) {
+        let mut groups: Vec<(ModelRef, Vec<Known>)> = Vec::new();
+        let mut by_model: HashMap<ModelRef, usize> = HashMap::new();
+        for known in known {
+            let model = ModelRef::from(known.folded.machine.start().model.clone());
+            let group = *by_model.entry(model.clone()).or_insert_with(|| {
+                groups.push((model, Vec::new()));
+                groups.len() - 1
+            });
+            groups[group].1.push(known);
+        }
+        let going_on = |(model, known)| self.equip_group(model, known);
+        stream::iter(groups).for_each_concurrent(LOOKUPS, going_on).await;
+    }
+
+    async fn equip_group(&self, model: ModelRef, group: Vec<Known>) {
+        let supplies = self.supplies();
+        let resolving = unblocked(move || supplies.models.resolve(&model));
+        let resolved = tokio::select! {
+            resolved = unharmed(async { Ok(resolving.await) }) => resolved,
+            // What is found now, nobody uses any more.
+            () = self.shared.closing.cancelled() => {
+                group.into_iter().for_each(|known| self.leave(known.left.place, None));
+                return;
+            }
+        };
+        for known in group {
+            match &resolved {
+                Ok(model) => self.go_on(model.clone(), known).await,
+                Err(why) => self.leave(known.left.place, Some((why.clone(), known.left.tries))),
+            }
         }
     }
 
-    async fn resume(
-        &self,
-        run: &RunId,
-        (mut place, inbox): (Place, mpsc::Receiver<Message>),
-        catalogs: &mut Catalogs,
-    ) -> Result<Option<Ready>, StoreError> {
-        let Folded { identity, seed, machine, outputs } = self.fold(run).await?;
-        let transcript = Transcript::of(&self.shared.store, &identity.context).await?;
-        let roots: Vec<PathBuf> = seed.roots.iter().map(PathBuf::from).collect();
-        let model = ModelRef::from(machine.start().model.clone());
-        let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
-        let restarted = Input::Restarted { unclean, now };
-        let (executor, definition) = (self.clone(), seed.definition.clone());
-        let known = catalogs.get(&roots).cloned();
-        let equipping = move || {
-            let catalog = known.unwrap_or_else(|| Arc::new(Catalog::load(&executor.shared.agents, &roots)));
-            let supplies = &executor.supplies();
-            let equipment = plan::equip(&definition, Some(&model), &roots, &catalog, supplies);
-            (roots, catalog, equipment)
-        };
-        let (roots, catalog, equipment) = unblocked(equipping).await;
-        catalogs.insert(roots, catalog);
-        let tree_replies = self.tree_replies(run, machine.start()).await?;
-        // Runs that others called have contexts of their own.
-        let pass = match &identity.parent {
-            Some(_) => None,
-            None => self.pass(identity.session.clone(), identity.agent.clone(), run, &identity.context),
-        };
-        let turn = pass.as_ref().map(Pass::turn);
-        place.hold(pass);
-        match equipment {
-            Ok(equipment) => {
-                let slot = match machine.may_need_slot(&restarted) {
-                    true => self.shared.slots.try_take(&identity.session),
-                    false => None,
-                };
-                let mut machine = machine;
-                if slot.is_some() {
-                    machine.hold_slot();
-                }
-                let holdings = Holdings { slot, turn, tree_replies };
-                let parts = self.driver_parts();
-                let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
-                driver.adopt(transcript);
-                for (call, executing) in outputs {
-                    driver.open_output(call, executing);
-                }
-                Ok(Some(Ready { driver: Box::new(driver), place, inbox, first: restarted }))
-            }
+    async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Known) {
+        let definition = known.folded.seed.definition.clone();
+        let (roots, catalog) = (known.roots.clone(), Arc::clone(&known.catalog));
+        let supplies = self.supplies();
+        let equipping = unblocked(move || plan::equip(&definition, model?, &roots, &catalog, &supplies));
+        let equipment: Equipment = match unharmed(async { Ok(equipping.await) }).await {
+            Ok(Ok(equipment)) => equipment,
             // It is not the run's fault: with the key it goes on where it was.
-            Err(PlanError::Model(error)) if error.is_about_a_key() => {
-                self.rest(run, place.pass.take());
-                let message = format!("{error}; {}", error.hint());
-                self.strand(run, Stranded::Model(message));
-                Ok(None)
+            Ok(Err(PlanError::Model(error))) if error.is_about_a_key() => {
+                let why = Stranded::Model(format!("{error}; {}", error.hint()));
+                return self.leave(known.left.place, Some((why, known.left.tries)));
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 let code = match &error {
                     PlanError::Workspace(_) => RunErrorCode::WorkspaceGone,
                     _ => RunErrorCode::ModelFailed,
                 };
                 let message = format!("the run cannot go on after the restart: {error}");
-                let fatal = Input::Unresumable { code, message, now };
-                // Nobody answers the inbox: requests learn that the run is over when it is.
-                drop(inbox);
-                let executor = self.clone();
-                let ending = async move {
-                    let mut place = place;
-                    if !executor.wind_down(&place, identity, machine, vec![restarted, fatal]).await {
-                        let pass = place.pass.take();
-                        executor.rest(&place.run, pass);
-                    }
-                };
-                self.shared.tracker.spawn(ending);
-                Ok(None)
+                let fatal = Input::Unresumable { code, message, now: self.shared.clock.now() };
+                let Known { left, folded, restarted, .. } = known;
+                return self.end(left, folded, vec![restarted, fatal]);
             }
+            Err(why) => return self.leave(known.left.place, Some((why, known.left.tries))),
+        };
+        let Known { left, folded, transcript, tree_replies, slot, restarted, .. } = known;
+        let Folded { identity, seed, mut machine, outputs, .. } = folded;
+        if slot.is_some() {
+            machine.hold_slot();
+        }
+        let turn = left.place.pass.as_ref().map(Pass::turn);
+        let holdings = Holdings { slot, turn, tree_replies };
+        let parts = self.driver_parts();
+        let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
+        driver.adopt(transcript);
+        for (call, executing) in outputs {
+            driver.open_output(call, executing);
+        }
+        self.drive(driver, left.place, left.inbox, Some(restarted));
+    }
+
+    /// Ends a run that cannot go on, in the background.
+    fn end(&self, left: Left, folded: Folded, inputs: Vec<Input>) {
+        let Left { place, inbox, .. } = left;
+        // Nobody answers the inbox: requests learn that the run is over when it is.
+        drop(inbox);
+        let executor = self.clone();
+        let ending = async move {
+            let Folded { identity, machine, .. } = folded;
+            if !executor.wind_down(&place, identity, machine, inputs).await {
+                executor.leave(place, None);
+            }
+        };
+        self.shared.tracker.spawn(ending);
+    }
+
+    /// The run does not go on now: its context stays its own. `why` says what is in the way, and how often that was so
+    /// before; without it the daemon is coming to rest.
+    fn leave(&self, mut place: Place, why: Option<(Stranded, u32)>) {
+        let (run, pass) = (place.run.clone(), place.pass.take());
+        self.rest(&run, pass);
+        // Before the place is given back: whoever asks for the run then finds why nobody drives it.
+        if let Some((why, tries)) = why {
+            self.strand(&run, why, tries + 1);
         }
     }
 
     /// A root run's right to its context.
-    fn pass(&self, session: SessionId, agent: AgentName, run: &RunId, context: &ContextId) -> Option<Pass> {
+    fn pass(&self, key: (SessionId, AgentName), run: &RunId, rank: i64, context: &ContextId) -> Option<Pass> {
         let lanes = &self.shared.lanes;
-        let key = (session, agent);
         loop {
             let contexts = (Some(context.clone()), context.clone());
-            match lanes.enter(key.clone(), run.clone(), Wish::Back, lanes.edition(), contexts) {
+            match lanes.enter(key.clone(), run.clone(), Wish::Back(rank), lanes.edition(), contexts) {
                 Entry::Free(pass) | Entry::Waiting(pass, _) => return Some(pass),
                 // The context is the one in the log, whatever ends meanwhile.
                 Entry::Outdated => (),
@@ -190,126 +278,7 @@ impl Executor {
         Ok(counter)
     }
 
-    /// Ends a run whose driver panicked. Answers whether it has ended.
-    pub(super) async fn bury(&self, place: &Place) -> bool {
-        let run = &place.run;
-        let id = ids::fresh::<String>();
-        tracing::error!(%run, %id, "a run's driver panicked");
-        match self.fold(run).await {
-            Ok(Folded { identity, machine, .. }) => {
-                let input = Input::Panicked { id, now: self.shared.clock.now() };
-                self.wind_down(place, identity, machine, vec![input]).await
-            }
-            Err(error) => {
-                self.strand(run, error);
-                false
-            }
-        }
-    }
-
-    /// Ends a run that has no driver: first the runs below it, then itself. Answers whether it has ended.
-    async fn wind_down(
-        &self,
-        place: &Place,
-        identity: Identity,
-        mut machine: RunMachine,
-        inputs: Vec<Input>,
-    ) -> bool {
-        let mut inputs = inputs;
-        for (call, run) in machine.open_children() {
-            let end = tokio::select! {
-                end = self.end_child(&run) => end,
-                () = self.shared.stop.cancelled() => return false,
-            };
-            inputs.push(match end {
-                Some(end) => end.settled(call, OutputLimits::default()),
-                None => {
-                    let message =
-                        format!("the run {run} that answers the call cannot be read; its end is unknown");
-                    let result = ToolResult::failure(ToolErrorType::Interrupted, message);
-                    Input::ChildSettled { call, result, usage: Usage::default(), output: None }
-                }
-            });
-        }
-        let before = machine.turn();
-        let drafts: Vec<Draft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
-        loop {
-            let events = identity.events(&drafts, self.shared.clock.now(), before);
-            match self.shared.store.append(events).await {
-                Ok(_) => return true,
-                Err(error @ (StoreError::Full | StoreError::Database(_))) => {
-                    tracing::warn!(run = %place.run, %error, "the end of a run could not be written; tried again");
-                    tokio::select! {
-                        () = self.shared.clock.sleep(RETRY) => (),
-                        () = self.shared.stop.cancelled() => return false,
-                    }
-                }
-                Err(error) => {
-                    self.strand(&place.run, error);
-                    return false;
-                }
-            }
-        }
-    }
-
-    /// Stops a run and waits for its end; `None` when it cannot be read back.
-    async fn end_child(&self, run: &RunId) -> Option<ChildEnd> {
-        let mut log = ChildLog::of(&self.shared.store, run);
-        loop {
-            let reason = "the run that called it cannot go on".to_owned();
-            if let Err(error) = self.cancel(run, None, Some(reason)).await {
-                if self.is_stranded(run) {
-                    return None;
-                }
-                tracing::warn!(%run, %error, "a run could not be stopped; tried again");
-            }
-            let ended = tokio::select! {
-                ended = log.end(None) => ended,
-                // It may not have been taken up yet.
-                () = self.shared.clock.sleep(RETRY) => continue,
-            };
-            match ended {
-                Ok(end) => return Some(end),
-                Err(error) => {
-                    tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");
-                    self.shared.clock.sleep(RETRY).await;
-                }
-            }
-        }
-    }
-
-    fn strand(&self, run: &RunId, why: impl Into<Stranded>) {
-        let why = why.into();
-        tracing::error!(%run, %why, "the run cannot be taken up; it is tried again at the next start");
-        lock(&self.shared.stranded).insert(run.clone(), why);
-    }
-
-    /// Ends a run that waits for the next start, though nobody drives it.
-    pub(super) async fn end_stranded(
-        &self,
-        run: &RunId,
-        by: Option<String>,
-        reason: Option<String>,
-    ) -> Result<bool, StoreError> {
-        let Folded { identity, machine, .. } = self.fold(run).await?;
-        // Nobody answers the inbox: requests learn that the run is over when it is.
-        let (place, _unread) = self.take_place(run, identity.parent.is_some());
-        let restarted = Input::Restarted { unclean: false, now: self.shared.clock.now() };
-        let inputs = vec![restarted, Input::Cancel { by, reason, partial: None }];
-        let has_ended = self.wind_down(&place, identity, machine, inputs).await;
-        if has_ended {
-            lock(&self.shared.stranded).remove(run);
-            lock(&self.shared.resting).remove(run);
-        }
-        Ok(has_ended)
-    }
-
-    /// Runs that are unfinished and that nobody drives, and why. They are tried again at the next start.
-    pub fn stranded(&self) -> Vec<(RunId, Stranded)> {
-        lock(&self.shared.stranded).iter().map(|(run, error)| (run.clone(), error.clone())).collect()
-    }
-
-    async fn fold(&self, run: &RunId) -> Result<Folded, StoreError> {
+    pub(super) async fn fold(&self, run: &RunId) -> Result<Folded, StoreError> {
         let store = &self.shared.store;
         let events: Vec<Event> = store.run_events(run).await?;
         let unreadable = |message: &str| StoreError::Unreadable {
@@ -345,7 +314,11 @@ impl Executor {
             _ => None,
         });
         let outputs = outputs.collect();
-        Ok(Folded { identity, seed, machine, outputs })
+        let is_orphan = match &identity.parent {
+            Some(parent) => store.run(parent).await?.is_none_or(|it| it.state == RunState::Ended),
+            None => false,
+        };
+        Ok(Folded { identity, seed, machine, outputs, is_orphan })
     }
 }
 
@@ -356,19 +329,41 @@ fn agent_path(start: &RunStarted) -> Vec<AgentName> {
     if names.is_empty() { vec![start.agent.clone()] } else { names }
 }
 
-/// A run that can be driven.
-struct Ready {
-    driver: Box<Driver>,
+/// What another process left, or what could not be taken up so far, with its place among the living.
+pub(super) struct Left {
     place: Place,
     inbox: mpsc::Receiver<Message>,
-    first: Input,
+    /// How often it could not be taken up.
+    tries: u32,
+}
+
+/// A run whose log is read, and what else it needs but its model.
+struct Known {
+    left: Left,
+    folded: Folded,
+    transcript: Transcript,
+    tree_replies: Arc<AtomicU32>,
+    roots: Vec<PathBuf>,
+    catalog: Arc<Catalog>,
+    slot: Option<Slot>,
+    restarted: Input,
 }
 
 /// What a run's events say about it.
-struct Folded {
-    identity: Identity,
+pub(super) struct Folded {
+    pub identity: Identity,
     seed: RunSeed,
-    machine: RunMachine,
+    pub machine: RunMachine,
     /// Calls that runs answer and that have not ended, and the events that said that they execute.
     outputs: Vec<(CallId, Seq)>,
+    /// The run that called it has ended: it could not be reached when that one was stopped.
+    is_orphan: bool,
+}
+
+/// A panic strands one run; the others go on.
+async fn unharmed<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, Stranded> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(done) => Ok(done?),
+        Err(_panic) => Err(Stranded::Panic(ids::fresh())),
+    }
 }

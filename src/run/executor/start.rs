@@ -63,6 +63,8 @@ pub enum StartError {
     Closed,
     #[error("so many runs of this agent wait in the session that one more is refused")]
     QueueFull,
+    #[error("so much was said to run {0} that its model has not read yet that more is not kept")]
+    NoRoom(RunId),
     #[error("the daemon takes no new runs; nothing was started")]
     Draining,
 }
@@ -110,7 +112,7 @@ impl Executor {
         }
         let agent = plan.seed.definition.name.clone();
         let start = Start { session, is_new_session, run, agent, by, keyed, interrupts: None };
-        let wish = if if_busy == IfBusy::Queue { Wish::Last } else { Wish::Free };
+        let wish = if if_busy == IfBusy::Queue { Wish::Queue } else { Wish::Free };
         let entry = self.enter(&start, wish).await?;
         let Entry::Busy(holder) = entry else {
             let (pass, opening, _) = admitted(entry)?;
@@ -122,12 +124,12 @@ impl Executor {
                 Some(steered) => Ok(steered),
                 // It is ending: what was to be said to it becomes a run after it.
                 None => {
-                    let (pass, opening, _) = admitted(self.enter(&start, Wish::Last).await?)?;
+                    let (pass, opening, _) = admitted(self.enter(&start, Wish::Queue).await?)?;
                     Ok(self.begin(start, plan, pass, opening, place).await?)
                 }
             },
             IfBusy::Interrupt => {
-                let (pass, opening, holder) = admitted(self.enter(&start, Wish::Next).await?)?;
+                let (pass, opening, holder) = admitted(self.enter(&start, Wish::Queue).await?)?;
                 let opening = match opening {
                     Opening::Queued { .. } => Opening::Queued { front: true },
                     Opening::Now => Opening::Now,
@@ -281,6 +283,7 @@ fn unasked(error: AskError) -> StartError {
     match error {
         AskError::Store(error) => StartError::Store(error),
         AskError::AtRest(_) => StartError::Draining,
+        AskError::NoRoom(run) => StartError::NoRoom(run),
     }
 }
 

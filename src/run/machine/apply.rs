@@ -22,6 +22,7 @@ impl RunMachine {
             is_logged: false,
             is_parked: false,
             has_slot: false,
+            is_closing: false,
             turn: 0,
             turn_is_open: false,
             grace: None,

@@ -55,6 +55,7 @@ struct Deciding<'a> {
 
 impl Deciding<'_> {
     fn input(&mut self, input: Input) {
+        let has_room = !self.machine.has_no_room_for(&input);
         match input {
             Input::ModelResponded { ask, reply } => {
                 if self.is_current(ask) {
@@ -97,7 +98,7 @@ impl Deciding<'_> {
                     self.cancel(by, Some("taken out of the queue".to_owned()), None);
                 }
             }
-            Input::Steer { id, text, by } => self.steer(id, text, by),
+            Input::Steer { id, text, by } => self.steer(id, text, by, has_room),
             Input::Park { reason } => {
                 if !self.machine.is_parked {
                     self.emit(RunParked { reason });

@@ -89,6 +89,33 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// Bytes of a call's result as the log has it; 0 for what carries none.
+    pub fn result_bytes(&self) -> usize {
+        let (Input::ToolFinished { result, .. } | Input::ChildSettled { result, .. }) = self else {
+            return 0;
+        };
+        let mut counted = Counted(0);
+        // Counting cannot fail, and neither can what is written as JSON anyway.
+        let _infallible = serde_json::to_writer(&mut counted, result);
+        counted.0
+    }
+}
+
+/// Counts what is written to it.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A whole reply, with calls under ids of ours.
 #[derive(Debug, Clone)]
 pub struct Reply {

@@ -1,9 +1,9 @@
 //! What was said in a context? Folded from its events, one page at a time.
 
 use futures_util::TryStreamExt as _;
-use sqlx::{Row as _, SqlSafeStr as _};
+use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 
-use super::{Listed, event, events};
+use super::{Listed, event, events, of_context_where};
 use crate::{
     protocol::{ContextId, EventBody, HistoryMessage, Message, Part, Role, Seq, ToolCall},
     store::{
@@ -15,24 +15,29 @@ use crate::{
 /// Bytes of messages in one page, but for its last: answers have a limit.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// What brings messages into a context. `+type` leaves the choice of the index to the context.
-pub(in crate::store) const MESSAGES: &str = "
-select seq, time_us, type, run_id, body, private from events
-where context_id = ?1 and ?2 <= seq and +type in (
-    'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'run.completed'
-) order by seq";
+/// What brings messages into a context, in events from `?2` on.
+pub(in crate::store) fn messages() -> String {
+    of_context(
+        "seq, time_us, type, run_id, body, private",
+        "?2 <= seq",
+        "'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'run.completed'",
+    )
+}
 
 /// Where the turn of an event begins: results of tools are told by the reply that asked for them.
-pub(in crate::store) const TURN_BEFORE: &str = "
-select seq from events where context_id = ?1 and seq <= ?2 and +type = 'model.completed'
-order by seq desc limit 1";
+pub(in crate::store) fn turn_before() -> String {
+    of_context("seq", "seq <= ?2", "'model.completed'") + " desc limit 1"
+}
 
 /// What still matters of the events before a turn; what it made the model read is not asked for.
 pub(in crate::store) fn past() -> String {
-    format!(
-        "select seq, time_us, type, run_id, body, null as private from events
-         where context_id = ?1 and seq < ?2 and +type in ({LASTING}) order by seq"
-    )
+    of_context("seq, time_us, type, run_id, body, null as private", "seq < ?2", LASTING)
+}
+
+/// Events of a context of some types, oldest first. `+type` leaves the choice of the index to the context.
+fn of_context(columns: &str, range: &str, types: &str) -> String {
+    let of_context = of_context_where(range);
+    format!("select {columns} from events where {of_context} and +type in ({types}) order by seq")
 }
 
 impl Store {
@@ -44,7 +49,7 @@ impl Store {
         limit: usize,
     ) -> Result<Listed<HistoryMessage>, StoreError> {
         let after = cursor.map_or(Ok(Place::default()), Place::parse)?;
-        let from: Option<i64> = sqlx::query_scalar(TURN_BEFORE)
+        let from: Option<i64> = sqlx::query_scalar(AssertSqlSafe(turn_before()).into_sql_str())
             .bind(context.as_str())
             .bind(after.seq.0)
             .fetch_optional(&self.shared.readers)
@@ -53,8 +58,8 @@ impl Store {
             Some(from) => self.fold_before(context, Seq(from)).await?,
             None => ContextFold::default(),
         };
-        let mut rows =
-            sqlx::query(MESSAGES).bind(context.as_str()).bind(from.unwrap_or(0)).fetch(&self.shared.readers);
+        let query = sqlx::query(AssertSqlSafe(messages()).into_sql_str());
+        let mut rows = query.bind(context.as_str()).bind(from.unwrap_or(0)).fetch(&self.shared.readers);
         let mut messages: Vec<(Place, HistoryMessage)> = Vec::new();
         let mut bytes = 0;
         while messages.len() <= limit
@@ -95,7 +100,7 @@ impl Store {
     }
 
     async fn fold_before(&self, context: &ContextId, turn: Seq) -> Result<ContextFold, StoreError> {
-        let query = sqlx::query(sqlx::AssertSqlSafe(past()).into_sql_str());
+        let query = sqlx::query(AssertSqlSafe(past()).into_sql_str());
         let rows = query.bind(context.as_str()).bind(turn.0).fetch_all(&self.shared.readers).await?;
         Ok(ContextFold::resumed(&events(&rows)?))
     }

@@ -64,6 +64,13 @@ impl RunFilter {
     }
 }
 
+/// A run that has not ended.
+pub struct Unfinished {
+    pub record: RunRecord,
+    /// Where it stands among those that wait for its context, if it does; the lowest comes next.
+    pub rank: Option<i64>,
+}
+
 impl Store {
     pub async fn run(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
         let row = sqlx::query("select * from runs where run_id = ?1")
@@ -100,14 +107,19 @@ impl Store {
 
     /// Runs that have not ended: those that had begun in the order in which they did, then those that wait for it, the
     /// next one first: whoever has its context already goes before those who wait for that.
-    pub async fn unfinished_runs(&self) -> Result<Vec<RunId>, StoreError> {
-        let rows = sqlx::query_scalar::<_, String>(
-            "select run_id from runs where state <> 'ended'
+    pub async fn unfinished_runs(&self) -> Result<Vec<Unfinished>, StoreError> {
+        let rows = sqlx::query(
+            "select * from runs where state <> 'ended'
              order by started_seq is null, started_seq, queued_for = 'context', queue_rank",
         )
         .fetch_all(&self.shared.readers)
         .await?;
-        Ok(rows.into_iter().map(RunId::from).collect())
+        let unfinished = rows.iter().map(|row| {
+            let waits_for_context = row.get::<Option<&str>, _>("queued_for") == Some("context");
+            let rank = row.get::<Option<i64>, _>("queue_rank").filter(|_| waits_for_context);
+            Ok(Unfinished { record: record(row)?, rank })
+        });
+        unfinished.collect()
     }
 
     pub async fn run_counts(&self) -> Result<RunCounts, StoreError> {

@@ -30,6 +30,10 @@ impl Deciding<'_> {
     }
 
     pub(super) fn ask_model(&mut self, attempt: u32) {
+        // The next process asks: what the log says was asked, somebody may have begun to read.
+        if self.machine.is_closing {
+            return;
+        }
         if !self.machine.has_slot {
             return self.queue_for_slot();
         }

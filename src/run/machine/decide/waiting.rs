@@ -1,13 +1,24 @@
 //! What a run waits for before it may go on, and what is said to it meanwhile.
 
 use super::{
-    super::{Phase, Stage},
+    super::{Input, Phase, RunMachine, Stage},
     Deciding, Opening, QueuedFor, RunQueued, RunSteered, Steer, Warning,
 };
 use crate::protocol::{Message, Private, StopThen};
 
 /// Messages that wait for one run's next turn. They are read as one; more is no conversation.
 const MOST_STEERS: usize = 256;
+/// And their bytes. They are kept in memory and handed over in one step; a model reads no more in a turn.
+const MOST_STEER_BYTES: usize = 8 << 20;
+
+impl RunMachine {
+    /// Whether the input is a message for which there is no room among those that wait for the next turn.
+    pub fn has_no_room_for(&self, input: &Input) -> bool {
+        let Input::Steer { text, .. } = input else { return false };
+        let waiting: usize = self.steers.iter().map(|steer| steer.text.len()).sum();
+        MOST_STEERS <= self.steers.len() || MOST_STEER_BYTES < waiting + text.len()
+    }
+}
 
 impl Deciding<'_> {
     pub(super) fn open(&mut self, opening: Opening, by: Option<String>, warnings: Vec<String>) {
@@ -74,9 +85,8 @@ impl Deciding<'_> {
     }
 
     /// Kept until the next turn. A run that is ending has no next turn: then nothing happens, and whoever asked is told.
-    pub(super) fn steer(&mut self, id: String, text: String, by: Option<String>) {
+    pub(super) fn steer(&mut self, id: String, text: String, by: Option<String>, has_room: bool) {
         let is_last_turn = self.machine.grace.is_some() || self.machine.pending().is_some();
-        let has_room = self.machine.steers.len() < MOST_STEERS;
         let is_ending = matches!(self.machine.stopping(), Some(StopThen::End | StopThen::Grace));
         if !is_last_turn && !is_ending && has_room {
             self.emit_with(RunSteered { steer_id: id, text, turn: None }, Private::default(), None, by);

@@ -654,4 +654,8 @@ fn so_many_messages_wait_and_no_more() {
     let many: String = (0..300).map(|n| format!("steer s{n} | x\n")).collect();
     let kept = TOOL.play(&many).lines().filter(|line| line.contains("run.steered")).count();
     assert_eq!(kept, 256);
+    let large = "x".repeat(3 << 20);
+    let many: String = (0..4).map(|n| format!("steer s{n} | {large}\n")).collect();
+    let kept = TOOL.play(&many).lines().filter(|line| line.contains("  run.steered")).count();
+    assert_eq!(kept, 2);
 }

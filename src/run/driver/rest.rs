@@ -1,0 +1,44 @@
+//! When does a run hold still, though it has not ended: the daemon is closing, or the disk is full.
+
+use super::{
+    super::machine::{Input, Want},
+    Driver,
+};
+use crate::protocol::ParkReason;
+
+impl Driver {
+    /// The daemon is closing.
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+        self.machine.close();
+    }
+
+    /// The daemon is closing, and what the run still waits for can be waited for after the next start.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let can_wait = |want: &Want| {
+            matches!(
+                want,
+                Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. }
+            )
+        };
+        self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
+    }
+
+    /// The disk is full: the log says, in the room kept for that, that the run holds still.
+    pub(super) async fn park(&mut self) {
+        self.charge();
+        let mut machine = self.machine.clone();
+        let drafts = machine.decide(Input::Park { reason: ParkReason::StorageFull });
+        let events = self.identity.events(&drafts, self.parts.clock.now(), self.machine.turn());
+        match self.parts.store.append_urgent(events).await {
+            Ok((first, _)) => {
+                self.machine = machine;
+                self.absorb_all(first, &drafts);
+            }
+            // Nothing acts without a commit, so the run holds still all the same.
+            Err(error) => {
+                tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log")
+            }
+        }
+    }
+}

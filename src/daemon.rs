@@ -20,9 +20,10 @@ use crate::{
     tools::{OutputLimits, Registry},
 };
 
-mod attach;
+mod clients;
 mod command;
 mod failures;
+mod feed;
 mod handlers;
 mod idle;
 mod log_lines;
@@ -119,6 +120,8 @@ impl Daemon {
             clock,
             instance: ids::fresh(),
             load: rpc::Load::new(),
+            clients: Arc::default(),
+            receipts: Arc::default(),
             default_agent: settings.config.agents.default.value.clone(),
             closing: closing.clone(),
             stop: stop.clone(),

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{once::Once, rpc::Load};
+use super::{clients::Clients, feed::Receipts, once::Once, rpc::Load};
 use crate::{
     agents::{AgentPlaces, Catalog},
     models::Models,
@@ -36,6 +36,8 @@ pub(super) struct State {
     /// New at every start.
     pub instance: String,
     pub load: Arc<Load>,
+    pub clients: Arc<Clients>,
+    pub receipts: Arc<Receipts>,
     /// The agent of runs that name none (setting `agents.default`).
     pub default_agent: AgentName,
     /// Nothing new begins.

@@ -1,6 +1,7 @@
 //! Who is asking? What a handler knows of the connection a request came on.
 
 use std::{
+    any::Any,
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -11,7 +12,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{ClientId, ClientInfo, SubscriptionId, UnknownField};
+use crate::protocol::{ClientId, ClientInfo, SubscriptionId, Transport, UnknownField};
 
 /// Unknown fields that a connection remembers having reported. A client that invents more hears nothing of
 /// them; it has a defect that the first ones tell as well.
@@ -73,6 +74,9 @@ struct Connection {
 #[derive(Default)]
 struct Said {
     introduction: Option<Introduction>,
+    transport: Transport,
+    /// What others keep here, to be dropped when the connection ends.
+    kept: Vec<Box<dyn Any + Send + Sync>>,
     subscriptions: HashMap<SubscriptionId, CancellationToken>,
     /// Method and pointer of the unknown fields that were reported.
     unknown_fields: HashSet<(String, String)>,
@@ -94,6 +98,22 @@ impl Caller {
         self.0.peer
     }
 
+    /// How the client's messages are framed.
+    pub fn transport(&self) -> Transport {
+        self.said().transport
+    }
+
+    /// Notes how the client's messages turned out to be framed. Lines, until something else is said.
+    pub fn speaks(&self, transport: Transport) {
+        self.said().transport = transport;
+    }
+
+    /// Holds something until the connection ends, and drops it then. For what happens once a connection: nothing is
+    /// taken out before.
+    pub fn keep(&self, kept: impl Send + Sync + 'static) {
+        self.said().kept.push(Box::new(kept));
+    }
+
     /// Keeps what the client said of itself. The last word counts.
     pub fn introduce(&self, client: ClientInfo, client_id: ClientId, strict: bool) {
         self.said().introduction = Some(Introduction { client, client_id, strict });
@@ -111,6 +131,11 @@ impl Caller {
     /// Subscriptions of this connection.
     pub fn subscriptions(&self) -> usize {
         self.said().subscriptions.len()
+    }
+
+    /// Whether this subscription is one of this connection.
+    pub fn holds(&self, subscription: &SubscriptionId) -> bool {
+        self.said().subscriptions.contains_key(subscription)
     }
 
     /// Ends one subscription of this connection; nothing more is sent on it. False when there is none of this

@@ -6,7 +6,9 @@ use super::{
     schemas::Schemas,
     tables::{Fields, PLACE, fields, one_line, types},
 };
-use crate::protocol::{CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField};
+use crate::protocol::{
+    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present, Snapshot, UnknownField,
+};
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
 pub(super) const SIGNALS: &[EventDoc] = &[
@@ -28,13 +30,19 @@ pub(super) const SIGNALS: &[EventDoc] = &[
     },
     EventDoc {
         name: "signal.snapshot",
-        doc: "The session as it is. The first notification of a subscription from `now`.",
+        doc: "What is. The first notification of an attachment from `now`, and of a subscription whose cursor is gone \
+              when it said `onGone: \"snapshot\"`.",
         data: || schemars::schema_for!(Snapshot),
     },
     EventDoc {
         name: "signal.caughtUp",
         doc: "Everything that was in the log when the subscription began has been sent.",
         data: || schemars::schema_for!(CaughtUp),
+    },
+    EventDoc {
+        name: "signal.presence",
+        doc: "Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments.",
+        data: || schemars::schema_for!(Present),
     },
     EventDoc {
         name: "signal.unknownField",

@@ -180,12 +180,13 @@ async fn runs_below_that_begin_later_are_followed_whatever_their_beginning_is_ca
         head: EventHead { parent_run_id: Some(RunId::from(parent)), ..EventHead::default() },
         ..event(run, completed())
     };
-    // One that was there before, one that begins below it, one that has nothing to do with them.
-    store.append(vec![child("g", "k"), event("q", started()), event("q", completed())]).await.unwrap();
-    store.append(vec![end_of("g", "k"), end_of("k", "r")]).await.unwrap();
+    // One that was there before, two that begin below it and each other, one that has nothing to do with them.
+    let begin = vec![child("g", "k"), event("q", started()), event("q", completed()), child("h", "g")];
+    store.append(begin).await.unwrap();
+    store.append(vec![end_of("h", "g"), end_of("g", "k"), end_of("k", "r")]).await.unwrap();
     let seen = timeout(STUCK, follower.next()).await.expect("nobody woke it").unwrap();
     let runs: Vec<&str> = seen.iter().map(|event| event.run.as_ref().unwrap().as_str()).collect();
-    assert_eq!(runs, ["g", "k"]);
+    assert_eq!(runs, ["h", "g", "k"]);
     drop((seen, follower));
     close(store, tracker).await;
 }

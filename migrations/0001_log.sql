@@ -1,6 +1,7 @@
 -- The log is the truth; `sessions`, `contexts` and `runs` are projections of it, written in the same
--- transaction by one function and rebuildable from the events. `meta` and `idempotency` are no projections: the one
--- names the log and remembers how the last daemon stopped, the other remembers answers for those who ask twice.
+-- transaction by one function and rebuildable from the events. `meta`, `idempotency` and `consumers` are no projections:
+-- the first names the log and remembers how the last daemon stopped, the second remembers answers for those who ask
+-- twice, the third how far clients have read.
 create table meta (
     key   text primary key,
     value text not null
@@ -110,3 +111,10 @@ create table idempotency (
 
 create index idempotency_by_age on idempotency (created_us);
 create index idempotency_by_session on idempotency (session_id) where session_id is not null;
+
+-- Everything up to `seq` was acknowledged under this name; it never goes back.
+create table consumers (
+    name    text primary key,
+    seq     integer not null,
+    used_us integer not null
+) strict, without rowid;

@@ -126,6 +126,14 @@ export type AttachFrom =
   | Seq
   | FromWord;
 
+/** What a client is attached for. */
+export type AttachRole =
+  /** Somebody who can be asked. */
+  | "control"
+  /** Somebody who looks on and decides nothing. */
+  | "observe"
+  | (string & {});
+
 /** What validation found out about a call. */
 export interface CallDetails {
   /** Of the tool, for people. */
@@ -146,20 +154,92 @@ export type CallState = "validating" | "scheduled" | "awaitingApproval" | "execu
 /** Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent. */
 export interface CaughtUp {
   head: Seq;
+  /** The subscription's `consumer` was not known before; from now on it is. */
+  newConsumer?: boolean;
 }
 
 export type CheckOutcome = "pass" | "warn" | "fail" | (string & {});
 
+export interface ClientAttachment {
+  subscription: SubscriptionId;
+  /** `"*"` = every session. */
+  sessionId: SessionId;
+  role: AttachRole;
+}
+
+/** What a client can do for others. */
+export interface ClientCapabilities {
+  /** It can put questions to a person. Missing = it cannot. */
+  confirmations?: ConfirmationCapability | null;
+  /** It shows text while it is being written. */
+  deltas?: boolean;
+  /** It lends tools of its own. */
+  tools?: boolean;
+}
+
 /** A client's own stable id, across its reconnects. */
 export type ClientId = string;
 
+/** Shown to other clients. */
 export interface ClientInfo {
   name: string;
   version?: string;
   kind: ClientKind;
 }
 
-export type ClientKind = "editor" | "cli" | "phone" | "bot" | "bridge" | "script";
+/**
+ * What kind of program a client is: `editor`, `cli`, `phone`, `bot`, `bridge`, `script`, or another word,
+ * which is kept and shown as it was said.
+ */
+export type ClientKind = string;
+
+export interface ClientListParams {
+  /** As `nextCursor` said. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface ClientListResult {
+  /** The one that has been there longest first. */
+  clients: ClientSummary[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+/**
+ * A connection whose client said `initialize` or is attached to something. A client with several connections
+ * is there several times, with the same `clientId`.
+ */
+export interface ClientSummary {
+  /** Counts from 1 since the daemon's start. */
+  connection: number;
+  /** Missing, like `client` and `presence`, when it said no `initialize`. */
+  clientId?: ClientId | null;
+  client?: ClientInfo | null;
+  presence?: Presence | null | string;
+  capabilities: ClientCapabilities;
+  /** What it is attached to by `session/attach`. */
+  attached: ClientAttachment[];
+  transport: Transport;
+  /** The user it runs as. */
+  uid: number;
+  /** When it was first heard of. */
+  connectedAt: Timestamp;
+}
+
+/** A field that is missing stays as it is. */
+export interface ClientUpdateParams {
+  /** In place of those that were said before, as a whole; `null` = none any more. */
+  capabilities?: ClientCapabilities | null;
+  presence?: Presence | null;
+}
+
+export interface ClientUpdateResult {
+  /** As they are now. */
+  capabilities: ClientCapabilities;
+  presence: Presence;
+}
 
 /** How a run ends. */
 export type Completion =
@@ -186,6 +266,11 @@ export interface ConfigGetResult {
   settings: SettingValue[];
 }
 
+export interface ConfirmationCapability {
+  /** The kinds of questions it can show; missing = all. Open: kinds that are not known here are kept. */
+  kinds?: string[] | null;
+}
+
 /** One agent's message history in one session. */
 export type ContextId = string;
 
@@ -202,6 +287,18 @@ export interface ContextSummary {
   parentRunId?: RunId | null;
   startedAt: Timestamp;
   lastActiveAt: Timestamp;
+}
+
+/** Which of the capabilities of clients this daemon makes use of. */
+export interface DaemonCapabilities {
+  /** It puts questions to clients. */
+  confirmations?: boolean;
+  /** It sends text while it is being written. */
+  deltas?: boolean;
+  /** Agents can use tools that clients lend. */
+  tools?: boolean;
+  /** It tells clients of each other. */
+  presence?: boolean;
 }
 
 export interface DaemonInfo {
@@ -415,11 +512,22 @@ export type ErrorKind =
   | "OUTCOME_NOT_OFFERED"
   | (string & {});
 
-/** Which events; an empty filter matches all. */
+/** Which events; an empty filter matches all. Each field that is given narrows. */
 export interface EventFilter {
+  /** The same as one entry of `sessionIds`. */
   sessionId?: SessionId | null;
+  /** Of these sessions; at most 64, empty = of all. */
+  sessionIds?: SessionId[];
+  /** Of this run alone, without those below it. Not together with `runIds`. */
   runId?: RunId | null;
-  /** Types of events, e.g. `tool.state`; empty = all. */
+  /** Of these runs and of those below them, whenever they begin; at most 64, empty = of all. */
+  runIds?: RunId[];
+  /** Of the runs in `runIds` themselves only. */
+  exact?: boolean;
+  /**
+   * Types of events, e.g. `tool.state`; a `*` at the end stands for any rest, e.g. `run.*`. At most 64, empty
+   * = all.
+   */
   types?: string[];
 }
 
@@ -428,6 +536,24 @@ export interface EventNotification {
   /** Missing for signals that concern the connection, not a subscription. */
   subscription?: SubscriptionId | null;
   result: Envelope;
+}
+
+export interface EventsAckParams {
+  /** Of this connection, opened with a `consumer`. */
+  subscription: SubscriptionId;
+  /**
+   * Everything up to here is dealt with: a `seq` that came on this subscription, or the `head` of its
+   * `signal.caughtUp`.
+   */
+  seq: Seq;
+}
+
+export interface EventsAckResult {
+  /**
+   * Where the consumer stands now. It never goes back: behind an older acknowledgement this is further than
+   * `seq`.
+   */
+  seq: Seq;
 }
 
 export interface EventsListParams {
@@ -447,6 +573,48 @@ export interface EventsListResult {
   events: Envelope[];
   /** The newest `seq` of the whole log. */
   head: Seq;
+}
+
+/**
+ * Each of `sessionIds`, `runIds` and `types` that is given narrows; without any, the whole log is followed.
+ */
+export interface EventsSubscribeParams {
+  /**
+   * Of these sessions; at most 64, empty = of all. What is left of a deleted one is its `session.deleted`.
+   */
+  sessionIds?: SessionId[];
+  /** Of these runs and of those below them, also those that begin later; at most 64, empty = of all. */
+  runIds?: RunId[];
+  /** Of the runs in `runIds` themselves only. */
+  exact?: boolean;
+  /**
+   * Types of events, and with `deltas` of deltas, e.g. `tool.state`; a `*` at the end stands for any rest,
+   * e.g. `run.*`. At most 64, empty = all.
+   */
+  types?: string[];
+  /** A `seq` (exclusive), `"now"`, `"start"`, or `"consumer"`: after what `consumer` has acknowledged. */
+  from: AttachFrom;
+  /** With a `seq`: the log it came from, as `daemon.logId` said. Of another log it is `CURSOR_GONE`. */
+  logId?: string | null;
+  /**
+   * The daemon remembers under this name what `events/ack` acknowledges, across reconnects and restarts. The
+   * name is the whole of it: who uses the same one goes on from the same place, and the furthest
+   * acknowledgement counts. A new name is remembered where the subscription begins, with `from: "consumer"`
+   * at the start of the log. At most 1,000 names; one that nobody used for 30 days makes room for a new one
+   * when there are more.
+   */
+  consumer?: string | null;
+  /** What comes of a cursor that is gone. Missing = `error`. */
+  onGone?: OnGone;
+  /**
+   * Text while it is being written. Of a text that is open when the subscription begins it comes from its
+   * beginning.
+   */
+  deltas?: boolean;
+}
+
+export interface EventsUnsubscribeParams {
+  subscription: SubscriptionId;
 }
 
 /** Something wrong in a file a user wrote. */
@@ -496,7 +664,9 @@ export type FromWord =
   /** A snapshot, then what happens. */
   | "now"
   /** Everything the log has, then what happens. */
-  | "start";
+  | "start"
+  /** Everything after what `consumer` has acknowledged, then what happens. */
+  | "consumer";
 
 /** One message of a context as clients read it. */
 export interface HistoryMessage {
@@ -530,7 +700,11 @@ export interface InitializeParams {
   protocolVersion: string;
   client: ClientInfo;
   /** The client's own stable id. */
-  clientId?: ClientId | null;
+  clientId?: string | null;
+  /** What the client can do. Missing = nothing of it. */
+  capabilities?: ClientCapabilities;
+  /** Whether somebody is at the client. Missing = `active`. */
+  presence?: Presence;
   /** Unknown parameter fields are errors instead of being ignored and reported. */
   strict?: boolean;
 }
@@ -539,6 +713,7 @@ export interface InitializeResult {
   protocolVersion: string;
   daemon: DaemonInfo;
   clientId: ClientId;
+  capabilities?: DaemonCapabilities;
   limits: WireLimits;
   /** The methods this daemon answers. */
   methods: string[];
@@ -648,6 +823,16 @@ export interface ModelStarted {
 /** No parameters. */
 export type NoParams = Record<string, never>;
 
+/** What comes of a cursor that lies outside of the log. */
+export type OnGone =
+  /** `CURSOR_GONE`. */
+  | "error"
+  /**
+   * A snapshot comes first, as with `session/attach` from `now`: of one session when exactly one is named and
+   * no run, else of what lives in the sessions and runs that are named.
+   */
+  | "snapshot";
+
 /** A call that has not ended, as a snapshot shows it. */
 export interface OpenCall {
   runId: RunId;
@@ -729,6 +914,20 @@ export type Part =
 
 export interface PingResult {
   at: Timestamp;
+}
+
+/** Whether somebody is at a client, as the client says. */
+export type Presence = "active" | "idle" | "away" | (string & {});
+
+/**
+ * Data of `signal.presence`: who is attached to the session, or to any with a subscription to all. Sent when
+ * that changes, by somebody else than the receiver; of several changes only what came of them.
+ */
+export interface Present {
+  /** The one that has been there longest first; at most 32. */
+  clients: ClientSummary[];
+  /** How many there are; `client/list` has all. */
+  total: number;
 }
 
 export interface QueueListParams {
@@ -1077,9 +1276,18 @@ export interface RunWaitResult {
 export type Seq = number;
 
 export interface SessionAttachParams {
+  /** A session, or `"*"`: every session, also those that are created later. */
   sessionId: SessionId;
-  /** A `seq` (exclusive), `"now"` or `"start"`. */
+  /** A `seq` (exclusive), `"now"`, `"start"`, or `"consumer"`: after what `consumer` has acknowledged. */
   from?: AttachFrom;
+  /** With a `seq`: the log it came from, as `daemon.logId` said. Of another log it is `CURSOR_GONE`. */
+  logId?: string | null;
+  /** As in `events/subscribe`. */
+  consumer?: string | null;
+  /** What comes of a cursor that is gone. Missing = `error`. */
+  onGone?: OnGone;
+  /** What the client is there for. Missing = `control`. */
+  role?: AttachRole;
   /** Text while it is being written. */
   deltas?: boolean;
 }
@@ -1273,12 +1481,21 @@ export interface ShutdownResult {
   suspendedRuns: number;
 }
 
-/** Data of `signal.snapshot`: the session as of `seq`; the first event after it has `prev` = `seq`. */
+/**
+ * Data of `signal.snapshot`: what is as of `seq`; the first event after it has `prev` = `seq`. Of one
+ * session: the session, its live runs and its newest others. Of several or all: what lives, and nothing that
+ * is over.
+ */
 export interface Snapshot {
   seq: Seq;
-  session: SessionSummary;
+  /** Of a subscription to one session. */
+  session?: SessionSummary | null;
+  /** Of a subscription to several or all: those of the runs. */
+  sessions?: SessionSummary[];
   runs: RunRecord[];
-  /** Texts being streamed, with what there is of them so far. */
+  /** How many runs live, when they are more than `runs` has; the newest are shown, `run/list` has all. */
+  liveRuns?: number | null;
+  /** Texts being streamed, with what there is of them so far; of much text the rest comes as deltas. */
   openItems: OpenItem[];
   /** Calls that have not ended, of the runs that live. */
   openCalls?: OpenCall[];
@@ -1400,6 +1617,15 @@ export interface ToolsListResult {
   tools: ListedTool[];
 }
 
+/** How a connection's messages are framed. */
+export type Transport =
+  | "webSocket" | "http"
+  /** One JSON value a line. */
+  | "lines"
+  /** With `Content-Length` headers, as language servers do. */
+  | "contentLength"
+  | (string & {});
+
 export interface TurnCompleted {
   turn: number;
   toolCalls: number;
@@ -1418,6 +1644,11 @@ export interface UnknownField {
   /** JSON pointer. */
   field: string;
   didYouMean?: string | null;
+}
+
+export interface UnsubscribeResult {
+  /** False when there was no such subscription on this connection. */
+  unsubscribed: boolean;
 }
 
 /** Tokens of one model call, or of many added up. */
@@ -1469,6 +1700,10 @@ export interface Methods {
    * any method without it.
    */
   "initialize": { params: InitializeParams; result: InitializeResult };
+  /** Changes what the client said of itself in `initialize`, which must have been said. */
+  "client/update": { params: ClientUpdateParams; result: ClientUpdateResult };
+  /** Who is there: connections that said `initialize` or are attached to something, one entry each. */
+  "client/list": { params: ClientListParams; result: ClientListResult };
   /** Answers at once. */
   "ping": { params: NoParams; result: PingResult };
   /** The OpenRPC document of this daemon. */
@@ -1545,18 +1780,28 @@ export interface Methods {
   /** Removes a session and everything in it. Refused while a run of it lives. */
   "session/delete": { params: SessionIdParams; result: SessionDeleteResult };
   /**
-   * Follows a session: what is (a snapshot, or the events from a cursor on), then what happens, without gap
-   * or repeat.
+   * Follows a session, or with `"*"` all: what is (a snapshot, or the events from a cursor on), then what
+   * happens, without gap or repeat. Those who are attached to the same session are told of it by
+   * `signal.presence`.
    */
   "session/attach": { params: SessionAttachParams; result: SubscriptionId };
   /** Ends an attachment. */
   "session/detach": { params: SessionDetachParams; result: DetachResult };
+  /**
+   * Follows the log: the events from a place on, `signal.caughtUp`, then what happens, without gap or repeat.
+   * A session or run that never was is refused, so that a slip of the pen is not waited for.
+   */
+  "events/subscribe": { params: EventsSubscribeParams; result: SubscriptionId };
+  /** Ends a subscription. */
+  "events/unsubscribe": { params: EventsUnsubscribeParams; result: UnsubscribeResult };
+  /** Acknowledges everything up to a `seq` for the subscription's consumer. Answers when that is durable. */
+  "events/ack": { params: EventsAckParams; result: EventsAckResult };
   /** The log by page. */
   "events/list": { params: EventsListParams; result: EventsListResult };
 }
 
 /** Methods that answer with a subscription's id; `event` notifications follow. */
-export type SubscriptionMethod = "session/attach";
+export type SubscriptionMethod = "session/attach" | "events/subscribe";
 
 /** Every fact by its `type`: what its `data` is. */
 export interface Events {
@@ -1623,10 +1868,15 @@ export interface Signals {
    * thought of its run, a line each. Sent when the subscription asked for `deltas`.
    */
   "tool.output": OutputDelta;
-  /** The session as it is. The first notification of a subscription from `now`. */
+  /**
+   * What is. The first notification of an attachment from `now`, and of a subscription whose cursor is gone
+   * when it said `onGone: "snapshot"`.
+   */
   "signal.snapshot": Snapshot;
   /** Everything that was in the log when the subscription began has been sent. */
   "signal.caughtUp": CaughtUp;
+  /** Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments. */
+  "signal.presence": Present;
   /**
    * A request had a parameter that nobody knows; it was ignored. Said once a connection, method and field,
    * after the response, and belongs to no subscription.

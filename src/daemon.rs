@@ -20,9 +20,10 @@ use crate::{
     tools::{OutputLimits, Registry},
 };
 
-mod attach;
+mod clients;
 mod command;
 mod failures;
+mod feed;
 mod handlers;
 mod idle;
 mod log_level;
@@ -124,6 +125,8 @@ impl Daemon {
             clock,
             instance: ids::fresh(),
             load: rpc::Load::new(),
+            clients: Arc::default(),
+            receipts: Arc::default(),
             closing: closing.clone(),
             stop: stop.clone(),
         };

@@ -2,7 +2,7 @@
 //!
 //! One writer task owns the writing connection. Requests queue and are group-committed; each is answered after
 //! the commit, and committed events are published to the tail ring in `seq` order, so cursors are gapless.
-//! Tables that are no projections of the log: `meta`, `idempotency`.
+//! Tables that are no projections of the log: `meta`, `idempotency`, `consumers`.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,8 +18,10 @@ use crate::{
     sys::clock::Clock,
 };
 
+mod consumers;
 mod context;
 mod event;
+mod filter;
 mod follow;
 mod keys;
 mod live;
@@ -30,12 +32,14 @@ mod schema;
 mod tail;
 mod writer;
 
+pub use consumers::Consumer;
 pub use context::ContextFold;
 pub use event::{Event, NewEvent, Stored};
-pub use follow::{Filter, Follower};
+pub use filter::Filter;
+pub use follow::Follower;
 pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
-pub use read::{Listed, OpenStream, Page, RunFilter, SessionFilter, SessionView, Unfinished};
+pub use read::{Listed, LiveView, OpenStream, Page, RunFilter, SessionFilter, SessionView, Unfinished};
 pub use schema::MIGRATIONS;
 
 /// A cheap handle; clones share the writer and the readers.
@@ -102,6 +106,8 @@ pub enum StoreError {
     Encode(Arc<serde_json::Error>),
     #[error("this idempotency key is used already")]
     KeyUsed,
+    #[error("more consumers are remembered than there may be, and each was used lately")]
+    TooManyConsumers,
     #[error("this cursor was not made by this list")]
     BadCursor,
     #[error("the store is closed")]

@@ -4,6 +4,7 @@
 //! Nothing is asserted about time: a figure is read with the load average above the table in mind. The exit code
 //! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
 
+mod attach;
 mod ground;
 mod house;
 mod http;
@@ -28,12 +29,13 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 7] = [
+    let groups: [(&str, Group); 8] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
         ("http", http::measure),
         ("texts", texts::measure),
+        ("attach", attach::measure),
         ("wire", wire::measure),
         ("process", process::measure),
     ];

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     client::{self, CallError, Client, ConnectError, Dialer, RECONNECT_BOUND, Starter, Stopwatch},
-    protocol::{ClientInfo, ClientKind, ErrorKind, Initialize, InitializeParams, Method, PROTOCOL_VERSIONS},
+    protocol::{
+        ClientCapabilities, ClientInfo, ClientKind, ErrorKind, Initialize, InitializeParams, Method,
+        PROTOCOL_VERSIONS, Presence,
+    },
 };
 
 /// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
@@ -102,6 +105,8 @@ impl Link {
                 kind: ClientKind::Cli,
             },
             client_id: None,
+            capabilities: ClientCapabilities::default(),
+            presence: Presence::default(),
             strict: false,
         })?;
         note_version(&hello.daemon.version, stderr);

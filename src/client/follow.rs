@@ -191,11 +191,9 @@ impl<'dialer> Follow<'dialer> {
                 return Ok(Step::Quiet);
             }
         };
-        let params = SessionAttachParams {
-            session_id: self.session_id.clone(),
-            from: self.last.map_or(self.from, AttachFrom::Seq),
-            deltas: self.deltas,
-        };
+        let from = self.last.map_or(self.from, AttachFrom::Seq);
+        let attach = SessionAttachParams::new(self.session_id.clone(), from);
+        let params = SessionAttachParams { deltas: self.deltas, ..attach };
         match client.subscribe::<SessionAttach>(&params) {
             Ok(subscription) => {
                 self.subscription = Some(subscription);

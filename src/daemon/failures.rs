@@ -19,6 +19,7 @@ impl From<StoreError> for RpcError {
             StoreError::Closed => ErrorKind::ShuttingDown,
             StoreError::BadCursor => ErrorKind::InvalidParams,
             StoreError::KeyUsed => ErrorKind::IdempotencyConflict,
+            StoreError::TooManyConsumers => ErrorKind::LimitExceeded,
             StoreError::Locked { .. }
             | StoreError::Newer { .. }
             | StoreError::Incompatible { .. }
@@ -33,6 +34,9 @@ impl From<StoreError> for RpcError {
             StoreError::Closed => "the daemon is stopping; ask again when it is back",
             StoreError::KeyUsed => {
                 "use a new key for a new request; the same request again answers as before"
+            }
+            StoreError::TooManyConsumers => {
+                "use one of the names there are: a consumer is for one reader of the log, not for one connection"
             }
             StoreError::BadCursor => "give the `nextCursor` of the page before, unchanged, or none",
             _ => "see the daemon's log; `subagent status` names the database",

@@ -64,6 +64,12 @@ fn roots(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
     Ok(roots)
 }
 
+/// A parameter that its schema allows and its neighbours do not.
+pub(super) fn violation(pointer: &str, message: &str) -> RpcError {
+    RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}"))
+        .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
+}
+
 /// Who an event is attributed to.
 fn by(caller: &Caller) -> Option<String> {
     caller.introduction().map(|it| it.client_id.to_string())

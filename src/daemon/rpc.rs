@@ -30,7 +30,7 @@ mod wire;
 mod tests;
 
 pub use api::{Api, MethodTable, TableMismatch};
-pub use caller::{Caller, Introduction, Load, PeerInfo, Transport};
+pub use caller::{Caller, Introduction, Load, PeerInfo};
 pub use connection::{Reception, serve_connection};
 pub use errors::internal_error;
 pub use http::TokenError;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{once::Once, reload::InForce, rpc::Load};
+use super::{clients::Clients, feed::Receipts, once::Once, reload::InForce, rpc::Load};
 use crate::{
     agents::{AgentPlaces, Catalog},
     config::Sources,
@@ -42,6 +42,8 @@ pub(super) struct State {
     /// New at every start.
     pub instance: String,
     pub load: Arc<Load>,
+    pub clients: Arc<Clients>,
+    pub receipts: Arc<Receipts>,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallId, ContextId, EventHead, OpenCall, Part, QueuedRun, Role, RunId, RunRecord, Seq,
-    SessionId, SubscriptionId, Timestamp,
+    AgentName, CallId, ClientSummary, ContextId, EventHead, OpenCall, Part, QueuedRun, Role, RunId,
+    RunRecord, Seq, SessionId, SubscriptionId, Timestamp,
 };
 
 /// An event as subscribers receive it and `events/list` answers it.
@@ -58,14 +58,23 @@ pub struct OutputDelta {
     pub text: String,
 }
 
-/// Data of `signal.snapshot`: the session as of `seq`; the first event after it has `prev` = `seq`.
+/// Data of `signal.snapshot`: what is as of `seq`; the first event after it has `prev` = `seq`. Of one session: the
+/// session, its live runs and its newest others. Of several or all: what lives, and nothing that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     pub seq: Seq,
-    pub session: SessionSummary,
+    /// Of a subscription to one session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionSummary>,
+    /// Of a subscription to several or all: those of the runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionSummary>,
     pub runs: Vec<RunRecord>,
-    /// Texts being streamed, with what there is of them so far.
+    /// How many runs live, when they are more than `runs` has; the newest are shown, `run/list` has all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_runs: Option<u64>,
+    /// Texts being streamed, with what there is of them so far; of much text the rest comes as deltas.
     pub open_items: Vec<OpenItem>,
     /// Calls that have not ended, of the runs that live.
     #[serde(default)]
@@ -160,6 +169,20 @@ pub struct HistoryMessage {
 #[serde(rename_all = "camelCase")]
 pub struct CaughtUp {
     pub head: Seq,
+    /// The subscription's `consumer` was not known before; from now on it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_consumer: bool,
+}
+
+/// Data of `signal.presence`: who is attached to the session, or to any with a subscription to all. Sent when that
+/// changes, by somebody else than the receiver; of several changes only what came of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Present {
+    /// The one that has been there longest first; at most 32.
+    pub clients: Vec<ClientSummary>,
+    /// How many there are; `client/list` has all.
+    pub total: u64,
 }
 
 /// Data of `signal.unknownField`: a parameter nobody knows was ignored. Said once a connection and field.

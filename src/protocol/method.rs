@@ -8,6 +8,7 @@ use super::{RunRecord, SubscriptionId};
 
 mod agents;
 mod connection;
+mod daemon;
 mod events;
 mod runs;
 mod sessions;
@@ -15,6 +16,7 @@ mod settings;
 
 pub use agents::*;
 pub use connection::*;
+pub use daemon::*;
 pub use events::*;
 pub use runs::*;
 pub use sessions::*;
@@ -103,6 +105,10 @@ methods! {
     /// Says who the client is and what it can do, and learns the same of the daemon. Optional: a script may
     /// call any method without it.
     call "initialize" => Initialize(InitializeParams) -> InitializeResult;
+    /// Changes what the client said of itself in `initialize`, which must have been said.
+    call "client/update" => ClientUpdate(ClientUpdateParams) -> ClientUpdateResult;
+    /// Who is there: connections that said `initialize` or are attached to something, one entry each.
+    call "client/list" => ClientList(ClientListParams) -> ClientListResult;
     /// Answers at once.
     call "ping" => Ping(NoParams) -> PingResult;
     /// The OpenRPC document of this daemon.
@@ -165,11 +171,18 @@ methods! {
     call "session/close" => SessionClose(SessionIdParams) -> SessionChangeResult;
     /// Removes a session and everything in it. Refused while a run of it lives.
     call "session/delete" => SessionDelete(SessionIdParams) -> SessionDeleteResult;
-    /// Follows a session: what is (a snapshot, or the events from a cursor on), then what happens, without gap
-    /// or repeat.
+    /// Follows a session, or with `"*"` all: what is (a snapshot, or the events from a cursor on), then what happens,
+    /// without gap or repeat. Those who are attached to the same session are told of it by `signal.presence`.
     subscription "session/attach" => SessionAttach(SessionAttachParams) -> SubscriptionId;
     /// Ends an attachment.
     call "session/detach" => SessionDetach(SessionDetachParams) -> DetachResult;
+    /// Follows the log: the events from a place on, `signal.caughtUp`, then what happens, without gap or repeat. A session
+    /// or run that never was is refused, so that a slip of the pen is not waited for.
+    subscription "events/subscribe" => EventsSubscribe(EventsSubscribeParams) -> SubscriptionId;
+    /// Ends a subscription.
+    call "events/unsubscribe" => EventsUnsubscribe(EventsUnsubscribeParams) -> UnsubscribeResult;
+    /// Acknowledges everything up to a `seq` for the subscription's consumer. Answers when that is durable.
+    call "events/ack" => EventsAck(EventsAckParams) -> EventsAckResult;
     /// The log by page.
     call "events/list" => EventsList(EventsListParams) -> EventsListResult;
 }
@@ -209,4 +222,16 @@ fn is_not(replayed: &bool) -> bool {
 
 fn default_page() -> u32 {
     100
+}
+
+/// Tells `null` from a missing field.
+fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Whether a field says nothing that is not so without it; such a one is not sent, e.g. to an older daemon.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

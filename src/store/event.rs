@@ -38,6 +38,8 @@ pub struct Stored {
     pub kind: Box<str>,
     pub session: Option<SessionId>,
     pub run: Option<RunId>,
+    /// The run that called this one.
+    pub(super) parent: Option<RunId>,
     /// A JSON object with the other fields of the envelope.
     pub(super) head: Box<str>,
     /// JSON; byte for byte what clients see.
@@ -160,6 +162,7 @@ impl Encoded {
             kind: self.body.type_name().into(),
             session: self.session.clone(),
             run: self.run.clone(),
+            parent: self.parent_run.clone(),
             head: self.head.as_str().into(),
             body: self.body_json.as_str().into(),
         }

@@ -2,83 +2,73 @@
 //!
 //! Followers pull. The database is the buffer, so a slow one costs no memory and loses nothing.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
+use sqlx::{Row as _, sqlite::SqliteRow};
 use tokio::sync::Notify;
 
 use super::{
-    Store, StoreError, Stored,
+    Filter, Store, StoreError, Stored,
+    filter::Family,
     tail::{Recent, Topic},
 };
-use crate::protocol::{EventFilter, RunId, Seq, SessionId};
+use crate::protocol::{RunId, Seq, SessionId};
 
 /// Events read at once; bounds the memory of one follower.
 const BATCH: usize = 256;
-
-/// Which events; an empty filter matches all.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    pub session: Option<SessionId>,
-    pub run: Option<RunId>,
-    /// Empty = all.
-    pub types: Vec<String>,
-}
-
-impl From<EventFilter> for Filter {
-    fn from(filter: EventFilter) -> Filter {
-        Filter { session: filter.session_id, run: filter.run_id, types: filter.types }
-    }
-}
-
-impl Filter {
-    pub fn session(session: SessionId) -> Filter {
-        Filter { session: Some(session), ..Filter::default() }
-    }
-
-    pub fn run(run: RunId) -> Filter {
-        Filter { run: Some(run), ..Filter::default() }
-    }
-
-    pub(super) fn matches(&self, event: &Stored) -> bool {
-        let session_fits = self.session.is_none() || self.session == event.session;
-        let run_fits = self.run.is_none() || self.run == event.run;
-        let type_fits = self.types.is_empty() || self.types.iter().any(|it| **it == *event.kind);
-        session_fits && run_fits && type_fits
-    }
-
-    fn topic(&self) -> Topic {
-        match (&self.run, &self.session) {
-            (Some(run), _) => Topic::Run(run.clone()),
-            (None, Some(session)) => Topic::Session(session.clone()),
-            (None, None) => Topic::All,
-        }
-    }
-}
 
 /// One reader's place in the log.
 pub struct Follower {
     store: Store,
     filter: Filter,
     after: Seq,
-    topic: Topic,
+    topics: Vec<Topic>,
     woken: Arc<Notify>,
+    /// Of a filter with descendants: right as of `after` while `is_family_known`.
+    family: Family,
+    is_family_known: bool,
 }
 
 impl Store {
     /// Follows what matches, from after `after` on.
     pub fn follow(&self, filter: Filter, after: Seq) -> Follower {
-        let topic = filter.topic();
+        let topics = filter.topics();
         // Registered before the first read, so an append between read and wait still wakes.
-        let woken = self.shared.tail.register(topic.clone());
-        Follower { store: self.clone(), filter, after, topic, woken }
+        let woken = self.shared.tail.register(&topics);
+        let (family, is_family_known) = (Family::default(), !filter.has_family());
+        Follower { store: self.clone(), filter, after, topics, woken, family, is_family_known }
+    }
+
+    /// These runs and all below them, with their sessions; `None` of a run that is not there.
+    async fn family(&self, runs: &[RunId]) -> Result<Vec<(RunId, Option<SessionId>)>, StoreError> {
+        let named = serde_json::to_string(runs).map_err(|error| StoreError::Encode(Arc::new(error)))?;
+        let rows = sqlx::query(FAMILY).bind(named).fetch_all(&self.shared.readers).await?;
+        let member =
+            |row: &SqliteRow| (row.get::<&str, _>(0).into(), row.get::<Option<&str>, _>(1).map(Into::into));
+        Ok(rows.iter().map(member).collect())
+    }
+
+    /// These runs and all below them that are there now.
+    pub async fn descendants(&self, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.family(runs).await?.into_iter().map(|(run, _)| run).collect())
     }
 }
+
+pub(super) const FAMILY: &str = "
+with recursive member(id) as (
+    select value from json_each(?1)
+    union
+    select runs.run_id from member join runs on runs.parent_run_id = member.id
+)
+select member.id, runs.session_id from member left join runs on runs.run_id = member.id";
 
 impl Follower {
     /// What there is now, at most a batch; empty when the follower has seen all.
     pub async fn poll(&mut self) -> Result<Vec<Arc<Stored>>, StoreError> {
         loop {
-            match self.store.shared.tail.after(self.after, &self.filter, BATCH) {
+            self.know_family().await?;
+            let Follower { store, filter, after, family, .. } = self;
+            match store.shared.tail.after(*after, |event| filter.matches(event, family), BATCH) {
                 Recent::Events { events, searched_to } => {
                     self.after = searched_to;
                     return Ok(events);
@@ -86,12 +76,35 @@ impl Follower {
                 Recent::TooOld => {
                     let page = self.store.page(&self.filter, self.after, BATCH).await?;
                     self.after = page.searched_to;
+                    // Runs of the family may have begun that the page did not show.
+                    self.is_family_known = !self.filter.has_family();
                     if !page.events.is_empty() {
                         return Ok(page.events);
                     }
                 }
             }
         }
+    }
+
+    /// Looks up the runs below those of the filter, as far as they began before `after`, and where to wait for them.
+    async fn know_family(&mut self) -> Result<(), StoreError> {
+        if self.is_family_known {
+            return Ok(());
+        }
+        let members = self.store.family(&self.filter.runs).await?;
+        // A run below another is in the same session. Of one that is not there yet nobody knows which.
+        let sessions: Option<BTreeSet<SessionId>> =
+            members.iter().map(|(_, session)| session.clone()).collect();
+        self.family = Family::new(members.into_iter().map(|(run, _)| run));
+        if let Some(sessions) = sessions {
+            let topics: Vec<Topic> = sessions.into_iter().map(Topic::Session).collect();
+            if topics != self.topics {
+                let before = std::mem::replace(&mut self.topics, topics);
+                self.store.shared.tail.move_over(&before, &self.topics, &self.woken);
+            }
+        }
+        self.is_family_known = true;
+        Ok(())
     }
 
     /// Everything that matches up to here has been answered.
@@ -118,6 +131,6 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.store.shared.tail.unregister(&self.topic, &self.woken);
+        self.store.shared.tail.unregister(&self.topics, &self.woken);
     }
 }

@@ -40,11 +40,14 @@ impl Live {
         lock(&self.texts).get(stream).cloned()
     }
 
-    /// Watches the texts of a session, those that are opened later too.
-    pub fn watch(&self, session: SessionId) -> TextWatch {
-        let topic = Topic::Texts(session);
-        let grown = self.tail.register(topic.clone());
-        TextWatch { tail: Arc::clone(&self.tail), topic, grown }
+    /// Watches the texts of some sessions, of none = of all, those that are opened later too.
+    pub fn watch(&self, sessions: &[SessionId]) -> TextWatch {
+        let topics = match sessions.is_empty() {
+            true => vec![Topic::AllTexts],
+            false => sessions.iter().cloned().map(Topic::Texts).collect(),
+        };
+        let grown = self.tail.register(&topics);
+        TextWatch { tail: Arc::clone(&self.tail), topics, grown }
     }
 
     /// How many texts are open.
@@ -57,11 +60,11 @@ impl Live {
     }
 }
 
-/// Tells when a session's texts grow. What they have become is read from the texts: growth while nobody waits is
+/// Tells when texts of some sessions grow. What they have become is read from the texts: growth while nobody waits is
 /// told once.
 pub struct TextWatch {
     tail: Arc<Tail>,
-    topic: Topic,
+    topics: Vec<Topic>,
     grown: Arc<Notify>,
 }
 
@@ -74,7 +77,7 @@ impl TextWatch {
 
 impl Drop for TextWatch {
     fn drop(&mut self) {
-        self.tail.unregister(&self.topic, &self.grown);
+        self.tail.unregister(&self.topics, &self.grown);
     }
 }
 

@@ -9,15 +9,17 @@ use sqlx::{
 };
 
 use super::{Event, Filter, Store, StoreError, Stored, event::Encoded};
-use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, SessionId, Timestamp};
+use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, Timestamp};
 
 pub(super) mod calls;
 pub(super) mod history;
 mod runs;
 pub(super) mod sessions;
+pub(super) mod standing;
 
 pub use runs::{OpenStream, RunFilter, Unfinished};
 pub use sessions::{SessionFilter, SessionView};
+pub use standing::LiveView;
 
 /// A piece of a list that is read piece by piece.
 pub struct Listed<T> {
@@ -53,28 +55,17 @@ const EVENT_COLUMNS: &str = "seq, time_us, type, session_id, run_id, head, body"
 impl Store {
     /// At most `limit` matching events after `after`. Reads one consistent state.
     pub async fn page(&self, filter: &Filter, after: Seq, limit: usize) -> Result<Page, StoreError> {
-        // The index is chosen by the text of the statement, so there is one text a shape.
-        let by = match (&filter.run, &filter.session) {
-            (Some(_), _) => "run_id = ?2 and (?3 is null or session_id = ?3)",
-            (None, Some(_)) => "session_id = ?3 and ?2 is null",
-            (None, None) => "?2 is null and ?3 is null",
-        };
-        let types = if filter.types.is_empty() {
-            "?4 is not null"
-        } else {
-            "type in (select value from json_each(?4))"
-        };
-        let text = format!(
-            "select {EVENT_COLUMNS} from events where ?1 < seq and {by} and {types} order by seq limit ?5"
-        );
+        let text = filter.page_text(EVENT_COLUMNS);
+        let list =
+            |list: serde_json::Result<String>| list.map_err(|error| StoreError::Encode(Arc::new(error)));
         // Perf: what is published was committed before, so the statement below sees all up to here, and neither a
         // question for the head nor a transaction around both is needed: one request to the connection instead of four.
         let published = self.head();
         let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
             .bind(after.0)
-            .bind(filter.run.as_ref().map(RunId::as_str))
-            .bind(filter.session.as_ref().map(SessionId::as_str))
-            .bind(serde_json::to_string(&filter.types).map_err(|error| StoreError::Encode(Arc::new(error)))?)
+            .bind(list(serde_json::to_string(&filter.runs))?)
+            .bind(list(serde_json::to_string(&filter.sessions))?)
+            .bind(list(serde_json::to_string(&filter.types))?)
             .bind(i64::try_from(limit).unwrap_or(i64::MAX));
         let mut events: Vec<Arc<Stored>> = Vec::new();
         let mut bytes = 0;
@@ -228,13 +219,22 @@ fn private(json: Option<&str>) -> serde_json::Result<Private> {
 }
 
 fn stored(row: &SqliteRow) -> Stored {
+    let head: &str = row.get(5);
     Stored {
         seq: Seq(row.get(0)),
         at: Timestamp(row.get(1)),
         kind: row.get::<&str, _>(2).into(),
         session: row.get::<Option<&str>, _>(3).map(Into::into),
         run: row.get::<Option<&str>, _>(4).map(Into::into),
-        head: row.get::<&str, _>(5).into(),
+        parent: parent(head),
+        head: head.into(),
         body: row.get::<&str, _>(6).into(),
     }
+}
+
+/// The run that called the event's, of those that somebody called. A head that cannot be read names none; who parses it
+/// says so.
+fn parent(head: &str) -> Option<RunId> {
+    let is_called = head.contains(r#""parentRunId""#);
+    is_called.then(|| serde_json::from_str::<EventHead>(head).ok()?.parent_run_id).flatten()
 }

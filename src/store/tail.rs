@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{StoreError, Stored, follow::Filter};
+use super::{StoreError, Stored};
 use crate::protocol::{RunId, Seq, SessionId};
 
 /// Events the ring holds: some seconds of a busy daemon.
@@ -26,6 +26,8 @@ pub(super) enum Topic {
     Run(RunId),
     /// The open texts of a session, which grow without events.
     Texts(SessionId),
+    /// Those of all sessions.
+    AllTexts,
 }
 
 pub(super) struct Tail {
@@ -115,11 +117,13 @@ impl Tail {
 
     /// Wakes those who watch a session's texts: one grew.
     pub fn wake_texts(&self, session: &SessionId) {
-        self.lock().wake(&Topic::Texts(session.clone()));
+        let inner = self.lock();
+        inner.wake(&Topic::Texts(session.clone()));
+        inner.wake(&Topic::AllTexts);
     }
 
-    /// At most `limit` events after `after` that match.
-    pub fn after(&self, after: Seq, filter: &Filter, limit: usize) -> Recent {
+    /// At most `limit` events after `after` that match. Each is asked about once, in order.
+    pub fn after(&self, after: Seq, mut matches: impl FnMut(&Stored) -> bool, limit: usize) -> Recent {
         let inner = self.lock();
         if inner.head <= after {
             return Recent::Events { events: Vec::new(), searched_to: after };
@@ -137,25 +141,27 @@ impl Tail {
                 break;
             }
             searched_to = slot.seq;
-            events.extend(slot.event.as_ref().filter(|event| filter.matches(event)).map(Arc::clone));
+            events.extend(slot.event.as_ref().filter(|event| matches(event)).map(Arc::clone));
         }
         Recent::Events { events, searched_to }
     }
 
-    pub fn register(&self, topic: Topic) -> Arc<Notify> {
+    /// Woken by any of the topics.
+    pub fn register(&self, topics: &[Topic]) -> Arc<Notify> {
         let notify = Arc::new(Notify::new());
-        self.lock().waiting.entry(topic).or_default().push(Arc::clone(&notify));
+        self.lock().add(topics, &notify);
         notify
     }
 
-    pub fn unregister(&self, topic: &Topic, notify: &Arc<Notify>) {
+    pub fn unregister(&self, topics: &[Topic], notify: &Arc<Notify>) {
+        self.lock().remove(topics, notify);
+    }
+
+    /// From some topics to others, without a moment in between.
+    pub fn move_over(&self, from: &[Topic], to: &[Topic], notify: &Arc<Notify>) {
         let mut inner = self.lock();
-        if let Some(waiting) = inner.waiting.get_mut(topic) {
-            waiting.retain(|it| !Arc::ptr_eq(it, notify));
-            if waiting.is_empty() {
-                inner.waiting.remove(topic);
-            }
-        }
+        inner.remove(from, notify);
+        inner.add(to, notify);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -165,6 +171,23 @@ impl Tail {
 }
 
 impl Inner {
+    fn add(&mut self, topics: &[Topic], notify: &Arc<Notify>) {
+        for topic in topics {
+            self.waiting.entry(topic.clone()).or_default().push(Arc::clone(notify));
+        }
+    }
+
+    fn remove(&mut self, topics: &[Topic], notify: &Arc<Notify>) {
+        for topic in topics {
+            if let Some(waiting) = self.waiting.get_mut(topic) {
+                waiting.retain(|it| !Arc::ptr_eq(it, notify));
+                if waiting.is_empty() {
+                    self.waiting.remove(topic);
+                }
+            }
+        }
+    }
+
     fn wake(&self, topic: &Topic) {
         for notify in self.waiting.get(topic).into_iter().flatten() {
             notify.notify_one();

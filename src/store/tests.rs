@@ -14,8 +14,10 @@ use crate::protocol::{
 };
 use crate::sys::clock::SystemClock;
 
+mod consumers;
 mod deletion;
 mod failures;
+mod filters;
 mod full_disk;
 mod keys;
 mod lists;

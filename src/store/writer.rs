@@ -10,7 +10,7 @@ use sqlx::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Deleted, Keyed, NewEvent, StoreError,
+    Consumer, Deleted, Keyed, NewEvent, StoreError,
     event::{Encoded, Row},
     keys::{self, Sweeper},
     reserve::Room,
@@ -23,6 +23,7 @@ use crate::{
 };
 
 mod commit;
+mod consumers;
 mod delete;
 
 /// Requests that go into one transaction. Bounds the memory of a batch and the wait of its first.
@@ -42,12 +43,15 @@ pub(super) enum Request {
     Delete(Deletion),
     /// Answered when what was asked before is done.
     Ping(oneshot::Sender<()>),
+    OpenConsumer(consumers::Opening),
     Close(oneshot::Sender<()>),
 }
 
 pub(super) struct Append {
     events: Vec<(Encoded, Row)>,
     keyed: Option<Keyed>,
+    /// A consumer and how far it has come.
+    acknowledged: Option<(String, Seq)>,
     /// May use the room that is kept for the time when there is none.
     is_urgent: bool,
     reply: Reply,
@@ -71,7 +75,20 @@ impl Request {
     ) -> Result<Request, StoreError> {
         let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
         let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
-        Ok(Request::Append(Append { events, keyed, is_urgent, reply }))
+        Ok(Request::Append(Append { events, keyed, acknowledged: None, is_urgent, reply }))
+    }
+
+    pub fn acknowledge(name: &str, seq: Seq, reply: Reply) -> Request {
+        let acknowledged = Some((name.to_owned(), seq));
+        Request::Append(Append { events: Vec::new(), keyed: None, acknowledged, is_urgent: false, reply })
+    }
+
+    pub fn open_consumer(
+        name: &str,
+        at: Seq,
+        reply: oneshot::Sender<Result<Consumer, StoreError>>,
+    ) -> Request {
+        Request::OpenConsumer(consumers::Opening { name: name.to_owned(), at, reply })
     }
 }
 
@@ -140,6 +157,11 @@ impl Writer {
                         self.delete(deletion).await;
                     }
                     Request::Ping(reply) => pings.push(reply),
+                    Request::OpenConsumer(opening) => {
+                        // What was acknowledged before counts.
+                        self.commit_all(std::mem::take(&mut appends)).await;
+                        self.open_consumer(opening).await;
+                    }
                     Request::Close(reply) => close = Some(reply),
                 }
             }
@@ -313,7 +335,13 @@ mod tests {
             private: Private::default(),
         };
         let (reply, _) = oneshot::channel();
-        Append { events: vec![Encoded::new(event).unwrap()], keyed: None, is_urgent: false, reply }
+        Append {
+            events: vec![Encoded::new(event).unwrap()],
+            keyed: None,
+            is_urgent: false,
+            acknowledged: None,
+            reply,
+        }
     }
 
     #[test]

@@ -140,7 +140,8 @@ async fn who_speaks_something_else_gets_one_error_and_the_end() {
         "hello": PARSE_ERROR: neither JSON, `Content-Length` nor HTTP; send one JSON value a line
         "\u{1}\u{2}": PARSE_ERROR: neither JSON, `Content-Length` nor HTTP; send one JSON value a line
         "\u{feff}{}": PARSE_ERROR: neither JSON, `Content-Length` nor HTTP; send one JSON value a line
-    "#]].assert_eq(&story);
+    "#]]
+    .assert_eq(&story);
     assert_works(&running, &mut dial(&socket).await).await;
     running.stop().await;
 }

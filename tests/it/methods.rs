@@ -55,7 +55,12 @@ fn rows() -> Vec<Row> {
                 |_| json!({ "protocolVersion": "1", "client": { "name": "t", "kind": "script" }, "clientId": "me" }),
             ],
             bad: &[
-                |_| json!({ "protocolVersion": 1, "client": { "kind": "toaster" }, "strict": "very" }),
+                |_| {
+                    json!({
+                        "protocolVersion": 1, "client": { "kind": 1 }, "clientId": "", "strict": "very",
+                        "presence": "asleep", "capabilities": { "tools": 1 },
+                    })
+                },
                 |_| json!({ "protocolVersion": "0", "client": { "name": "t", "kind": "script" } }),
             ],
             brief: |result| without(result, &["/methods"]),
@@ -71,10 +76,69 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /protocolVersion: value is not of type "string"
                   /client/name: is required
-                  /client/kind: value is not one of "editor", "cli", "phone", "bot", "bridge", "script"
+                  /client/kind: value is not of type "string"
+                  /clientId: value is shorter than 1 character
                   /strict: value is not of type "boolean"
+                  /presence: value is not one of "active", "idle", "away"
+                  /capabilities/tools: value is not of type "boolean"
                 UNSUPPORTED_VERSION: protocol version 0 is not spoken here
-                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":false,"deltas":true,"tools":false,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+            "#]],
+        },
+        Row {
+            method: "client/update",
+            good: &[
+                |_| json!({ "presence": "away" }),
+                |_| json!({ "capabilities": { "confirmations": { "kinds": ["edit", "of-tomorrow"] } } }),
+                |_| json!({ "capabilities": null }),
+                |_| json!({}),
+            ],
+            bad: &[
+                |_| json!({ "presence": "asleep", "capabilities": { "deltas": "yes", "confirmations": { "kinds": "all" } } }),
+                |_| json!({ "capabilities": { "confirmations": { "kinds": [""] } } }),
+            ],
+            brief: whole,
+            again: same,
+            // What was said of a connection went with it.
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_INITIALIZED"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /presence: value is not one of "active", "idle", "away"
+                  /capabilities: value is not of type "boolean"; or value is not of types "null", "array"
+                INVALID_PARAMS
+                  /capabilities: value is shorter than 1 character
+                {"capabilities":{"deltas":false,"tools":false},"presence":"away"}
+                {"capabilities":{"confirmations":{"kinds":["edit","of-tomorrow"]},"deltas":false,"tools":false},"presence":"away"}
+                {"capabilities":{"deltas":false,"tools":false},"presence":"away"}
+                {"capabilities":{"deltas":false,"tools":false},"presence":"away"}
+            "#]],
+        },
+        Row {
+            method: "client/list",
+            good: &[|_| json!({}), |_| json!({ "limit": 1 }), |_| json!({ "cursor": "1000000" })],
+            bad: &[
+                |_| json!({ "limit": 0, "cursor": 1 }),
+                |_| json!({ "limit": 1_001 }),
+                |_| json!({ "cursor": "x" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: |first, again| {
+                // Connections are told apart anew, and attach to nothing by themselves.
+                let attached = |result: &Value| result["clients"][0]["attached"].as_array().map(Vec::len);
+                assert_eq!((attached(again), attached(first).is_none_or(|it| it == 1)), (None, true));
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /limit: value is less than the minimum of 1
+                  /cursor: value is not of types "null", "string"
+                INVALID_PARAMS
+                  /limit: value is greater than the maximum of 1000
+                INVALID_PARAMS
+                  /cursor: was not made by this list; give a `nextCursor`, or none
+                {"clients":[{"connection":1,"clientId":"me","client":{"name":"t","version":"<version>","kind":"toaster"},"presence":"idle","capabilities":{"deltas":false,"tools":false},"attached":[{"subscription":"<id 1>","sessionId":"<id 2>","role":"control"}],"transport":"lines","uid":"<uid>","connectedAt":"<connectedAt>"}]}
+                {"clients":[{"connection":1,"clientId":"me","client":{"name":"t","version":"<version>","kind":"toaster"},"presence":"idle","capabilities":{"deltas":false,"tools":false},"attached":[{"subscription":"<id 1>","sessionId":"<id 2>","role":"control"}],"transport":"lines","uid":"<uid>","connectedAt":"<connectedAt>"}]}
+                {"clients":[]}
             "#]],
         },
         Row {
@@ -740,27 +804,39 @@ fn rows() -> Vec<Row> {
                 |facts| json!({ "sessionId": facts.session, "deltas": true }),
                 |facts| json!({ "sessionId": facts.session, "from": "start" }),
                 |facts| json!({ "sessionId": facts.session, "from": 2 }),
+                |_| json!({ "sessionId": "*", "role": "observe" }),
+                |facts| json!({ "sessionId": facts.session, "from": 1_000_000, "onGone": "snapshot" }),
+                |facts| json!({ "sessionId": facts.session, "from": "consumer", "consumer": "reader" }),
             ],
             bad: &[
-                |_| json!({ "sessionId": 7, "from": "yesterday", "deltas": "some" }),
+                |_| json!({ "sessionId": 7, "from": "yesterday", "deltas": "some", "role": "judge" }),
+                |facts| json!({ "sessionId": facts.session, "from": "consumer" }),
+                |facts| json!({ "sessionId": facts.session, "from": 1, "logId": "another" }),
                 |_| json!({ "sessionId": "no-such-session" }),
                 |facts| json!({ "sessionId": facts.session, "from": 1_000_000 }),
                 |facts| json!({ "sessionId": facts.session, "from": -1 }),
             ],
-            brief: |result| without(&result["first"], &["/data/runs", "/data/session"]),
+            brief: |result| without(&result["first"], &["/data/runs", "/data/session", "/data/sessions"]),
             again: is_another_subscription_of_the_same,
             restarted: is_another_subscription_of_the_same,
             golden: expect![[r#"
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
-                  /from: value is not of type "integer"; or "now" was expected; or "start" was expected
+                  /from: value is not of type "integer"; or "now" was expected; or "start" was expected; or "consumer" was expected
                   /deltas: value is not of type "boolean"
+                  /role: "control" was expected; or "observe" was expected
+                INVALID_PARAMS
+                  /consumer: needed with `from: "consumer"`
+                CURSOR_GONE: the cursor 1 is of another log; the newest event of this one is 15
                 NOT_FOUND: there is no session no-such-session
                 CURSOR_GONE: the log has no event 1000000; its newest is 15
                 CURSOR_GONE: the log has no event -1; its newest is 15
                 {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
+                {"at":"<at>","type":"signal.snapshot","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[{"runId":"<id 3>","stream":"<id 3>#1.1","afterSeq":"<afterSeq>","text":"","thought":""}]}}
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
             "#]],
         },
         Row {
@@ -779,11 +855,106 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "events/subscribe",
+            good: &[
+                |facts| json!({ "sessionIds": [facts.session], "types": ["run.*"], "from": "start" }),
+                |facts| json!({ "runIds": [facts.run], "from": 2, "deltas": true }),
+                |_| json!({ "from": "now" }),
+                |facts| json!({ "sessionIds": [facts.session], "from": 1_000_000, "onGone": "snapshot" }),
+                |_| json!({ "types": ["session.*"], "from": "consumer", "consumer": "reader" }),
+            ],
+            bad: &[
+                |_| {
+                    json!({
+                        "sessionIds": "all", "runIds": [1], "exact": 1, "types": ["run/*"], "from": "yesterday",
+                        "consumer": "", "onGone": "cry", "deltas": "some",
+                    })
+                },
+                |_| json!({}),
+                |_| json!({ "sessionIds": ["no-such-session"], "from": "start" }),
+                |_| json!({ "runIds": ["no-such-run"], "from": "start" }),
+                |_| json!({ "from": 1_000_000 }),
+                |_| json!({ "from": 1, "logId": "another" }),
+                |_| json!({ "from": "consumer" }),
+            ],
+            brief: |result| without(&result["first"], &["/data/runs", "/data/session", "/data/sessions"]),
+            again: is_another_subscription_of_the_same,
+            restarted: is_another_subscription_of_the_same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionIds: value is not of type "array"
+                  /runIds/0: value is not of type "string"
+                  /exact: value is not of type "boolean"
+                  /types/0: value does not match "^[A-Za-z.]*\*?$"
+                  /from: value is not of type "integer"; or "now" was expected; or "start" was expected; or "consumer" was expected
+                  /consumer: value is shorter than 1 character
+                  /onGone: "error" was expected; or "snapshot" was expected
+                  /deltas: value is not of type "boolean"
+                INVALID_PARAMS
+                  /from: is required
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: there is no run no-such-run
+                CURSOR_GONE: the log has no event 1000000; its newest is 15
+                CURSOR_GONE: the cursor 1 is of another log; the newest event of this one is 15
+                INVALID_PARAMS
+                  /consumer: needed with `from: "consumer"`
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"run.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"data":{"agent":"reader","title":"Reader","digest":"<digest>","model":"script","contextId":"<id 3>","query":"do it","prompt":"do it","inputs":{"prompt":"do it"},"limits":{"maxTurns":30,"maxTimeMs":600000,"graceMs":60000,"maxDepth":4},"completion":"tool","depth":0,"path":"reader#1"}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
+                {"at":"<at>","type":"signal.caughtUp","data":{"head":"<head>"}}
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
+            "#]],
+        },
+        Row {
+            method: "events/unsubscribe",
+            good: &[|facts| json!({ "subscription": facts.subscription })],
+            bad: &[|_| json!({ "subscription": 7 }), |_| json!({})],
+            brief: whole,
+            again: |_, again| assert_eq!(again["unsubscribed"], false),
+            restarted: |_, again| assert_eq!(again["unsubscribed"], false),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /subscription: value is not of type "string"
+                INVALID_PARAMS
+                  /subscription: is required
+                {"unsubscribed":true}
+            "#]],
+        },
+        Row {
+            method: "events/ack",
+            good: &[
+                |facts| json!({ "subscription": facts.subscription, "seq": 3 }),
+                // Never back.
+                |facts| json!({ "subscription": facts.subscription, "seq": 1 }),
+            ],
+            bad: &[
+                |_| json!({ "subscription": 7, "seq": "x" }),
+                |_| json!({ "subscription": "no-such-subscription", "seq": 1 }),
+                |facts| json!({ "subscription": facts.subscription, "seq": 1_000_000 }),
+            ],
+            brief: whole,
+            again: same,
+            // The subscription is gone; what its consumer acknowledged is not.
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /subscription: value is not of type "string"
+                  /seq: value is not of type "integer"
+                NOT_FOUND: this connection has no subscription no-such-subscription
+                INVALID_PARAMS
+                  /seq: 1000000 is beyond 15, the last place that this subscription told of
+                {"seq":"<seq>"}
+                {"seq":"<seq>"}
+            "#]],
+        },
+        Row {
             method: "events/list",
             good: &[
                 |facts| json!({ "filter": { "runId": facts.run }, "limit": 1_000, "waitMs": 60_000 }),
                 |_| json!({ "from": 1, "limit": 2 }),
                 |facts| json!({ "filter": { "sessionId": facts.session, "types": ["run.completed"] } }),
+                |facts| json!({ "filter": { "sessionIds": [facts.session, facts.live_session], "types": ["turn.*"] } }),
+                |facts| json!({ "filter": { "runIds": [facts.run], "types": ["run.*"] }, "from": 2 }),
             ],
             bad: &[
                 |_| {
@@ -793,6 +964,8 @@ fn rows() -> Vec<Row> {
                 },
                 |_| json!({ "limit": 1_001 }),
                 |_| json!({ "from": 1_000_000 }),
+                |_| json!({ "filter": { "runId": "r", "runIds": ["r"] } }),
+                |_| json!({ "filter": { "types": ["run.*.completed"], "exact": 1 } }),
             ],
             brief: |result| {
                 result["events"].as_array().unwrap().iter().map(|event| event["type"].clone()).collect()
@@ -809,8 +982,15 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /limit: value is greater than the maximum of 1000
                 CURSOR_GONE: the log has no event 1000000; its newest is 15
+                INVALID_PARAMS
+                  /filter/runId: not together with `runIds`
+                INVALID_PARAMS
+                  /filter/types/0: value does not match "^[A-Za-z.]*\*?$"
+                  /filter/exact: value is not of type "boolean"
                 ["run.started","turn.started","model.started","model.completed","tool.state","tool.state","tool.state","tool.state","turn.completed","run.completed"]
                 ["run.started","turn.started"]
+                ["run.completed"]
+                ["turn.started","turn.completed","turn.started"]
                 ["run.completed"]
             "#]],
         },
@@ -903,8 +1083,24 @@ impl Facts {
             }
             false => String::new(),
         };
-        let attached = client.call("session/attach", json!({ "sessionId": session })).await;
-        client.events_until("signal.snapshot").await;
+        let attached = match method {
+            "events/ack" => {
+                let params = json!({ "from": "start", "consumer": "reader" });
+                let attached = client.call("events/subscribe", params).await;
+                client.events_until("signal.caughtUp").await;
+                attached
+            }
+            _ => {
+                let attached = client.call("session/attach", json!({ "sessionId": session })).await;
+                client.events_until("signal.snapshot").await;
+                attached
+            }
+        };
+        if method.starts_with("client/") {
+            let me = json!({ "name": "t", "version": "1", "kind": "toaster" });
+            let hello = json!({ "protocolVersion": "1", "client": me, "clientId": "me", "presence": "idle" });
+            client.call("initialize", hello).await;
+        }
         let work = running.work().to_str().unwrap().to_owned();
         let subscription = attached.as_str().unwrap().to_owned();
         Facts { work, run, session, live, live_session, queued, subscription }
@@ -913,8 +1109,8 @@ impl Facts {
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
-    if ["session/delete", "queue/remove"].contains(&method) {
-        // Only once is there something to remove.
+    if ["session/delete", "queue/remove", "client/update", "events/ack"].contains(&method) {
+        // Only once is there something to remove, and a connection ends with its daemon.
         let response = client.request(method, params).await;
         return response.get("result").unwrap_or(&response["error"]["data"]).clone();
     }
@@ -982,7 +1178,12 @@ fn caused_nothing(first: &Value, again: &Value) {
 fn is_another_subscription_of_the_same(first: &Value, again: &Value) {
     assert_ne!(first["subscription"], again["subscription"]);
     // A snapshot is as of its moment.
-    same_but(&["/first/at", "/first/data/seq", "/subscription"], first, again);
+    let mut moving = vec!["/first/at", "/first/data/seq", "/first/data/head", "/subscription"];
+    if first["first"]["type"] == "signal.snapshot" && first["first"]["sessionId"].is_null() {
+        // What lives goes on meanwhile.
+        moving.extend(["/first/data/runs", "/first/data/openItems"]);
+    }
+    same_but(&moving, first, again);
 }
 
 /// Others write to the log of this process too.
@@ -1075,7 +1276,7 @@ fn is_uuid(text: &str) -> bool {
 fn hide(value: Value) -> Value {
     const HIDDEN: &[&str] = &[
         "pid", "version", "digest", "uptimeMs", "rssBytes", "bytes", "activeMs", "seq", "prev", "head",
-        "afterSeq",
+        "afterSeq", "uid",
     ];
     match value {
         Value::Object(fields) => {

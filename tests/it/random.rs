@@ -55,10 +55,40 @@ struct Followed {
 struct Watched {
     attached: Attached,
     deltas: Deltas,
+    /// Of `events/subscribe`: what it asked for.
+    filter: Option<Value>,
     envelopes: Vec<Value>,
 }
 
 impl Watched {
+    /// That it was sent its part of the log, as far as it read and the log goes.
+    fn check_delivery(&self, seed: u64, log: &[Value]) {
+        let (Some(filter), Attached::After(after)) = (&self.filter, self.attached) else { return };
+        let newest =
+            |events: &[Value]| events.iter().rev().find_map(|event| event["seq"].as_i64()).unwrap_or(0);
+        let end = newest(log).min(newest(&self.envelopes));
+        let is_within = |event: &&Value| event["seq"].as_i64().is_some_and(|seq| seq <= end);
+        let is_named = |list: &Value, event: &Value, id: &str| {
+            list.as_array().is_none_or(|ids| ids.iter().any(|it| *it == event[id]))
+        };
+        let type_fits = |event: &Value| {
+            filter["types"].as_array().is_none_or(|types| {
+                let (kind, pattern) = (event["type"].as_str().unwrap(), types[0].as_str().unwrap());
+                pattern.strip_suffix('*').map_or(kind == pattern, |beginning| kind.starts_with(beginning))
+            })
+        };
+        let matches = |event: &&Value| {
+            is_named(&filter["sessionIds"], event, "sessionId")
+                && is_named(&filter["runIds"], event, "runId")
+                && type_fits(event)
+        };
+        let expected: Vec<Value> = log.iter().filter(is_within).filter(matches).cloned().collect();
+        let received: Vec<Value> = self.envelopes.iter().filter(is_within).cloned().collect();
+        if let Err(violations) = laws::check_delivery(&expected, after, &received) {
+            panic!("seed {seed}: delivery of {filter} after {after}:\n{}", violations.join("\n"));
+        }
+    }
+
     fn check(&self, seed: u64) {
         if let Err(violations) = laws::check_subscription(self.attached, self.deltas, &self.envelopes) {
             let sentences = violations.join("\n");
@@ -83,7 +113,19 @@ impl Watcher {
         let mut client = running.client();
         client.call("session/attach", json!({ "sessionId": session, "from": from, "deltas": deltas })).await;
         let deltas = if deltas { Deltas::Some } else { Deltas::Off };
-        Watcher { client, watched: Watched { attached, deltas, envelopes: Vec::new() } }
+        Watcher { client, watched: Watched { attached, deltas, filter: None, envelopes: Vec::new() } }
+    }
+
+    /// By `events/subscribe`, from a cursor.
+    async fn subscribe(running: &Running, filter: Value, from: i64, deltas: bool) -> Watcher {
+        let mut client = running.client();
+        let mut params = filter.clone();
+        params["from"] = json!(from);
+        params["deltas"] = json!(deltas);
+        client.call("events/subscribe", params).await;
+        let deltas = if deltas { Deltas::Some } else { Deltas::Off };
+        let attached = Attached::After(from);
+        Watcher { client, watched: Watched { attached, deltas, filter: Some(filter), envelopes: Vec::new() } }
     }
 
     /// Reads until the daemon hangs up, or with `until_end` until the run has ended.
@@ -197,7 +239,28 @@ impl Trial {
         while let Some(watched) = watchers.join_next().await {
             let watched: Watched = watched.unwrap();
             watched.check(self.seed);
+            watched.check_delivery(self.seed, &log);
         }
+    }
+
+    /// What somebody may ask of the log.
+    fn random_filter(&mut self) -> Value {
+        let mut filter = json!({});
+        let named = |dice: &mut Dice, ids: Vec<&String>| -> Vec<String> {
+            (0..1 + dice.below(2)).map(|_| (*dice.pick(&ids)).clone()).collect()
+        };
+        if self.dice.once_in(2) {
+            filter["sessionIds"] =
+                json!(named(&mut self.dice, self.runs.iter().map(|it| &it.session).collect()));
+        }
+        if self.dice.once_in(2) {
+            filter["runIds"] = json!(named(&mut self.dice, self.runs.iter().map(|it| &it.run).collect()));
+            filter["exact"] = json!(self.dice.once_in(2));
+        }
+        if self.dice.once_in(3) {
+            filter["types"] = json!([self.dice.pick(&["run.*", "tool.state", "turn.completed", "*"])]);
+        }
+        filter
     }
 
     async fn start(&mut self, running: &Running, client: &mut Client, model: usize) {
@@ -259,8 +322,19 @@ impl Trial {
                     _ => json!(self.dice.below(usize::try_from(head).unwrap() + 1)),
                 };
                 let deltas = !self.dice.once_in(4);
-                let session = &self.dice.pick(&self.runs).session;
-                let watcher = Watcher::attach(running, session, from, deltas).await;
+                let watcher = match (self.dice.below(3), from.as_i64()) {
+                    (0, _) => Watcher::attach(running, "*", from, deltas).await,
+                    (1, Some(from)) => {
+                        let filter = self.random_filter();
+                        // Texts whose events are left out cannot be put together.
+                        let deltas = deltas && filter["types"].is_null();
+                        Watcher::subscribe(running, filter, from, deltas).await
+                    }
+                    _ => {
+                        let session = &self.dice.pick(&self.runs).session;
+                        Watcher::attach(running, session, from, deltas).await
+                    }
+                };
                 watchers.spawn(watcher.read(self.dice.once_in(2)));
             }
             if !is_last && self.dice.once_in(25) {

@@ -212,6 +212,9 @@ async fn a_stop_waits_a_moment_for_a_child_that_cannot_be_read() {
     client.call("run/cancel", json!({ "runId": parent })).await;
     client.settle().await;
     running.tamper(&damage(&child).1).await;
+    // One try is due by now; a clock that ran on meanwhile would let the stop give up before that is through.
+    clock.advance(Duration::from_secs(1));
+    degraded(&mut client, &child, false).await;
     passing(&mut client, &clock, ("run/get", json!({ "runId": parent })), |it| it["state"] == "ended").await;
     assert_eq!(client.ended(&parent).await["reason"], "ABORTED");
     assert_eq!(client.ended(&child).await["reason"], "ABORTED");

@@ -354,8 +354,9 @@ async fn plant_and_look(redactor: Redactor) -> Search {
         .with("talker", [says(&all, &[], FinishReason::Stop)]);
     let running = house.boot().await;
     let mut client = running.client();
-    let name = json!({ "name": all, "kind": "script" });
-    client.call("initialize", json!({ "protocolVersion": "1", "client": name, "clientId": all })).await;
+    let name = json!({ "name": file_names()[0], "kind": "script" });
+    let hello = json!({ "protocolVersion": "1", "client": name, "clientId": file_names()[1] });
+    client.call("initialize", hello).await;
     let created = json!({ "workspace": work, "title": all, "idempotencyKey": file_names()[0] });
     let session = client.call("session/create", created.clone()).await["sessionId"].clone();
     let session = session.as_str().unwrap().to_owned();
@@ -366,6 +367,7 @@ async fn plant_and_look(redactor: Redactor) -> Search {
         Watcher::attach(&running, &session, json!("now"), Attached::Now).await,
     ];
 
+    let tellers = tellers(&running, &session).await;
     let in_session = |more: Value| {
         let mut params = json!({ "sessionId": session, "workspace": null, "prompt": all });
         for (key, value) in more.as_object().unwrap() {
@@ -434,11 +436,30 @@ async fn plant_and_look(redactor: Redactor) -> Search {
     }
     let state = house.dir.path().join("state");
     search.look_into(&state);
-    drop(client);
+    drop((client, tellers));
     running.stop().await;
     // The last connection brought everything into the database itself.
     search.look_into(&state);
     search
+}
+
+/// Clients that say a secret wherever they can say something of themselves, attached to the session.
+async fn tellers(running: &Running, session: &str) -> Vec<Client> {
+    let mut tellers = Vec::new();
+    for text in file_names().into_iter().filter(|text| text.len() <= 64) {
+        let mut client = running.client();
+        let me = json!({ "name": text, "version": text, "kind": text });
+        let capabilities = json!({ "confirmations": { "kinds": [text] } });
+        let hello =
+            json!({ "protocolVersion": "1", "client": me, "clientId": text, "capabilities": capabilities });
+        client.call("initialize", hello).await;
+        client.call("client/update", json!({ "capabilities": capabilities })).await;
+        let attach = json!({ "sessionId": session, "from": "now", "consumer": text });
+        client.call("session/attach", attach).await;
+        tellers.push(client);
+    }
+    assert!(!tellers.is_empty(), "no secret is short enough");
+    tellers
 }
 
 /// What a client is answered that asks for everything.
@@ -454,6 +475,7 @@ async fn answers(client: &mut Client, session: &str, run: &str) -> Vec<(String, 
         ("run/get", json!({ "runId": run })),
         ("run/list", json!({})),
         ("queue/list", json!({})),
+        ("client/list", json!({})),
         ("daemon/status", json!({})),
         ("daemon/logs", json!({})),
     ];

@@ -1,24 +1,35 @@
-//! `initialize`, `ping`.
+//! `initialize`, `client/update`, `client/list`, `ping`.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
-use super::super::{
-    rpc::{Api, Caller},
-    state::State,
+use super::{
+    super::{
+        clients::Introduced,
+        rpc::{Api, Caller},
+        state::State,
+    },
+    violation,
 };
 use crate::{
     protocol::{
-        ClientId, ErrorKind, Initialize, InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT,
-        MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult,
-        RpcError, WireLimits,
+        ClientCapabilities, ClientId, ClientInfo, ClientKind, ClientList, ClientListParams, ClientListResult,
+        ClientUpdate, ClientUpdateParams, ClientUpdateResult, DaemonCapabilities, ErrorKind, Initialize,
+        InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS,
+        METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult, RpcError, WireLimits,
     },
+    redact::Redactor,
     sys::ids,
 };
 
+/// The most clients of one page; the schema says the same.
+const MAX_PAGE: usize = 1_000;
+
 pub fn register(api: &mut Api<State>) {
     api.method::<Initialize, _, _>(initialize);
+    api.method::<ClientUpdate, _, _>(update);
+    api.cancellable::<ClientList, _, _>(list);
     api.cancellable::<Ping, _, _>(ping);
 }
 
@@ -27,7 +38,7 @@ async fn initialize(
     caller: Caller,
     params: InitializeParams,
 ) -> Result<InitializeResult, RpcError> {
-    let InitializeParams { protocol_version, client, client_id, strict } = params;
+    let InitializeParams { protocol_version, client, client_id, capabilities, presence, strict } = params;
     if !PROTOCOL_VERSIONS.contains(&protocol_version.as_str()) {
         let message = format!("protocol version {protocol_version} is not spoken here");
         return Err(RpcError::new(ErrorKind::UnsupportedVersion, message)
@@ -39,11 +50,18 @@ async fn initialize(
         Some(client_id) => ClientId::from(state.redactor.get().owned(client_id.to_string())),
         None => ids::fresh(),
     };
-    caller.introduce(client, client_id.clone(), strict);
+    let client = without_secrets(&state.redactor.get(), client);
+    let capabilities = kinds_without_secrets(&state.redactor.get(), capabilities);
+    caller.introduce(client.clone(), client_id.clone(), strict);
+    let introduced = Introduced { client_id: client_id.clone(), client, capabilities, presence };
+    if let Some(until_the_end) = state.clients.introduce(&caller, introduced, state.clock.now()) {
+        caller.keep(until_the_end);
+    }
     Ok(InitializeResult {
         protocol_version,
         daemon: state.info(),
         client_id,
+        capabilities: DaemonCapabilities { confirmations: false, deltas: true, tools: false, presence: true },
         limits: WireLimits {
             max_message_bytes: MAX_MESSAGE_BYTES,
             max_in_flight: MAX_IN_FLIGHT,
@@ -52,6 +70,53 @@ async fn initialize(
         },
         methods: METHODS.iter().map(|method| method.name.to_owned()).collect(),
     })
+}
+
+/// Others see it.
+fn without_secrets(redactor: &Redactor, client: ClientInfo) -> ClientInfo {
+    let ClientInfo { name, version, kind } = client;
+    let kind = match kind {
+        ClientKind::Other(kind) => ClientKind::Other(redactor.owned(kind)),
+        known => known,
+    };
+    ClientInfo { name: redactor.owned(name), version: redactor.owned(version), kind }
+}
+
+fn kinds_without_secrets(redactor: &Redactor, mut capabilities: ClientCapabilities) -> ClientCapabilities {
+    for kind in capabilities.confirmations.iter_mut().flat_map(|it| it.kinds.iter_mut().flatten()) {
+        *kind = redactor.owned(std::mem::take(kind));
+    }
+    capabilities
+}
+
+async fn update(
+    state: Arc<State>,
+    caller: Caller,
+    params: ClientUpdateParams,
+) -> Result<ClientUpdateResult, RpcError> {
+    let ClientUpdateParams { capabilities, presence } = params;
+    let redacted = |it: ClientCapabilities| kinds_without_secrets(&state.redactor.get(), it);
+    let params = ClientUpdateParams { capabilities: capabilities.map(|it| it.map(redacted)), presence };
+    let updated = state.clients.update(&caller, params);
+    let (capabilities, presence) = updated.ok_or_else(|| {
+        RpcError::new(ErrorKind::NotInitialized, "this connection has not said `initialize`")
+            .with_hint("say `initialize` first; it takes `capabilities` and `presence` too")
+    })?;
+    Ok(ClientUpdateResult { capabilities, presence })
+}
+
+async fn list(state: Arc<State>, _: Caller, params: ClientListParams) -> Result<ClientListResult, RpcError> {
+    let ClientListParams { cursor, limit } = params;
+    let after = match cursor {
+        None => 0,
+        Some(cursor) => cursor
+            .parse()
+            .map_err(|_| violation("/cursor", "was not made by this list; give a `nextCursor`, or none"))?,
+    };
+    let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let (clients, is_more) = state.clients.list(after, limit);
+    let next_cursor = clients.last().filter(|_| is_more).map(|last| last.connection.to_string());
+    Ok(ClientListResult { clients, next_cursor })
 }
 
 async fn ping(state: Arc<State>, _: Caller, _: NoParams) -> Result<PingResult, RpcError> {

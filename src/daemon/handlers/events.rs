@@ -1,16 +1,21 @@
-//! `events/list`.
+//! `events/list`, `events/subscribe`, `events/unsubscribe`, `events/ack`.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        rpc::{Api, Caller},
+        feed::{Pump, checked},
+        rpc::{Api, Caller, Feed},
         state::State,
     },
-    internal,
+    internal, violation,
 };
 use crate::{
-    protocol::{Envelope, EventsList, EventsListParams, EventsListResult, RpcError},
+    protocol::{
+        Envelope, ErrorKind, EventsAck, EventsAckParams, EventsAckResult, EventsList, EventsListParams,
+        EventsListResult, EventsSubscribe, EventsSubscribeParams, EventsUnsubscribe, EventsUnsubscribeParams,
+        RpcError, UnsubscribeResult,
+    },
     store::{Filter, Page, Stored},
 };
 
@@ -18,12 +23,61 @@ use crate::{
 const MAX_PAGE: usize = 1_000;
 
 pub fn register(api: &mut Api<State>) {
+    api.subscription::<EventsSubscribe, _, _>(subscribe);
+    api.method::<EventsUnsubscribe, _, _>(unsubscribe);
+    api.method::<EventsAck, _, _>(ack);
     api.cancellable::<EventsList, _, _>(list);
+}
+
+async fn subscribe(
+    state: Arc<State>,
+    caller: Caller,
+    params: EventsSubscribeParams,
+    feed: Feed,
+) -> Result<(), RpcError> {
+    let pump = Pump::subscribe(state, caller, params).await?;
+    pump.run(feed.accept().await?).await;
+    Ok(())
+}
+
+async fn unsubscribe(
+    _: Arc<State>,
+    caller: Caller,
+    params: EventsUnsubscribeParams,
+) -> Result<UnsubscribeResult, RpcError> {
+    Ok(UnsubscribeResult { unsubscribed: caller.detach(&params.subscription) })
+}
+
+async fn ack(
+    state: Arc<State>,
+    caller: Caller,
+    params: EventsAckParams,
+) -> Result<EventsAckResult, RpcError> {
+    let EventsAckParams { subscription, seq } = params;
+    // Of others' subscriptions nothing is said, not even that there are such.
+    if !caller.holds(&subscription) {
+        let message = format!("this connection has no subscription {subscription}");
+        return Err(RpcError::new(ErrorKind::NotFound, message)
+            .with_hint("acknowledge on the connection that subscribed; after a reconnect, subscribe first"));
+    }
+    let Some(receipt) = state.receipts.get(&subscription) else {
+        let violation = violation("/subscription", "was opened without a consumer");
+        return Err(violation.with_hint("give `consumer` when you subscribe: it is what remembers"));
+    };
+    let told = receipt.told();
+    if told < seq {
+        let message = format!("{seq} is beyond {told}, the last place that this subscription told of");
+        return Err(violation("/seq", &message).with_hint("acknowledge what came on this subscription"));
+    }
+    Ok(EventsAckResult { seq: state.store.acknowledge(&receipt.consumer, seq).await? })
 }
 
 async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<EventsListResult, RpcError> {
     let EventsListParams { filter, from, limit, wait_ms } = params;
-    let cursor = super::super::attach::checked(&state, from).await?;
+    let cursor = checked(&state, from, None).await?;
+    if filter.run_id.is_some() && !filter.run_ids.is_empty() {
+        return Err(violation("/filter/runId", "not together with `runIds`"));
+    }
     let filter = Filter::from(filter);
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     // Followed from before the page is read, so an event in between ends the wait.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{
-    attach::Attachment,
+    feed::Pump,
     rpc::{Api, Caller, Feed},
     state::State,
 };
@@ -18,12 +18,12 @@ pub fn register(api: &mut Api<State>) {
 
 async fn attach(
     state: Arc<State>,
-    _: Caller,
+    caller: Caller,
     params: SessionAttachParams,
     feed: Feed,
 ) -> Result<(), RpcError> {
-    let attachment = Attachment::open(&state, params).await?;
-    attachment.pump(feed.accept().await?).await;
+    let pump = Pump::attach(state, caller, params).await?;
+    pump.run(feed.accept().await?).await;
     Ok(())
 }
 

@@ -243,5 +243,6 @@ impl Desk {
 
 fn too_many_subscriptions() -> RpcError {
     let message = format!("a connection holds at most {MAX_SUBSCRIPTIONS} subscriptions");
-    RpcError::new(ErrorKind::LimitExceeded, message).with_hint("end one with `session/detach`")
+    RpcError::new(ErrorKind::LimitExceeded, message)
+        .with_hint("end one with `session/detach` or `events/unsubscribe`")
 }

@@ -1,6 +1,7 @@
 //! Who is asking? What a handler knows of the connection a request came on.
 
 use std::{
+    any::Any,
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -11,7 +12,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{ClientId, ClientInfo, SubscriptionId, UnknownField};
+use crate::protocol::{ClientId, ClientInfo, SubscriptionId, Transport, UnknownField};
 
 /// Unknown fields that a connection remembers having reported. A client that invents more hears nothing of
 /// them; it has a defect that the first ones tell as well.
@@ -50,15 +51,6 @@ pub struct PeerInfo {
     pub pid: Option<i32>,
 }
 
-/// How a connection tells its messages apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    Lines,
-    ContentLength,
-    WebSocket,
-    Http,
-}
-
 /// What a client said of itself in `initialize`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Introduction {
@@ -75,8 +67,6 @@ pub struct Caller(Arc<Connection>);
 struct Connection {
     number: u64,
     peer: PeerInfo,
-    /// Told by its first bytes; `None` before them.
-    transport: Mutex<Option<Transport>>,
     /// It counts as a connection; a request by HTTP is part of one.
     is_counted: bool,
     load: Arc<Load>,
@@ -86,6 +76,9 @@ struct Connection {
 #[derive(Default)]
 struct Said {
     introduction: Option<Introduction>,
+    transport: Transport,
+    /// What others keep here, to be dropped when the connection ends.
+    kept: Vec<Box<dyn Any + Send + Sync>>,
     subscriptions: HashMap<SubscriptionId, CancellationToken>,
     /// Method and pointer of the unknown fields that were reported.
     unknown_fields: HashSet<(String, String)>,
@@ -95,32 +88,14 @@ impl Caller {
     pub(super) fn new(peer: PeerInfo, load: Arc<Load>) -> Caller {
         load.connections.fetch_add(1, Ordering::Relaxed);
         let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
-        let (transport, said) = (Mutex::default(), Mutex::default());
-        Caller(Arc::new(Connection { number, peer, transport, is_counted: true, load, said }))
+        Caller(Arc::new(Connection { number, peer, is_counted: true, load, said: Mutex::default() }))
     }
 
     /// Who asks by one request that stands alone: what it says of itself ends with it.
     pub(super) fn passing(peer: PeerInfo, load: &Arc<Load>, transport: Transport) -> Caller {
         let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
-        let (load, transport) = (Arc::clone(load), Mutex::new(Some(transport)));
-        Caller(Arc::new(Connection {
-            number,
-            peer,
-            transport,
-            is_counted: false,
-            load,
-            said: Mutex::default(),
-        }))
-    }
-
-    /// Keeps what the first bytes told.
-    pub(super) fn speaks(&self, transport: Transport) {
-        *self.0.transport.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport);
-    }
-
-    /// `None` before the client has sent its first byte.
-    pub fn transport(&self) -> Option<Transport> {
-        *self.0.transport.lock().unwrap_or_else(PoisonError::into_inner)
+        let said = Mutex::new(Said { transport, ..Said::default() });
+        Caller(Arc::new(Connection { number, peer, is_counted: false, load: Arc::clone(load), said }))
     }
 
     /// Counts from 1 since the daemon's start.
@@ -130,6 +105,22 @@ impl Caller {
 
     pub fn peer(&self) -> PeerInfo {
         self.0.peer
+    }
+
+    /// How the client's messages are framed.
+    pub fn transport(&self) -> Transport {
+        self.said().transport
+    }
+
+    /// Notes how the client's messages turned out to be framed. Lines, until something else is said.
+    pub fn speaks(&self, transport: Transport) {
+        self.said().transport = transport;
+    }
+
+    /// Holds something until the connection ends, and drops it then. For what happens once a connection: nothing is
+    /// taken out before.
+    pub fn keep(&self, kept: impl Send + Sync + 'static) {
+        self.said().kept.push(Box::new(kept));
     }
 
     /// Keeps what the client said of itself. The last word counts.
@@ -149,6 +140,11 @@ impl Caller {
     /// Subscriptions of this connection.
     pub fn subscriptions(&self) -> usize {
         self.said().subscriptions.len()
+    }
+
+    /// Whether this subscription is one of this connection.
+    pub fn holds(&self, subscription: &SubscriptionId) -> bool {
+        self.said().subscriptions.contains_key(subscription)
     }
 
     /// Ends one subscription of this connection; nothing more is sent on it. False when there is none of this

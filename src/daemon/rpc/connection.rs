@@ -12,7 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     api::MethodTable,
-    caller::{Caller, PeerInfo, Transport},
+    caller::{Caller, PeerInfo},
     exchange::{Begun, Exchange, too_long},
     flight::Admission,
     framing::{FrameReader, Framing, Inbound, Read},
@@ -21,7 +21,7 @@ use super::{
     outgoing,
     wire::{Opening, Rewound, Wire, opening},
 };
-use crate::protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError};
+use crate::protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError, Transport};
 
 /// Messages whose answers are not out yet, refusals included. Only a client that does not read gets here; then
 /// we do not read either.

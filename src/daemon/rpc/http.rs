@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    caller::{Caller, Transport},
+    caller::Caller,
     connection::{DRAIN, Guest, READ_DRAIN, Reception},
     errors::error_response,
     exchange::{Exchange, too_long},
@@ -28,7 +28,7 @@ use super::{
     outgoing,
     wire::{Rewound, Wire},
 };
-use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError};
+use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
 
 mod gate;
 mod websocket;

@@ -109,6 +109,11 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     });
     api.method::<RunCancel, _, _>(async |_, _, _| not_found());
     // What these tests are not about.
+    api.method::<ClientUpdate, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ClientList, _, _>(async |_, _, _| not_found());
+    api.subscription::<EventsSubscribe, _, _>(async |_, _, _, _| not_found());
+    api.method::<EventsUnsubscribe, _, _>(async |_, _, _| not_found());
+    api.method::<EventsAck, _, _>(async |_, _, _| not_found());
     api.method::<DaemonDrain, _, _>(async |_, _, _| not_found());
     api.cancellable::<DaemonLogs, _, _>(async |_, _, _| not_found());
     api.method::<DaemonReload, _, _>(async |_, _, _| not_found());

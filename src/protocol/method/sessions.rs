@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, WorkspaceParam, default_page, is_not};
+use super::{IdempotencyKey, OnGone, WorkspaceParam, default_page, given, is_default, is_not};
 use crate::protocol::{
     AgentName, ContextSummary, HistoryMessage, RunId, Seq, SessionId, SessionState, SessionSummary,
     SubscriptionId,
@@ -119,13 +119,6 @@ pub struct SessionUpdateParams {
     pub agent: Option<Option<AgentName>>,
 }
 
-/// Tells `null` from a missing field.
-fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionChangeResult {
@@ -167,18 +160,57 @@ pub enum FromWord {
     Now,
     /// Everything the log has, then what happens.
     Start,
+    /// Everything after what `consumer` has acknowledged, then what happens.
+    Consumer,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionAttachParams {
+    /// A session, or `"*"`: every session, also those that are created later.
     pub session_id: SessionId,
-    /// A `seq` (exclusive), `"now"` or `"start"`.
+    /// A `seq` (exclusive), `"now"`, `"start"`, or `"consumer"`: after what `consumer` has acknowledged.
     #[serde(default)]
     pub from: AttachFrom,
+    /// With a `seq`: the log it came from, as `daemon.logId` said. Of another log it is `CURSOR_GONE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_id: Option<String>,
+    /// As in `events/subscribe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    pub consumer: Option<String>,
+    /// What comes of a cursor that is gone. Missing = `error`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_gone: OnGone,
+    /// What the client is there for. Missing = `control`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub role: AttachRole,
     /// Text while it is being written.
     #[serde(default)]
     pub deltas: bool,
+}
+
+impl SessionAttachParams {
+    /// What stands for every session.
+    pub const EVERY_SESSION: &str = "*";
+
+    /// A session from a place on; all else as it is when nothing is said.
+    pub fn new(session_id: SessionId, from: AttachFrom) -> SessionAttachParams {
+        let (log_id, consumer, on_gone) = (None, None, OnGone::Error);
+        let (role, deltas) = (AttachRole::Control, false);
+        SessionAttachParams { session_id, from, log_id, consumer, on_gone, role, deltas }
+    }
+}
+
+/// What a client is attached for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AttachRole {
+    /// Somebody who can be asked.
+    #[default]
+    Control,
+    /// Somebody who looks on and decides nothing.
+    Observe,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! Which calls have not ended? Read from the turns that are under way, so the history's length is no matter.
 
-use sqlx::{Row as _, Sqlite, Transaction};
+use sqlx::{Row as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::runs::OpenStream;
 use crate::{
@@ -10,9 +10,17 @@ use crate::{
 
 /// `cross join` holds SQLite to this order: the few live runs first, then the events of each one's turn by index.
 pub(in crate::store) const OPEN_CALLS: &str = "
-select events.seq, events.run_id, events.body
+select events.seq, runs.session_id, events.run_id, events.body
 from runs cross join events
 where runs.session_id = ?1 and runs.state <> 'ended'
+    and events.run_id = runs.run_id and runs.turn_seq < events.seq and +events.type = 'tool.state'
+order by events.seq";
+
+/// The same for some runs, whatever their sessions.
+pub(in crate::store) const OPEN_CALLS_OF: &str = "
+select events.seq, runs.session_id, events.run_id, events.body
+from json_each(?1) as named cross join runs cross join events
+where runs.run_id = named.value
     and events.run_id = runs.run_id and runs.turn_seq < events.seq and +events.type = 'tool.state'
 order by events.seq";
 
@@ -29,17 +37,29 @@ pub(super) async fn open_calls(
     transaction: &mut Transaction<'_, Sqlite>,
     session: &SessionId,
 ) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
-    let rows = sqlx::query(OPEN_CALLS).bind(session.as_str()).fetch_all(&mut **transaction).await?;
+    fold(&sqlx::query(OPEN_CALLS).bind(session.as_str()).fetch_all(&mut **transaction).await?)
+}
+
+/// As [`open_calls`], of the runs in this JSON list.
+pub(super) async fn open_calls_of(
+    transaction: &mut Transaction<'_, Sqlite>,
+    runs: &str,
+) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
+    fold(&sqlx::query(OPEN_CALLS_OF).bind(runs).fetch_all(&mut **transaction).await?)
+}
+
+fn fold(rows: &[SqliteRow]) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
     let mut calls: Vec<OpenCall> = Vec::new();
     let mut outputs = Vec::new();
-    for row in &rows {
+    for row in rows {
         let seq = Seq(row.get("seq"));
         let state: ToolState = serde_json::from_str(row.get("body"))
             .map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })?;
         let run = RunId::from(row.get::<&str, _>("run_id"));
         if state.to == CallState::Executing && state.child_run_id.is_some() {
             let (stream, call) = (state.call_id.as_str().to_owned(), Some(state.call_id.clone()));
-            outputs.push(OpenStream { run: run.clone(), stream, call, after_seq: seq });
+            let session = row.get::<&str, _>("session_id").into();
+            outputs.push(OpenStream { session, run: run.clone(), stream, call, after_seq: seq });
         }
         match calls.iter_mut().find(|it| it.call_id == state.call_id && it.run_id == run) {
             Some(call) => {

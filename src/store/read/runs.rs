@@ -27,6 +27,7 @@ pub struct RunFilter {
 /// A text that is being written.
 #[derive(Debug, PartialEq)]
 pub struct OpenStream {
+    pub session: SessionId,
     pub run: RunId,
     pub stream: String,
     /// The call that puts it out; `None` for what a model writes.
@@ -199,8 +200,8 @@ fn run_state(text: &str) -> RunState {
 pub(super) fn open_stream(row: &SqliteRow) -> Option<OpenStream> {
     let stream: Option<String> = row.get("open_stream");
     let after_seq: Option<i64> = row.get("open_stream_seq");
-    let run = row.get::<&str, _>("run_id").into();
-    Some(OpenStream { run, stream: stream?, call: None, after_seq: Seq(after_seq?) })
+    let (session, run) = (row.get::<&str, _>("session_id").into(), row.get::<&str, _>("run_id").into());
+    Some(OpenStream { session, run, stream: stream?, call: None, after_seq: Seq(after_seq?) })
 }
 
 pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {

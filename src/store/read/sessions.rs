@@ -176,7 +176,7 @@ impl Store {
     }
 }
 
-fn summary(row: &SqliteRow) -> Result<SessionSummary, StoreError> {
+pub(super) fn summary(row: &SqliteRow) -> Result<SessionSummary, StoreError> {
     let roots = serde_json::from_str(row.get("roots"))
         .map_err(|error: serde_json::Error| StoreError::Encode(std::sync::Arc::new(error)))?;
     Ok(SessionSummary {

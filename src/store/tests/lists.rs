@@ -6,10 +6,14 @@ use super::{
 };
 use crate::{
     protocol::{CallState, Message, Part, QueuedFor, Role, RunSeed, RunState, Sampling, SessionClosed},
-    store::read::{
-        calls::OPEN_CALLS,
-        history::{messages, past, turn_before},
-        sessions::{SESSION_RUNS, SESSIONS_BEFORE},
+    store::{
+        follow::FAMILY,
+        read::{
+            calls::{OPEN_CALLS, OPEN_CALLS_OF},
+            history::{messages, past, turn_before},
+            sessions::{SESSION_RUNS, SESSIONS_BEFORE},
+            standing::live_runs,
+        },
     },
 };
 
@@ -184,7 +188,13 @@ async fn a_call_that_a_run_answers_has_an_open_text_from_where_it_executes() {
     let session = SessionId::from("s");
     let view = store.session_view(&session, 10).await.unwrap().unwrap();
     let call = Some(view.calls[0].call_id.clone());
-    let expected = OpenStream { run: RunId::from("r"), stream: "a".to_owned(), call, after_seq: seq };
+    let expected = OpenStream {
+        session: session.clone(),
+        run: RunId::from("r"),
+        stream: "a".to_owned(),
+        call,
+        after_seq: seq,
+    };
     assert_eq!(view.open, [expected]);
     store.append(vec![self::call("r", "a", Some(Executing), Success)]).await.unwrap();
     assert!(store.session_view(&session, 10).await.unwrap().unwrap().open.is_empty());
@@ -398,6 +408,11 @@ async fn what_is_asked_often_is_read_by_an_index() {
         change(&mut filter);
         filter.list_text()
     };
+    let page = |sessions: &[&str], runs: &[&str], descendants| {
+        let sessions = sessions.iter().map(|it| SessionId::from(*it)).collect();
+        let runs = runs.iter().map(|it| RunId::from(*it)).collect();
+        Filter { sessions, runs, descendants, types: Vec::new() }.page_text("*")
+    };
     let cases: &[(String, &[&str])] = &[
         (filter(|_| ()), &["runs_by_age"]),
         (filter(|it| it.session = Some("s".into())), &["runs_by_session"]),
@@ -416,6 +431,15 @@ async fn what_is_asked_often_is_read_by_an_index() {
         (messages(), &["runs_by_context", "events_by_run", "events USING INTEGER PRIMARY KEY"]),
         (turn_before(), &["runs_by_context", "events_by_run", "events USING INTEGER PRIMARY KEY"]),
         (past(), &["runs_by_context", "events_by_run", "events USING INTEGER PRIMARY KEY"]),
+        (OPEN_CALLS_OF.to_owned(), &["events_by_run"]),
+        (live_runs(true), &["runs_unfinished"]),
+        (live_runs(false), &["runs_unfinished"]),
+        (FAMILY.to_owned(), &["runs_by_parent"]),
+        (page(&["s"], &[], false), &["events_by_session"]),
+        (page(&["s", "t"], &[], false), &["events_by_session"]),
+        (page(&[], &["r"], false), &["events_by_run"]),
+        (page(&["s"], &["r", "q"], false), &["events_by_run"]),
+        (page(&[], &["r"], true), &["events_by_run", "runs_by_parent"]),
     ];
     for (text, indexes) in cases {
         let plan = plan_of(&store, text).await;

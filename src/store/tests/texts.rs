@@ -8,9 +8,9 @@ use super::*;
 async fn growth_of_a_text_is_told_to_those_who_watch_its_session() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let watch = store.live().watch(SessionId::from("s"));
+    let watch = store.live().watch(&[SessionId::from("s")]);
     let (bystander, follower) = (
-        store.live().watch(SessionId::from("other")),
+        store.live().watch(&[SessionId::from("other")]),
         store.follow(Filter::session(SessionId::from("s")), Seq(0)),
     );
     let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), Seq(0));

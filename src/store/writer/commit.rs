@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _};
 
 use super::{Append, Writer};
 use crate::{
     protocol::{Seq, SessionId},
     store::{
-        StoreError, Stored, keys,
+        StoreError, Stored, consumers, keys,
         project::{Projections, Statement},
         read,
     },
@@ -45,7 +46,7 @@ impl Writer {
         let mut stored = Vec::new();
         let mut seqs = Vec::with_capacity(appends.len());
         let mut projections = Projections::default();
-        let (mut kept, now) = (Vec::new(), self.clock.now());
+        let (mut kept, mut acknowledged, now) = (Vec::new(), Vec::new(), self.clock.now());
         for append in appends {
             let first = Seq(seq.0 + 1);
             for (event, row) in &append.events {
@@ -56,12 +57,16 @@ impl Writer {
             }
             let session = append.events.first().and_then(|(event, _)| event.session.as_ref());
             kept.extend(append.keyed.as_ref().map(|keyed| keys::row(keyed, seq, session, now)));
+            acknowledged.extend(append.acknowledged.as_ref().map(|(name, seq)| json!([name, seq, now.0])));
             seqs.push((first.min(seq), seq));
         }
         rows.push(']');
         let mut statements = vec![(INSERT_EVENTS, rows)];
         if !kept.is_empty() {
             statements.push((keys::INSERT_KEYS, serde_json::Value::from(kept).to_string()));
+        }
+        if !acknowledged.is_empty() {
+            statements.push((consumers::UPSERT, serde_json::Value::from(acknowledged).to_string()));
         }
         statements.extend(projections.statements());
         (Batch { statements, stored, forgets: None }, seqs)
@@ -136,7 +141,7 @@ impl Writer {
             rows.push(its_rows);
         }
         text.push_str("commit");
-        // The parts are constants of this module, of `delete`, `keys` and `project`.
+        // The parts are constants of this module, of `consumers`, `delete`, `keys` and `project`.
         let query = sqlx::query(AssertSqlSafe(text).into_sql_str());
         let query = rows.into_iter().fold(query, |query, rows| query.bind(rows));
         match query.execute(&mut self.connection).await {

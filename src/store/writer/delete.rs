@@ -50,7 +50,7 @@ impl Writer {
         let event = Encoded::new(tombstone).map_err(|error| StoreError::Encode(Arc::new(error)))?;
         // Nobody waits for it: the answer is the deletion's.
         let (reply, _) = tokio::sync::oneshot::channel();
-        let append = Append { events: vec![event], keyed: None, is_urgent: false, reply };
+        let append = Append { events: vec![event], keyed: None, acknowledged: None, is_urgent: false, reply };
         let (mut batch, seqs) = self.batch(&[append]);
         // Before the tombstone is written, which is of the session too.
         batch.statements.insert(0, (REMOVE, json!([session]).to_string()));

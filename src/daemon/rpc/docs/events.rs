@@ -8,7 +8,8 @@ use super::{
     tables::{Fields, PLACE, fields, one_line, types},
 };
 use crate::protocol::{
-    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Snapshot, UnknownField, answer_schema, reread,
+    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present, Snapshot, UnknownField, answer_schema,
+    reread,
 };
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
@@ -34,7 +35,8 @@ pub const SIGNALS: &[EventDoc] = &[
     },
     EventDoc {
         name: "signal.snapshot",
-        doc: "The session as it is. The first notification of a subscription from `now`.",
+        doc: "What is. The first notification of an attachment from `now`, and of a subscription whose cursor is gone \
+              when it said `onGone: \"snapshot\"`.",
         data: answer_schema::<Snapshot>,
         reread: reread::<Snapshot>,
     },
@@ -43,6 +45,12 @@ pub const SIGNALS: &[EventDoc] = &[
         doc: "Everything that was in the log when the subscription began has been sent.",
         data: answer_schema::<CaughtUp>,
         reread: reread::<CaughtUp>,
+    },
+    EventDoc {
+        name: "signal.presence",
+        doc: "Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments.",
+        data: answer_schema::<Present>,
+        reread: reread::<Present>,
     },
     EventDoc {
         name: "signal.unknownField",

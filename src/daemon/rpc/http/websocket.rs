@@ -31,7 +31,7 @@ use tokio_tungstenite::{
 
 use super::{
     super::{
-        caller::{Caller, Transport},
+        caller::Caller,
         connection::{Connection, Guest, Reception, converse},
         exchange::Exchange,
         framing::{Inbound, Read},
@@ -40,7 +40,7 @@ use super::{
     },
     Answer,
 };
-use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError};
+use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
 
 /// What is read at once; allocated for each connection.
 const READ_BUFFER_BYTES: usize = 8 << 10;

@@ -63,12 +63,13 @@ async fn every_violation_is_listed_with_its_pointer() {
         "#]],
     )
     .await;
-    let client = json!({ "name": "n", "kind": "robot" });
+    let client = json!({ "name": "n", "kind": "" });
     check_violations(
         "initialize",
-        json!({ "protocolVersion": "1", "client": client }),
+        json!({ "protocolVersion": "1", "client": client, "presence": "asleep" }),
         expect![[r#"
-            "/client/kind": value is not one of "editor", "cli", "phone", "bot", "bridge", "script"
+            "/client/kind": value is shorter than 1 character
+            "/presence": value is not one of "active", "idle", "away"
         "#]],
     )
     .await;
@@ -76,7 +77,7 @@ async fn every_violation_is_listed_with_its_pointer() {
         "session/attach",
         json!({ "sessionId": "s", "from": "soon" }),
         expect![[r#"
-            "/from": value is not of type "integer"; or "now" was expected; or "start" was expected
+            "/from": value is not of type "integer"; or "now" was expected; or "start" was expected; or "consumer" was expected
         "#]],
     )
     .await;

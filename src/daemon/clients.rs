@@ -1,0 +1,282 @@
+//! Who is there? Clients that introduced themselves, what each is attached to, and who is told when that changes.
+//!
+//! In memory only: presence is no fact about a run. Nothing here waits for a client. Who is told takes the state as it
+//! is then, so of several changes a slow one sees the last.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use super::rpc::Caller;
+use crate::protocol::{
+    AttachRole, ClientAttachment, ClientCapabilities, ClientId, ClientInfo, ClientSummary,
+    ClientUpdateParams, Presence, Present, SessionAttachParams, SessionId, SubscriptionId, Timestamp,
+    Transport,
+};
+
+/// Clients that one `signal.presence` shows: more than a person looks at, and small beside a snapshot.
+const SHOWN: usize = 32;
+
+/// What a client is attached to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scope {
+    Every,
+    One(SessionId),
+}
+
+impl Scope {
+    /// As `session/attach` names it.
+    pub fn named(session: SessionId) -> Scope {
+        if session.as_str() == SessionAttachParams::EVERY_SESSION {
+            Scope::Every
+        } else {
+            Scope::One(session)
+        }
+    }
+
+    /// The session, for what is about one.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Scope::Every => None,
+            Scope::One(session) => Some(session),
+        }
+    }
+
+    fn name(&self) -> SessionId {
+        self.session().cloned().unwrap_or_else(|| SessionAttachParams::EVERY_SESSION.into())
+    }
+
+    /// Whether there is a session that both are about.
+    fn meets(&self, other: &Scope) -> bool {
+        *self == Scope::Every || *other == Scope::Every || self == other
+    }
+}
+
+/// The clients of one daemon.
+#[derive(Default)]
+pub(super) struct Clients {
+    /// By the connection's number, so that the oldest is the first.
+    connections: Mutex<BTreeMap<u64, Connection>>,
+}
+
+/// One connection. Bounded by how many there may be, and by the subscriptions of each.
+struct Connection {
+    said: Option<Introduced>,
+    attached: BTreeMap<SubscriptionId, Attachment>,
+    transport: Transport,
+    uid: u32,
+    connected_at: Timestamp,
+}
+
+/// What it said of itself.
+pub(super) struct Introduced {
+    pub client_id: ClientId,
+    pub client: ClientInfo,
+    pub capabilities: ClientCapabilities,
+    pub presence: Presence,
+}
+
+struct Attachment {
+    scope: Scope,
+    role: AttachRole,
+    news: Arc<News>,
+}
+
+/// That something changed since it was last looked at.
+#[derive(Default)]
+struct News {
+    is_any: AtomicBool,
+    came: Notify,
+}
+
+impl Clients {
+    /// Keeps what a client said of itself, in place of what it said before. The first time answers what must be kept
+    /// for as long as the connection lives.
+    pub fn introduce(
+        self: &Arc<Self>,
+        caller: &Caller,
+        introduced: Introduced,
+        now: Timestamp,
+    ) -> Option<impl Send + Sync + 'static> {
+        let number = caller.connection();
+        let mut connections = self.lock();
+        let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
+        let before = connection.said.replace(introduced);
+        let scopes = connection.scopes();
+        tell(&connections, number, &scopes);
+        before.is_none().then(|| Introduction { clients: Arc::clone(self), number })
+    }
+
+    /// What a client says of itself from now on; `None` when it never introduced itself.
+    pub fn update(
+        &self,
+        caller: &Caller,
+        params: ClientUpdateParams,
+    ) -> Option<(ClientCapabilities, Presence)> {
+        let number = caller.connection();
+        let mut connections = self.lock();
+        let connection = connections.get_mut(&number)?;
+        let said = connection.said.as_mut()?;
+        let ClientUpdateParams { capabilities, presence } = params;
+        let before = (said.capabilities.clone(), said.presence);
+        if let Some(capabilities) = capabilities {
+            said.capabilities = capabilities.unwrap_or_default();
+        }
+        said.presence = presence.unwrap_or(said.presence);
+        let after = (said.capabilities.clone(), said.presence);
+        if before != after {
+            let scopes = connection.scopes();
+            tell(&connections, number, &scopes);
+        }
+        Some(after)
+    }
+
+    /// Notes that a subscription of this client is attached, until the answer is dropped.
+    pub fn attach(
+        self: &Arc<Self>,
+        caller: &Caller,
+        subscription: SubscriptionId,
+        (scope, role): (Scope, AttachRole),
+        now: Timestamp,
+    ) -> Attached {
+        let (number, news) = (caller.connection(), Arc::new(News::default()));
+        let mut connections = self.lock();
+        let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
+        let attachment = Attachment { scope: scope.clone(), role, news: Arc::clone(&news) };
+        connection.attached.insert(subscription.clone(), attachment);
+        tell(&connections, number, std::slice::from_ref(&scope));
+        Attached { clients: Arc::clone(self), number, subscription, scope, news }
+    }
+
+    /// Everybody after the connection of number `after`, at most `limit`; and whether there are more.
+    pub fn list(&self, after: u64, limit: usize) -> (Vec<ClientSummary>, bool) {
+        let connections = self.lock();
+        let mut rest = connections.range(after.saturating_add(1)..);
+        let listed =
+            rest.by_ref().take(limit).map(|(number, it)| it.summary(*number, &Scope::Every)).collect();
+        (listed, rest.next().is_some())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+        // Nothing in here panics half-way, so a poisoned lock guards whole data.
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    fn new(caller: &Caller, now: Timestamp) -> Connection {
+        let (transport, uid) = (caller.transport(), caller.peer().uid);
+        Connection { said: None, attached: BTreeMap::new(), transport, uid, connected_at: now }
+    }
+
+    fn scopes(&self) -> Vec<Scope> {
+        self.attached.values().map(|attachment| attachment.scope.clone()).collect()
+    }
+
+    /// As those see it whom `scope` concerns.
+    fn summary(&self, number: u64, scope: &Scope) -> ClientSummary {
+        let attached = self.attached.iter().filter(|(_, attachment)| attachment.scope.meets(scope));
+        let said = self.said.as_ref();
+        ClientSummary {
+            connection: number,
+            client_id: said.map(|said| said.client_id.clone()),
+            client: said.map(|said| said.client.clone()),
+            presence: said.map(|said| said.presence),
+            capabilities: said.map(|said| said.capabilities.clone()).unwrap_or_default(),
+            attached: attached
+                .map(|(subscription, Attachment { scope, role, .. })| ClientAttachment {
+                    subscription: subscription.clone(),
+                    session_id: scope.name(),
+                    role: *role,
+                })
+                .collect(),
+            transport: self.transport,
+            uid: self.uid,
+            connected_at: self.connected_at,
+        }
+    }
+}
+
+/// Wakes those whom a change of `scopes` concerns, but for the connection that made it.
+fn tell(connections: &BTreeMap<u64, Connection>, but: u64, scopes: &[Scope]) {
+    let others = connections.iter().filter(|(number, _)| **number != but);
+    for attachment in others.flat_map(|(_, connection)| connection.attached.values()) {
+        if scopes.iter().any(|scope| scope.meets(&attachment.scope)) {
+            attachment.news.is_any.store(true, Ordering::Relaxed);
+            attachment.news.came.notify_one();
+        }
+    }
+}
+
+/// Forgets what a client said when its connection ends.
+struct Introduction {
+    clients: Arc<Clients>,
+    number: u64,
+}
+
+impl Drop for Introduction {
+    fn drop(&mut self) {
+        let mut connections = self.clients.lock();
+        if let Some(connection) = connections.get_mut(&self.number) {
+            connection.said = None;
+            if connection.attached.is_empty() {
+                connections.remove(&self.number);
+            }
+        }
+    }
+}
+
+/// One subscription's place among those who are attached. Dropping it detaches.
+pub(super) struct Attached {
+    clients: Arc<Clients>,
+    number: u64,
+    subscription: SubscriptionId,
+    scope: Scope,
+    news: Arc<News>,
+}
+
+impl Attached {
+    /// Who is there, when that changed since the last time.
+    pub fn news(&self) -> Option<Present> {
+        if !self.news.is_any.swap(false, Ordering::Relaxed) {
+            return None;
+        }
+        let connections = self.clients.lock();
+        let is_there = |connection: &Connection| {
+            connection.attached.values().any(|attachment| attachment.scope.meets(&self.scope))
+        };
+        let mut there = connections.iter().filter(|(_, connection)| is_there(connection));
+        let shown = there.by_ref().take(SHOWN).map(|(number, it)| it.summary(*number, &self.scope));
+        let clients: Vec<ClientSummary> = shown.collect();
+        let total = clients.len() + there.count();
+        Some(Present { clients, total: u64::try_from(total).unwrap_or(u64::MAX) })
+    }
+
+    /// Whether something changed since [`Attached::news`] was asked last.
+    pub fn has_news(&self) -> bool {
+        self.news.is_any.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there may be news. Cancel safe.
+    pub async fn changed(&self) {
+        self.news.came.notified().await;
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let mut connections = self.clients.lock();
+        let Some(connection) = connections.get_mut(&self.number) else { return };
+        connection.attached.remove(&self.subscription);
+        if connection.said.is_none() && connection.attached.is_empty() {
+            connections.remove(&self.number);
+        }
+        tell(&connections, self.number, std::slice::from_ref(&self.scope));
+    }
+}

@@ -1,0 +1,231 @@
+//! Following the log on behalf of a client: a snapshot or a cursor, then every event, with texts as they are written.
+//!
+//! The log is the feed: a subscription holds a cursor and a number of bytes for each open text, and pulls. A slow
+//! client costs no memory and no run waits for it; deltas of one text are merged while it is slow, and of those who
+//! come and go it sees who is there when it looks.
+//!
+//! `feed/begin.rs` says where `session/attach` and `events/subscribe` begin; from there on they are the same.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use serde_json::{Value, json, value::RawValue};
+use tokio::time::{Instant, sleep_until};
+
+use self::{
+    begin::Beginning,
+    receipts::OpenReceipt,
+    texts::{Due, Texts},
+};
+use super::{
+    clients::{Attached, Scope},
+    rpc::{Caller, Gone, Sink},
+    state::State,
+};
+use crate::protocol::{AttachRole, CaughtUp, Envelope, EventHead, Present, RunId, Seq, SessionId};
+use crate::store::{Filter, Follower, Stored};
+
+mod begin;
+mod receipts;
+mod snapshot;
+mod texts;
+
+pub(super) use begin::checked;
+pub(super) use receipts::Receipts;
+
+/// Between tries to read the log for a subscription when reading fails.
+const READ_RETRY: Duration = Duration::from_secs(1);
+
+/// The least time between two `signal.presence`: where many come at once, each of the many is not told of each.
+const PRESENCE_PAUSE: Duration = Duration::from_millis(250);
+
+/// One client's view of the log, before anything of it is sent.
+pub(super) struct Pump {
+    state: Arc<State>,
+    caller: Caller,
+    beginning: Beginning,
+    follower: Follower,
+    /// What is sent of that which is followed.
+    filter: Filter,
+    /// The session that all of it is about.
+    session: Option<SessionId>,
+    /// Who is attached how; `None` for who only reads the log.
+    seat: Option<(Scope, AttachRole)>,
+    /// `None` for a client that wants no deltas.
+    texts: Option<Texts>,
+    /// The `seq` sent last on this subscription.
+    prev: Seq,
+}
+
+impl Pump {
+    /// Sends until the client, its subscription or the daemon is gone.
+    pub async fn run(mut self, sink: Sink) {
+        let receipts = &self.state.receipts;
+        let consumer = self.beginning.consumer.take();
+        let receipt = consumer.map(|name| receipts.open(sink.id().clone(), name, self.prev));
+        let attached = self.seat.take().map(|seat| {
+            self.state.clients.attach(&self.caller, sink.id().clone(), seat, self.state.clock.now())
+        });
+        // Whichever of them is gone, nobody is left to be told.
+        let _gone = self.pump(&mut Line { sink, receipt, company: attached.map(Company::new) }).await;
+    }
+
+    async fn pump(&mut self, line: &mut Line) -> Result<(), Gone> {
+        if let Some(snapshot) = self.beginning.snapshot.take() {
+            line.tells(snapshot.seq);
+            self.signal(line, "signal.snapshot", json!(snapshot)).await?;
+        }
+        loop {
+            let events = match self.follower.poll().await {
+                Ok(events) => events,
+                Err(error) => {
+                    // The place in the log is kept, so nothing is lost; the client waits as for a slow disk.
+                    tracing::warn!(%error, "the log cannot be read for a subscription; tried again");
+                    tokio::select! {
+                        () = self.state.clock.sleep(READ_RETRY) => continue,
+                        () = line.sink.closed() => return Ok(()),
+                        () = self.state.stop.cancelled() => return Ok(()),
+                    }
+                }
+            };
+            let is_idle = events.is_empty();
+            for event in events {
+                self.send_event(line, &event).await?;
+            }
+            self.say_when_caught_up(line).await?;
+            if let Some(present) = line.company.as_mut().and_then(Company::news) {
+                self.signal(line, "signal.presence", json!(present)).await?;
+            }
+            if !is_idle {
+                continue;
+            }
+            for due in self.texts.as_mut().map(Texts::look).unwrap_or_default() {
+                self.send_delta(line, due).await?;
+            }
+            tokio::select! {
+                () = self.follower.wait() => (),
+                () = grown(self.texts.as_ref()) => (),
+                () = changed(line.company.as_ref()) => (),
+                () = line.sink.closed() => return Ok(()),
+                () = self.state.stop.cancelled() => return Ok(()),
+            }
+        }
+    }
+
+    async fn send_event(&mut self, line: &Line, event: &Stored) -> Result<(), Gone> {
+        if let Some(due) = self.texts.as_mut().and_then(|texts| texts.pass(event)) {
+            self.send_delta(line, due).await?;
+        }
+        // With deltas more is followed than is asked for.
+        if !self.filter.has_type(&event.kind) {
+            return Ok(());
+        }
+        line.tells(event.seq);
+        line.send(event.envelope(Some(self.prev))).await?;
+        self.prev = event.seq;
+        Ok(())
+    }
+
+    async fn say_when_caught_up(&mut self, line: &Line) -> Result<(), Gone> {
+        let head = self.follower.position();
+        if self.beginning.catch_up.take_if(|catch_up| *catch_up <= head).is_none() {
+            return Ok(());
+        }
+        line.tells(head);
+        let data = CaughtUp { head, new_consumer: self.beginning.is_new_consumer };
+        self.signal(line, "signal.caughtUp", json!(data)).await
+    }
+
+    async fn send_delta(&self, line: &Line, due: Due) -> Result<(), Gone> {
+        let Due { session, run, kind, data } = due;
+        self.notify(line, kind, (Some(session), Some(run)), data).await
+    }
+
+    async fn signal(&self, line: &Line, kind: &str, data: Value) -> Result<(), Gone> {
+        self.notify(line, kind, (self.session.clone(), None), data).await
+    }
+
+    async fn notify(
+        &self,
+        line: &Line,
+        kind: &str,
+        (session_id, run_id): (Option<SessionId>, Option<RunId>),
+        data: Value,
+    ) -> Result<(), Gone> {
+        let (at, kind) = (Some(self.state.clock.now()), kind.to_owned());
+        let head = EventHead::default();
+        let envelope = Envelope { seq: None, prev: None, at, kind, session_id, run_id, head, data };
+        line.send(json!(envelope).to_string()).await
+    }
+}
+
+/// Where a subscription's envelopes go, and what is kept for as long as they do.
+struct Line {
+    sink: Sink,
+    /// What the consumer may acknowledge.
+    receipt: Option<OpenReceipt>,
+    company: Option<Company>,
+}
+
+impl Line {
+    fn tells(&self, seq: Seq) {
+        if let Some(receipt) = &self.receipt {
+            receipt.tells(seq);
+        }
+    }
+
+    async fn send(&self, envelope: String) -> Result<(), Gone> {
+        // An envelope that is no JSON would be a defect of ours; the subscription then ends rather than skip one.
+        let envelope = RawValue::from_string(envelope).map_err(|error| {
+            tracing::error!(%error, "an envelope is no JSON");
+            Gone
+        })?;
+        self.sink.send(envelope).await
+    }
+}
+
+/// Who else is attached, told not too often. On the system's clock even where a test holds the daemon's, as the pause
+/// between deltas.
+struct Company {
+    attached: Attached,
+    next_look: Instant,
+}
+
+impl Company {
+    fn new(attached: Attached) -> Company {
+        Company { attached, next_look: Instant::now() }
+    }
+
+    /// Who is there, if that changed and it is not just now that it was told.
+    fn news(&mut self) -> Option<Present> {
+        let now = Instant::now();
+        if now < self.next_look {
+            return None;
+        }
+        let present = self.attached.news()?;
+        self.next_look = now + PRESENCE_PAUSE;
+        Some(present)
+    }
+
+    /// Waits until there may be news. Cancel safe.
+    async fn changed(&self) {
+        // What changes during the pause wakes nobody.
+        sleep_until(self.next_look).await;
+        if !self.attached.has_news() {
+            self.attached.changed().await;
+        }
+    }
+}
+
+async fn grown(texts: Option<&Texts>) {
+    match texts {
+        Some(texts) => texts.grown().await,
+        None => pending().await,
+    }
+}
+
+async fn changed(company: Option<&Company>) {
+    match company {
+        Some(company) => company.changed().await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,256 @@
+//! Where does a subscription begin? Cursors, consumers, and what is there at that moment.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::json;
+
+use super::{
+    super::{
+        clients::Scope,
+        handlers::{no_session, violation},
+    },
+    Caller, Pump, State,
+    snapshot::Standing,
+    texts::{DELTAS, MARKS, Texts},
+};
+use crate::{
+    protocol::{
+        AttachFrom, AttachRole, ErrorKind, EventsSubscribeParams, FromWord, OnGone, RpcError, RunId, Seq,
+        SessionAttachParams, SessionId, Snapshot,
+    },
+    store::Filter,
+};
+
+/// What comes before the first event, or with it.
+pub(super) struct Beginning {
+    pub snapshot: Option<Snapshot>,
+    /// Once the client has got as far, it is told.
+    pub catch_up: Option<Seq>,
+    pub consumer: Option<String>,
+    pub is_new_consumer: bool,
+}
+
+/// A cursor that lies inside of the log. `log_id` is the log it came from, if the client said so.
+pub(in crate::daemon) async fn checked(
+    state: &State,
+    from: Seq,
+    log_id: Option<&str>,
+) -> Result<Seq, RpcError> {
+    let is_ours = log_id.is_none_or(|log_id| log_id == state.store.log_id());
+    if is_ours && (Seq(0)..=state.store.head()).contains(&from) {
+        return Ok(from);
+    }
+    // Whoever read the database may be ahead of what is published.
+    let head = state.store.newest().await?;
+    if is_ours && (Seq(0)..=head).contains(&from) {
+        return Ok(from);
+    }
+    let message = match is_ours {
+        true => format!("the log has no event {from}; its newest is {head}"),
+        false => format!("the cursor {from} is of another log; the newest event of this one is {head}"),
+    };
+    let details = json!({ "oldest": 1, "head": head, "logId": state.store.log_id() });
+    Err(RpcError::new(ErrorKind::CursorGone, message)
+        .with_details(details)
+        .with_hint("this is another log than the one the cursor came from; attach anew without a cursor"))
+}
+
+/// What the client said of the place.
+struct Place {
+    from: AttachFrom,
+    log_id: Option<String>,
+    consumer: Option<String>,
+    on_gone: OnGone,
+}
+
+/// The place, once it is known to be there.
+enum Start {
+    /// At what is, with or without being told what that is.
+    Now {
+        snapshot: bool,
+    },
+    After(Seq),
+    /// After what the consumer has acknowledged.
+    Consumer,
+}
+
+impl Place {
+    /// `snapshot`: whether `now` has one.
+    async fn start(&self, state: &State, snapshot: bool) -> Result<Start, RpcError> {
+        match (self.from, &self.consumer) {
+            (AttachFrom::Word(FromWord::Now), _) => Ok(Start::Now { snapshot }),
+            (AttachFrom::Word(FromWord::Start), _) => Ok(Start::After(Seq(0))),
+            (AttachFrom::Word(FromWord::Consumer), Some(_)) => Ok(Start::Consumer),
+            (AttachFrom::Word(FromWord::Consumer), None) => {
+                Err(violation("/consumer", "needed with `from: \"consumer\"`"))
+            }
+            (AttachFrom::Seq(seq), _) => match checked(state, seq, self.log_id.as_deref()).await {
+                Ok(seq) => Ok(Start::After(seq)),
+                Err(gone) if gone.data.kind == ErrorKind::CursorGone && self.on_gone == OnGone::Snapshot => {
+                    Ok(Start::Now { snapshot: true })
+                }
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+/// All that is known of a subscription before its place is.
+struct Wanted {
+    filter: Filter,
+    /// Where texts can grow that it concerns; empty = everywhere.
+    sessions: Vec<SessionId>,
+    seat: Option<(Scope, AttachRole)>,
+    deltas: bool,
+}
+
+impl Pump {
+    /// As `session/attach` asks; nothing is sent yet.
+    pub async fn attach(
+        state: Arc<State>,
+        caller: Caller,
+        params: SessionAttachParams,
+    ) -> Result<Pump, RpcError> {
+        let SessionAttachParams { session_id, from, log_id, consumer, on_gone, role, deltas } = params;
+        let place = Place { from, log_id, consumer, on_gone };
+        let scope = Scope::named(session_id);
+        let start = place.start(&state, true).await;
+        let (standing, filter) = match &scope {
+            // Whether there is such a session is said before what is wrong with the cursor.
+            Scope::One(session) => {
+                (Standing::of_session(&state, session).await?, Filter::session(session.clone()))
+            }
+            Scope::Every => (Standing::of_living(&state, &[]).await?, Filter::default()),
+        };
+        let sessions = scope.session().cloned().into_iter().collect();
+        let wanted = Wanted { filter, sessions, seat: Some((scope, role)), deltas };
+        Pump::begin(state, caller, wanted, place, (start?, standing)).await
+    }
+
+    /// As `events/subscribe` asks; nothing is sent yet.
+    pub async fn subscribe(
+        state: Arc<State>,
+        caller: Caller,
+        params: EventsSubscribeParams,
+    ) -> Result<Pump, RpcError> {
+        let EventsSubscribeParams {
+            session_ids,
+            run_ids,
+            exact,
+            types,
+            from,
+            log_id,
+            consumer,
+            on_gone,
+            deltas,
+        } = params;
+        let place = Place { from, log_id, consumer, on_gone };
+        let homes = homes(&state, &session_ids, &run_ids).await?;
+        let start = place.start(&state, false).await?;
+        let filter = Filter { sessions: session_ids, runs: run_ids, descendants: !exact, types };
+        let deltas = deltas && DELTAS.iter().any(|kind| filter.has_type(kind));
+        let has_snapshot = matches!(start, Start::Now { snapshot: true });
+        let standing = match filter.sessions.as_slice() {
+            [session] if has_snapshot && filter.runs.is_empty() => {
+                Standing::of_session(&state, session).await?
+            }
+            _ if has_snapshot || deltas => {
+                let standing = Standing::of_living(&state, &homes).await?;
+                match (filter.runs.is_empty(), filter.descendants) {
+                    (true, _) => standing,
+                    (false, false) => standing.only(&filter.runs.iter().cloned().collect()),
+                    (false, true) => {
+                        // Asked later than what lives: which run is below which never changes.
+                        let runs: BTreeSet<RunId> =
+                            state.store.descendants(&filter.runs).await?.into_iter().collect();
+                        standing.only(&runs)
+                    }
+                }
+            }
+            // The head is all that is needed.
+            _ => Standing::head(&state),
+        };
+        let wanted = Wanted { filter, sessions: homes, seat: None, deltas };
+        Pump::begin(state, caller, wanted, place, (start, standing)).await
+    }
+
+    async fn begin(
+        state: Arc<State>,
+        caller: Caller,
+        wanted: Wanted,
+        place: Place,
+        (start, standing): (Start, Standing),
+    ) -> Result<Pump, RpcError> {
+        let head = standing.seq;
+        // A new consumer stands where its first subscription begins.
+        let stands_at = match &start {
+            Start::Now { .. } => head,
+            Start::After(seq) => *seq,
+            Start::Consumer => Seq(0),
+        };
+        // Last of all that can fail: who is refused leaves nothing.
+        let name = place.consumer.map(|name| state.redactor.get().owned(name));
+        let consumer = match &name {
+            Some(name) => Some(state.store.open_consumer(name, stands_at).await?),
+            None => None,
+        };
+        let after = match (&start, &consumer) {
+            (Start::Consumer, Some(consumer)) => consumer.seq,
+            _ => stands_at,
+        };
+        let Wanted { filter, sessions, seat, deltas } = wanted;
+        let mut followed = filter.clone();
+        let mut texts = deltas.then(|| Texts::watch(state.store.live(), &sessions, filter.clone()));
+        if deltas && !filter.types.is_empty() {
+            followed.types.extend(MARKS.map(str::to_owned));
+        }
+        let has_snapshot = matches!(start, Start::Now { snapshot: true });
+        let (snapshot, shown) = match has_snapshot {
+            true => {
+                let (snapshot, shown) = standing.shown(state.store.live());
+                (Some(snapshot), shown)
+            }
+            // Texts that are open begin at offset 0, also those that were announced before the place.
+            false => (None, standing.unseen()),
+        };
+        if let Some(texts) = &mut texts {
+            texts.begin(shown);
+        }
+        let beginning = Beginning {
+            catch_up: snapshot.is_none().then_some(head),
+            snapshot,
+            consumer: name,
+            is_new_consumer: consumer.is_some_and(|consumer| consumer.is_new),
+        };
+        let session = match filter.sessions.as_slice() {
+            [session] => Some(session.clone()),
+            _ => None,
+        };
+        let follower = state.store.follow(followed, after);
+        Ok(Pump { state, caller, beginning, follower, filter, session, seat, texts, prev: after })
+    }
+}
+
+/// The sessions that a subscription can be about; empty = all. A session or run that never was is refused.
+async fn homes(state: &State, sessions: &[SessionId], runs: &[RunId]) -> Result<Vec<SessionId>, RpcError> {
+    for session in sessions {
+        if state.store.session(session).await?.is_some() {
+            continue;
+        }
+        let missing = no_session(state, session).await;
+        // What is left of a deleted one is in the log.
+        if missing.data.kind != ErrorKind::Gone {
+            return Err(missing);
+        }
+    }
+    let mut of_runs = BTreeSet::new();
+    for run in runs {
+        let Some(record) = state.store.run(run).await? else {
+            return Err(RpcError::new(ErrorKind::NotFound, format!("there is no run {run}"))
+                .with_details(json!({ "runId": run }))
+                .with_hint("it never was, or went with its session; leave it out"));
+        };
+        of_runs.insert(record.session_id);
+    }
+    Ok(if sessions.is_empty() { of_runs.into_iter().collect() } else { sessions.to_vec() })
+}

@@ -1,0 +1,74 @@
+//! What may a client acknowledge? What it was told on each subscription that has a consumer.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use crate::protocol::{Seq, SubscriptionId};
+
+/// The subscriptions of a daemon that have a consumer. Bounded by how many subscriptions there may be.
+#[derive(Default)]
+pub(in crate::daemon) struct Receipts {
+    open: Mutex<HashMap<SubscriptionId, Arc<Receipt>>>,
+}
+
+/// How far one subscription's client was told.
+pub(in crate::daemon) struct Receipt {
+    pub consumer: String,
+    told: AtomicI64,
+}
+
+impl Receipts {
+    /// Of a subscription that begins after `from`, until the answer is dropped.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        subscription: SubscriptionId,
+        consumer: String,
+        from: Seq,
+    ) -> OpenReceipt {
+        let receipt = Arc::new(Receipt { consumer, told: AtomicI64::new(from.0) });
+        self.lock().insert(subscription.clone(), Arc::clone(&receipt));
+        OpenReceipt { receipts: Arc::clone(self), subscription, receipt }
+    }
+
+    /// `None` of a subscription that has ended, or that has no consumer.
+    pub fn get(&self, subscription: &SubscriptionId) -> Option<Arc<Receipt>> {
+        self.lock().get(subscription).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SubscriptionId, Arc<Receipt>>> {
+        // Nothing in here panics half-way, so a poisoned lock guards a whole map.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Receipt {
+    /// The furthest place the client was told of.
+    pub fn told(&self) -> Seq {
+        Seq(self.told.load(Ordering::Relaxed))
+    }
+}
+
+/// A receipt that is being written.
+pub(super) struct OpenReceipt {
+    receipts: Arc<Receipts>,
+    subscription: SubscriptionId,
+    receipt: Arc<Receipt>,
+}
+
+impl OpenReceipt {
+    /// Noted before it is sent: the client may answer faster than we get on.
+    pub fn tells(&self, seq: Seq) {
+        self.receipt.told.fetch_max(seq.0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for OpenReceipt {
+    fn drop(&mut self) {
+        self.receipts.lock().remove(&self.subscription);
+    }
+}

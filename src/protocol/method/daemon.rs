@@ -1,0 +1,138 @@
+//! Parameters and results: the daemon.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Seq, Timestamp};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonInfo {
+    pub name: String,
+    pub version: String,
+    pub pid: u32,
+    /// New at every start.
+    pub instance: String,
+    /// Made with the database; cursors of another log mean nothing here.
+    pub log_id: String,
+    pub started_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonStatusResult {
+    pub daemon: DaemonInfo,
+    #[serde(default)]
+    pub state: DaemonState,
+    pub uptime_ms: u64,
+    /// By state; `ended` counts the whole log's.
+    pub runs: RunCounts,
+    pub clients: u32,
+    pub subscriptions: u32,
+    pub database: DatabaseStatus,
+    /// Resident memory; missing where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    /// What does not work as it should, one sentence each.
+    pub degraded: Vec<String>,
+}
+
+/// Whether a daemon takes work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DaemonState {
+    #[default]
+    Running,
+    /// It takes no new runs (`daemon/drain`).
+    Draining,
+    /// It ends.
+    Stopping,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCounts {
+    pub queued: u64,
+    pub running: u64,
+    pub waiting: u64,
+    pub parked: u64,
+    pub ended: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DatabaseStatus {
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub head: Seq,
+    /// The disk is full: runs are parked, and what would write is refused. It goes on by itself when there is room.
+    #[serde(default)]
+    pub storage_full: bool,
+}
+
+/// What becomes of the runs when a daemon is drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DrainMode {
+    /// They go on to their end.
+    Finish,
+    /// Each stops when its turn ends, and goes on at the next start.
+    Park,
+    /// They are cancelled.
+    Cancel,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DrainParams {
+    pub mode: DrainMode,
+    /// How long to wait for the runs; what is left then is told. At most 600,000.
+    #[schemars(range(max = 600_000))]
+    pub deadline_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DrainResult {
+    /// No run is at work any more.
+    pub drained: bool,
+    /// Runs that are still at work.
+    pub live_runs: u64,
+    /// Runs that will go on at the next start.
+    pub suspended_runs: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LogsParams {
+    /// Lines after this number; missing = the newest `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Missing = 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// When there is no such line yet: waits this long for the first. At most 60,000.
+    #[schemars(range(max = 60_000))]
+    pub wait_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogsResult {
+    /// Oldest first.
+    pub lines: Vec<String>,
+    /// The number of the last of these; give it as `after` for those that follow.
+    pub last: u64,
+    /// Lines between `after` and the first of these that are no longer kept.
+    pub missed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShutdownResult {
+    /// Runs that will go on at the next start.
+    pub suspended_runs: u64,
+}

@@ -1,0 +1,68 @@
+//! How far has each consumer of the log come? What clients acknowledged, under names that outlive them (spec 01,
+//! "Events and confirmations").
+//!
+//! No projection: the log says what happened, not who has read it.
+
+use sqlx::Row as _;
+use tokio::sync::oneshot;
+
+use super::{Store, StoreError, writer::Request};
+use crate::protocol::Seq;
+
+/// Names that are remembered. A row is small; without a bound, a client that makes up a new name each time would fill
+/// the disk.
+pub(super) const MAX_CONSUMERS: i64 = 1_000;
+
+/// A name that nobody used for so long makes room when there are too many.
+pub(super) const FORGOTTEN_AFTER_US: i64 = 30 * 24 * 60 * 60 * 1_000_000;
+
+/// How exactly it is remembered when a name was used last: a subscription in between writes nothing.
+pub(super) const TOUCH_PAUSE_US: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// A consumer, as a subscription finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Consumer {
+    /// Everything up to here was acknowledged.
+    pub seq: Seq,
+    /// It is remembered from now on.
+    pub is_new: bool,
+}
+
+impl Store {
+    /// The consumer of this name; one that is new is remembered as standing at `at`.
+    pub async fn open_consumer(&self, name: &str, at: Seq) -> Result<Consumer, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request::open_consumer(name, at, reply);
+        self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Remembers that everything up to `seq` was dealt with; answers where the consumer stands then. It never goes back.
+    pub async fn acknowledge(&self, name: &str, seq: Seq) -> Result<Seq, StoreError> {
+        // What was acknowledged before needs no commit.
+        if let Some(stands) = self.consumer(name).await?.filter(|stands| seq <= *stands) {
+            return Ok(stands);
+        }
+        let (reply, answer) = oneshot::channel();
+        let request = Request::acknowledge(name, seq, reply);
+        self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)??;
+        Ok(self.consumer(name).await?.unwrap_or(seq))
+    }
+
+    /// Where a consumer stands; `None` for a name that is not known.
+    pub async fn consumer(&self, name: &str) -> Result<Option<Seq>, StoreError> {
+        let row = sqlx::query("select seq from consumers where name = ?1")
+            .bind(name)
+            .fetch_optional(&self.shared.readers)
+            .await?;
+        Ok(row.map(|row| Seq(row.get(0))))
+    }
+}
+
+/// Writes where consumers stand; a row each: name, place, time. None goes back.
+pub(super) const UPSERT: &str = "
+insert into consumers (name, seq, used_us)
+select value->>0, value->>1, value->>2 from jsonb_each(?)
+where true
+on conflict (name) do update set seq = max(consumers.seq, excluded.seq), used_us = excluded.used_us";

@@ -1,20 +1,23 @@
 //! How long does the least request take, how many fit into a second, and what does a client cost that does not read?
 
 use std::{
-    io::{Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::UnixStream,
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::Duration,
 };
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
 use tokio_tungstenite::{client_async, tungstenite::Message};
 
 use crate::{
     ground,
     house::{House, HouseParts},
     model::{Reply, Zero},
-    table::{Row, Table, listed, median, middle},
+    table::{Row, Table, listed, median, middle, percentile},
 };
 
 const ROUNDS: usize = 5_000;
@@ -64,7 +67,62 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
         baseline: None,
         note: listed(&rates),
     });
+    let (mut beside_reader, mut beside_silent) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        beside_reader.push(ping_beside_watcher(house.socket(), request, true)?);
+        beside_silent.push(ping_beside_watcher(house.socket(), request, false)?);
+    }
+    let (reader, silent) = (middle(&beside_reader), middle(&beside_silent));
+    table.row(Row {
+        name: "ping beside a watcher that never reads, p99",
+        figure: silent,
+        bound: 1.2 * reader,
+        unit: "us",
+        is_rate: false,
+        baseline: Some(("beside one that reads", reader)),
+        note: format!("{}; beside a reader {}", listed(&beside_silent), listed(&beside_reader)),
+    });
     house.close()
+}
+
+/// What somebody else's request takes, p99, while a session changes all the time and a client is attached to it.
+fn ping_beside_watcher(socket: &Path, request: &str, reads: bool) -> anyhow::Result<f64> {
+    let ask = |stream: &UnixStream, text: String| -> anyhow::Result<String> {
+        (&*stream).write_all(format!("{text}\n").as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        Ok(line)
+    };
+    let changer = UnixStream::connect(socket)?;
+    let create = json!({ "id": 1, "method": "session/create", "params": { "workspace": socket.parent() } });
+    let created: Value = serde_json::from_str(&ask(&changer, create.to_string())?)?;
+    let session = created["result"]["sessionId"].clone();
+    let watcher = UnixStream::connect(socket)?;
+    let attach = json!({ "id": 1, "method": "session/attach", "params": { "sessionId": session } });
+    (&watcher).write_all(format!("{attach}\n").as_bytes())?;
+    let is_over = AtomicBool::new(false);
+    let times = thread::scope(|scope| {
+        let watching = watcher.try_clone()?;
+        if reads {
+            scope.spawn(move || std::io::copy(&mut &watching, &mut std::io::sink()));
+        }
+        scope.spawn(|| {
+            // Long titles, so that what nobody reads is more than a socket holds.
+            let title = "t".repeat(2_000);
+            for number in 0.. {
+                let title = format!("{title}{number}");
+                let update = json!({ "id": 1, "method": "session/update", "params": { "sessionId": session, "title": title } });
+                if is_over.load(Ordering::Relaxed) || ask(&changer, update.to_string()).is_err() {
+                    return;
+                }
+            }
+        });
+        let times = ground::ping_pong(UnixStream::connect(socket)?, request, ROUNDS);
+        is_over.store(true, Ordering::Relaxed);
+        watcher.shutdown(std::net::Shutdown::Both)?;
+        times
+    })?;
+    Ok(percentile(&times, 0.99) * 1_000.0)
 }
 
 /// Requests that are on their way at once; below what a connection may have in flight.

@@ -8,12 +8,12 @@ use subagentd::{
     daemon,
 };
 
-fn main() -> anyhow::Result<ExitCode> {
+fn main() -> ExitCode {
     let flags = DaemonFlags::parse();
     if flags.stdio {
-        return Ok(pump(&flags));
+        return pump(&flags);
     }
-    daemon::main(daemon::Options {
+    let ran = daemon::main(daemon::Options {
         config: flags.config,
         settings: flags.settings,
         check_config: flags.check_config,
@@ -23,6 +23,7 @@ fn main() -> anyhow::Result<ExitCode> {
         json_logs: flags.log_format.is_json(),
         ready_fd: flags.ready_fd,
         exit_when_idle: flags.exit_when_idle,
-    })?;
-    Ok(ExitCode::SUCCESS)
+    });
+    // Not by returning the error, which would show a person's slip with a backtrace.
+    ran.map_or_else(|error| (eprintln!("Error: {error}"), ExitCode::FAILURE).1, |()| ExitCode::SUCCESS)
 }

@@ -40,8 +40,9 @@ fn pump(flags: &DaemonFlags) -> Result<(), Failure> {
     // Not joined: it may wait for input that never comes, and ends with the process.
     thread::spawn(move || {
         // What goes wrong here ends the answers as well, where it is told.
-        let _told = carry(io::stdin().lock(), &mut &sending);
-        said.store(true, Ordering::Relaxed);
+        if carry(io::stdin().lock(), &mut &sending).is_ok() {
+            said.store(true, Ordering::Relaxed);
+        }
         // The daemon still answers what was asked, and then hangs up.
         let _gone = sending.shutdown(Shutdown::Write);
     });

@@ -110,6 +110,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     if options.check_config {
         return check_settings(&sources, &mut std::io::stdout());
     }
+    process::raise_open_files();
     // Before anything is opened, so that their numbers are still theirs.
     let passed = passed_sockets(&|name| env::var_os(name))?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS);

@@ -22,3 +22,12 @@ fn status_kib(field: &str) -> Option<u64> {
 pub fn uid() -> io::Result<u32> {
     Ok(fs::metadata("/proc/self")?.uid())
 }
+
+/// Allows this process as many open files as the system lets it have; many systems begin with 1,024, which a few
+/// hundred clients would use up.
+pub fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // What cannot be raised stays: the daemon works with fewer clients.
+    let _stays = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

@@ -455,7 +455,10 @@ async fn tellers(running: &Running, session: &str) -> Vec<Client> {
         client.call("initialize", hello).await;
         client.call("client/update", json!({ "capabilities": capabilities })).await;
         let attach = json!({ "sessionId": session, "from": "now", "consumer": text });
-        client.call("session/attach", attach).await;
+        // Hidden, the name could become another's, so that it is refused wherever it is recognised.
+        if client.request("session/attach", attach).await.get("error").is_some() {
+            client.call("session/attach", json!({ "sessionId": session, "from": "now" })).await;
+        }
         tellers.push(client);
     }
     assert!(!tellers.is_empty(), "no secret is short enough");

@@ -189,7 +189,20 @@ impl Pump {
             Start::Consumer => Seq(0),
         };
         // Last of all that can fail: who is refused leaves nothing.
-        let name = place.consumer.map(|name| state.redactor.get().owned(name));
+        let name = place.consumer;
+        // Hidden, two names could become one, and each would go on from the other's place.
+        if let Some(name) = &name
+            && state.redactor.get().owned(name.clone()) != *name
+        {
+            return Err(RpcError::new(
+                ErrorKind::InvalidParams,
+                "a consumer's name holds what looks like a secret",
+            )
+            .with_details(
+                json!({ "violations": [{ "pointer": "/consumer", "message": "must not hold a secret" }] }),
+            )
+            .with_hint("use a name that may be stored and shown"));
+        }
         let consumer = match &name {
             Some(name) => Some(state.store.open_consumer(name, stands_at).await?),
             None => None,

@@ -7,7 +7,7 @@
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -31,6 +31,8 @@ pub(super) const DRAIN: Duration = Duration::from_secs(5);
 /// How long calls that only read go on when the daemon stops. What takes longer waits for something that may not
 /// happen, e.g. `run/wait`, and must not hold up the end.
 pub(super) const READ_DRAIN: Duration = Duration::from_millis(500);
+/// How long whoever must show a token may take to begin.
+const FIRST_BYTE: Duration = Duration::from_secs(5);
 /// How long the last bytes may take.
 const FLUSH: Duration = Duration::from_secs(2);
 /// How long a client that was told something last may take to hang up.
@@ -71,6 +73,8 @@ pub(super) async fn serve_guest<W: Wire>(wire: W, guest: Guest, reception: Recep
     let opened = tokio::select! { biased;
         () = reception.stop.cancelled() => return,
         opened = opening(wire) => opened,
+        // Nobody has shown a token yet, and whoever can reach the port could hold all the room there is.
+        () = sleep(FIRST_BYTE), if guest.gate.is_some() => return,
     };
     let Ok((opening, wire)) = opened else { return };
     // Nobody has shown a token when the bytes are no HTTP request; only HTTP carries one.

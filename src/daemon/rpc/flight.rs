@@ -49,8 +49,10 @@ struct State {
     bytes: usize,
     /// What a dropped request is told.
     abort_reason: ErrorKind,
-    /// By id; an id that a client uses twice names the newer request.
-    abortable: HashMap<WireId, (u64, AbortHandle)>,
+    /// Whatever can be cancelled, by its number.
+    abortable: HashMap<u64, AbortHandle>,
+    /// Which of them a client means by an id; one that it uses twice names the newer request.
+    by_id: HashMap<WireId, u64>,
     /// Numbers the entries, so that an ended request does not remove its namesake.
     numbered: u64,
 }
@@ -72,6 +74,7 @@ impl Flight {
             bytes: 0,
             abort_reason: ErrorKind::RequestCancelled,
             abortable: HashMap::new(),
+            by_id: HashMap::new(),
             numbered: 0,
         })))
     }
@@ -102,7 +105,8 @@ impl Flight {
 
     /// Cancels a request, if it is still open and has no effect yet.
     pub(super) fn abort(&self, id: &WireId) {
-        if let Some((_, handle)) = self.state().abortable.get(id) {
+        let state = self.state();
+        if let Some(handle) = state.by_id.get(id).and_then(|number| state.abortable.get(number)) {
             handle.abort();
         }
     }
@@ -111,7 +115,7 @@ impl Flight {
     pub(super) fn abort_all(&self, reason: ErrorKind) {
         let mut state = self.state();
         state.abort_reason = reason;
-        state.abortable.values().for_each(|(_, handle)| handle.abort());
+        state.abortable.values().for_each(AbortHandle::abort);
     }
 
     /// What to tell a request that was aborted.
@@ -155,7 +159,8 @@ impl Slot {
         let mut state = self.flight.state();
         state.numbered += 1;
         let number = state.numbered;
-        state.abortable.insert(id.clone(), (number, handle));
+        state.abortable.insert(number, handle);
+        state.by_id.insert(id.clone(), number);
         drop(state);
         self.abortable = Some((id, number));
     }
@@ -166,10 +171,11 @@ impl Drop for Slot {
         let mut state = self.flight.state();
         state.requests -= 1;
         state.bytes -= self.bytes;
-        if let Some((id, number)) = &self.abortable
-            && state.abortable.get(id).is_some_and(|(newest, _)| newest == number)
-        {
-            state.abortable.remove(id);
+        if let Some((id, number)) = &self.abortable {
+            state.abortable.remove(number);
+            if state.by_id.get(id) == Some(number) {
+                state.by_id.remove(id);
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ use super::{
     errors::error_response,
     exchange::{Exchange, too_long},
     message::{self, WireId},
-    outgoing,
+    outgoing::{self, WRITE_STALL},
     wire::{Rewound, Wire},
 };
 use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
@@ -66,7 +66,7 @@ pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Gues
         .header_read_timeout(HEAD_TIME)
         .max_headers(MAX_HEADERS)
         .max_buf_size(READ_AHEAD_BYTES)
-        .serve_connection(TokioIo::new(wire), service)
+        .serve_connection(TokioIo::new(wire.cut_when_stuck(WRITE_STALL)), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     // What goes wrong here is the client's: it was told by a status, or is gone.

@@ -41,9 +41,12 @@ use crate::{
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
 const MAX_CONNECTIONS: usize = 4_096;
-/// With those who are let in only to see what is wrong and to stop it: control is never refused for load (spec 01,
+/// More of them, who are let in only to see what is wrong and to stop it: control is never refused for load (spec 01,
 /// "Errors").
-const MOST_CONNECTIONS: usize = MAX_CONNECTIONS + 64;
+const FOR_CONTROL: usize = 64;
+/// Connections over TCP that may be open at once. Few, since they are open before they have shown a token: they must
+/// not take the room of the Unix socket.
+const MAX_TCP_CONNECTIONS: usize = 256;
 /// How long accepting rests when the system has no more files to give.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 /// How long a refused peer may take to read its error.
@@ -191,13 +194,13 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
         match accepted {
             Ok(wire) => {
                 let admission = match connections.len() {
-                    0..MAX_CONNECTIONS => Ok(Admission::Everything),
-                    MAX_CONNECTIONS..MOST_CONNECTIONS => Ok(Admission::ControlOnly),
+                    open if open < D::MAX_CONNECTIONS => Ok(Admission::Everything),
+                    open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(Admission::ControlOnly),
                     _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
                 };
                 match admission.and_then(|admission| door.admit(&wire, admission)) {
                     Ok(guest) => connections.spawn(serve_guest(wire, guest, reception.clone())),
-                    Err(error) => connections.spawn(refuse(wire, error, reception.stop.clone())),
+                    Err(error) => connections.spawn(refuse(wire, D::refusal(&error), reception.stop.clone())),
                 };
             }
             Err(error) => {
@@ -215,6 +218,12 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
 /// Where connections come in.
 trait Door: Send + Sync + 'static {
     type Wire: Wire;
+
+    /// How many may be open at once.
+    const MAX_CONNECTIONS: usize;
+
+    /// What a refused client reads before the end.
+    fn refusal(error: &RpcError) -> String;
 
     /// The next connection. Cancel safe.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Wire>> + Send;
@@ -245,6 +254,12 @@ impl UnixDoor {
 
 impl Door for UnixDoor {
     type Wire = UnixStream;
+
+    const MAX_CONNECTIONS: usize = MAX_CONNECTIONS;
+
+    fn refusal(error: &RpcError) -> String {
+        format!("{}\n", error_response(&WireId::Null, error).get())
+    }
 
     async fn accept(&self) -> io::Result<UnixStream> {
         self.listener.socket.accept().await.map(|(stream, _)| stream)
@@ -310,6 +325,14 @@ impl TcpDoor {
 impl Door for TcpDoor {
     type Wire = TcpStream;
 
+    const MAX_CONNECTIONS: usize = MAX_TCP_CONNECTIONS;
+
+    fn refusal(error: &RpcError) -> String {
+        let body = error_response(&WireId::Null, error);
+        let head = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: application/json";
+        format!("{head}\r\nContent-Length: {}\r\n\r\n{}", body.get().len(), body.get())
+    }
+
     async fn accept(&self) -> io::Result<TcpStream> {
         let (stream, _) = self.listener.accept().await?;
         // Answers are whole messages: waiting for more to send only delays them.
@@ -327,12 +350,10 @@ impl Door for TcpDoor {
 }
 
 /// One error, then the end.
-async fn refuse(mut wire: impl AsyncWrite + Unpin, error: RpcError, stop: CancellationToken) {
-    let mut line = error_response(&WireId::Null, &error).get().to_owned();
-    line.push('\n');
+async fn refuse(mut wire: impl AsyncWrite + Unpin, words: String, stop: CancellationToken) {
     // A peer that does not read its refusal gets none.
     let refusing = timeout(REFUSAL_TIME, async {
-        wire.write_all(line.as_bytes()).await?;
+        wire.write_all(words.as_bytes()).await?;
         wire.shutdown().await
     });
     let _ = stop.run_until_cancelled(refusing).await;

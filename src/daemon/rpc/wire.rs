@@ -11,7 +11,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, DuplexStream, Interest, ReadBuf, ReadHalf, WriteHalf},
     net::{TcpStream, UnixStream, tcp, unix},
-    time::sleep,
+    time::{Sleep, sleep},
 };
 
 /// How often a half-closed socket is looked at. The kernel reports the hang-up only together with "writable",
@@ -100,11 +100,30 @@ pub(super) struct Rewound<S> {
     kept: Vec<u8>,
     /// Bytes of `kept` that were given out again.
     taken: usize,
+    /// How long a write may make no progress, and the end of the one that makes none.
+    stall: Option<Duration>,
+    stuck: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Rewound<S> {
     pub(super) fn new(inner: S, kept: Vec<u8>) -> Rewound<S> {
-        Rewound { inner, kept, taken: 0 }
+        Rewound { inner, kept, taken: 0, stall: None, stuck: None }
+    }
+
+    /// Fails writes to a client that takes nothing for so long; for whoever writes without a bound of their own.
+    pub(super) fn cut_when_stuck(self, stall: Duration) -> Rewound<S> {
+        Rewound { stall: Some(stall), ..self }
+    }
+
+    /// A write's outcome, or its failure when it has been waiting too long.
+    fn within_stall<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let Some(stall) = self.stall else { return written };
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(stall)));
+        stuck.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     pub(super) fn get_ref(&self) -> &S {
@@ -114,15 +133,14 @@ impl<S> Rewound<S> {
     /// With these bytes to be read again as well, before those that are still kept.
     pub(super) fn rewound(self, mut earlier: Vec<u8>) -> Rewound<S> {
         earlier.extend_from_slice(&self.kept[self.taken..]);
-        Rewound { inner: self.inner, kept: earlier, taken: 0 }
+        Rewound::new(self.inner, earlier)
     }
 }
 
 impl<W: Wire> Rewound<W> {
     pub(super) fn split(self) -> (Rewound<W::Reader>, W::Writer) {
-        let Rewound { inner, kept, taken } = self;
-        let (reader, writer) = inner.split();
-        (Rewound { inner: reader, kept, taken }, writer)
+        let (reader, writer) = self.inner.split();
+        (Rewound { taken: self.taken, ..Rewound::new(reader, self.kept) }, writer)
     }
 }
 
@@ -148,7 +166,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.within_stall(cx, written)
     }
 
     fn poll_write_vectored(
@@ -156,7 +175,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(cx, bytes)
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bytes);
+        self.within_stall(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -159,11 +159,14 @@ async fn write<W: Wire>(
     mut sink: SplitSink<Socket<W>, Message>,
     close_code: Arc<AtomicU16>,
 ) -> io::Result<SplitSink<Socket<W>, Message>> {
+    // On a clock of its own: a client that only listens says nothing by itself, however much it is sent.
+    let mut ping_at = Instant::now() + PING_PAUSE;
     loop {
-        let Ok(next) = timeout(PING_PAUSE, queue.next()).await else {
+        if ping_at <= Instant::now() {
             within_stall(sink.send(Message::Ping(Bytes::new()))).await?;
-            continue;
-        };
+            ping_at = Instant::now() + PING_PAUSE;
+        }
+        let Ok(next) = timeout_at(ping_at, queue.next()).await else { continue };
         let Some((json, room)) = next else { break };
         let mut written = vec![room];
         let mut bytes = json.get().len();

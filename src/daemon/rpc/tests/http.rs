@@ -232,6 +232,37 @@ async fn hanging_up_ends_what_only_reads_and_not_what_has_effects() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_its_answer_is_cut_off() {
+    let (mut near, far) = duplex(4 << 10);
+    let stop = CancellationToken::new();
+    let mut serving = JoinSet::new();
+    serving.spawn(serve_connection(far, PEER, reception(&table(&Bed::new()), &stop)));
+    let page = post(r#"{"id":1,"method":"events/list","params":{"limit":10}}"#);
+    near.write_all(page.as_bytes()).await.unwrap();
+    serving.join_next().await.unwrap().unwrap();
+    drop(near);
+}
+
+#[tokio::test]
+async fn requests_with_one_id_all_end_when_the_client_hangs_up() {
+    let bed = Bed::new();
+    let mut serving = JoinSet::new();
+    let reception = reception(&table(&bed), &CancellationToken::new());
+    let tasks = reception.tasks.clone();
+    let (mut near, far) = duplex(64 << 10);
+    serving.spawn(serve_connection(far, PEER, reception));
+    let wait = r#"{"id":1,"method":"run/wait","params":{"runId":"r","timeoutMs":60000}}"#;
+    let told = wait.replace(r#""id":1,"#, "");
+    near.write_all(post(&format!("[{wait},{wait},{told},{told}]")).as_bytes()).await.unwrap();
+    until(&bed.begun, |begun| *begun == 4).await;
+    drop(near);
+    serving.join_next().await.unwrap().unwrap();
+    tasks.close();
+    // Nothing opens the gate: they end since nobody waits for them.
+    tasks.wait().await;
+}
+
 #[tokio::test]
 async fn the_end_of_the_daemon_is_told_to_who_waits() {
     let bed = Bed::new();

@@ -121,6 +121,28 @@ async fn lines_are_not_spoken_over_tcp_since_they_show_no_token() {
     daemon.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn whoever_says_nothing_or_comes_as_one_too_many_is_let_go() {
+    let daemon = daemon().await;
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        let mut stream = TcpStream::connect(daemon.address).await.unwrap();
+        stream.write_all(b" ").await.unwrap();
+        silent.push(stream);
+    }
+    // All are let go: those that were let in when they had said nothing for a while, the others with a word.
+    let mut refused = 0;
+    for mut stream in silent {
+        let mut answer = String::new();
+        if stream.read_to_string(&mut answer).await.is_ok() && answer.starts_with("HTTP/1.1 503") {
+            refused += 1;
+        }
+    }
+    assert!(0 < refused, "400 are more than are let in");
+    assert_eq!(daemon.ask("GET /healthz", &["Host: 127.0.0.1:{port}"]).await, "200");
+    daemon.end().await;
+}
+
 #[tokio::test]
 async fn a_websocket_shows_the_token_in_its_handshake() {
     use futures_util::{SinkExt as _, StreamExt as _};

@@ -208,6 +208,20 @@ async fn a_client_that_answers_no_ping_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_only_listens_is_asked_whether_it_is_there_however_much_it_is_sent() {
+    let mut socket = open(&Bed::new()).await;
+    let mut pings = 0;
+    for id in 0..60 {
+        socket.send(format!(r#"{{"id":{id},"method":"ping"}}"#)).await;
+        while !matches!(socket.stream.next().await, Some(Ok(Message::Text(_)))) {
+            pings += 1;
+        }
+        tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    }
+    assert!(5 < pings, "{pings} in 300 seconds");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_client_that_answers_pings_stays() {
     let mut socket = open(&Bed::new()).await;
     for _ in 0..10 {

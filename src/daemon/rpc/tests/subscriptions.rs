@@ -2,6 +2,15 @@
 
 use super::*;
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_for_half_a_minute_is_cut_off() {
+    let (mut client, bed) = client();
+    client.request(1, "session/attach", json!({ "sessionId": "endless" })).await;
+    // It stays connected, and never reads.
+    client.ended().await;
+    until(&bed.attached, |attached| *attached == 0).await;
+}
+
 /// Attaches and answers the subscription's id.
 async fn attach<R, W>(client: &mut Client<R, W>, session: &str) -> Value
 where

@@ -246,7 +246,7 @@ impl UnixDoor {
         UnixDoor { listener, peers }
     }
 
-    /// Serves whoever comes in, as [`serve`] says.
+    /// Serves whoever comes in until `closing` is cancelled, and completes when the last connection has ended.
     pub async fn serve(self, reception: Reception, closing: CancellationToken) {
         serve(self, reception, closing).await;
     }
@@ -316,7 +316,7 @@ impl TcpDoor {
         self.gate.address()
     }
 
-    /// Serves whoever comes in, as [`serve`] says.
+    /// Serves whoever comes in until `closing` is cancelled, and completes when the last connection has ended.
     pub async fn serve(self, reception: Reception, closing: CancellationToken) {
         serve(self, reception, closing).await;
     }

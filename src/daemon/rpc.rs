@@ -2,7 +2,7 @@
 //! tells, and over TCP when asked for (spec 01, 11).
 //!
 //! [`Api`] takes one handler for each row of [`METHODS`](crate::protocol::METHODS) and becomes a
-//! [`MethodTable`]; [`serve`] accepts connections and [`serve_connection`] speaks with one of them. Handlers see
+//! [`MethodTable`]; [`UnixDoor`] and [`TcpDoor`] accept connections and [`serve_connection`] speaks with one of them. Handlers see
 //! typed parameters and a [`Caller`]; framing, batches, limits, cancellation and back-pressure stay in here.
 //!
 //! This module never knows stores, runs or agents: it is generic over the handlers' context. It is also the

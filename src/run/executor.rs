@@ -139,12 +139,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let n_live = {
+        {
             let mut runs = self.executor.runs();
             runs.remove(&self.run);
-            runs.len()
-        };
-        self.executor.shared.n_live.send_replace(n_live);
+            // Under the lock, so that the last number said is the true one.
+            self.executor.shared.n_live.send_replace(runs.len());
+        }
         self.is_over.cancel();
     }
 }
@@ -270,12 +270,11 @@ impl Executor {
     pub(super) fn take_place(&self, run: &RunId, is_child: bool) -> (Place, mpsc::Receiver<Message>) {
         let (inbox, receiver) = mpsc::channel(INBOX);
         let is_over = CancellationToken::new();
-        let n_live = {
+        {
             let mut runs = self.runs();
             runs.insert(run.clone(), Handle { inbox, is_child, is_over: is_over.clone() });
-            runs.len()
-        };
-        self.shared.n_live.send_replace(n_live);
+            self.shared.n_live.send_replace(runs.len());
+        }
         (Place { executor: self.clone(), run: run.clone(), is_over, pass: None }, receiver)
     }
 

@@ -100,12 +100,13 @@ async fn drain(state: Arc<State>, caller: Caller, params: DrainParams) -> Result
             }
         }
     };
-    tokio::select! {
-        () = none_left => (),
-        () = state.clock.sleep(Duration::from_millis(deadline_ms)) => (),
-        () = state.stop.cancelled() => (),
-    }
-    let live_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
+    let live_runs = tokio::select! {
+        // Whoever takes a place after that is refused.
+        () = none_left => 0,
+        () = state.clock.sleep(Duration::from_millis(deadline_ms)) => state.executor.live_runs(),
+        () = state.stop.cancelled() => state.executor.live_runs(),
+    };
+    let live_runs = u64::try_from(live_runs).unwrap_or(u64::MAX);
     let counts = state.store.run_counts().await?;
     let unfinished = counts.queued + counts.running + counts.waiting + counts.parked;
     Ok(DrainResult {

@@ -54,6 +54,8 @@ struct Shared {
     stopped_cleanly: bool,
     requests: mpsc::Sender<writer::Request>,
     readers: SqlitePool,
+    /// For short reads that must not wait behind long ones.
+    control: SqlitePool,
     tail: Arc<tail::Tail>,
     live: Live,
     is_full: watch::Receiver<bool>,
@@ -145,6 +147,7 @@ impl Store {
             stopped_cleanly: opened.stopped_cleanly,
             requests,
             readers: opened.readers,
+            control: opened.control,
             live: Live::new(Arc::clone(&tail)),
             tail,
             is_full,
@@ -200,6 +203,7 @@ impl Store {
     pub async fn close(&self) {
         // Readers first: the last connection to close folds the write-ahead log back, and it must be one that writes.
         self.shared.readers.close().await;
+        self.shared.control.close().await;
         let (reply, answer) = oneshot::channel();
         if self.shared.requests.send(writer::Request::Close(reply)).await.is_ok() {
             // An error means that the writer is gone, and then there is nothing left to finish.

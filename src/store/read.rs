@@ -121,7 +121,7 @@ impl Store {
         let size = sqlx::query_scalar::<_, i64>(
             "select page_count * page_size from pragma_page_count(), pragma_page_size()",
         );
-        Ok(size.fetch_one(&self.shared.readers).await?.unsigned_abs())
+        Ok(size.fetch_one(&self.shared.control).await?.unsigned_abs())
     }
 
     /// A writing connection beside the writer's; it waits while a batch is being committed.

@@ -29,6 +29,10 @@ pub const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "log", include_str!("../../mi
 /// no more read.
 const READERS: u32 = 2;
 
+/// More of them, for the short reads behind requests that are never refused for load (spec 01, "Errors"): these must not
+/// queue behind the pages of whoever reads the log.
+const CONTROL_READERS: u32 = 1;
+
 /// Page cache of each connection in KiB (negative, as SQLite spells it). Small: memory is counted, and the
 /// kernel caches the file anyway.
 const CACHE_KIB: &str = "-2000";
@@ -52,6 +56,7 @@ pub(super) struct Opened {
     /// For another connection like the writer's.
     pub options: SqliteConnectOptions,
     pub readers: SqlitePool,
+    pub control: SqlitePool,
     pub head: Seq,
     pub log_id: String,
     pub stopped_cleanly: bool,
@@ -89,17 +94,20 @@ pub(super) async fn open(state_dir: &Path) -> Result<Opened, StoreError> {
     };
     let mut writer = options.connect().await.map_err(unusable)?;
     migrate(&mut writer, &path).await?;
-    let readers = SqlitePoolOptions::new()
-        .max_connections(READERS)
-        .min_connections(0)
-        // There is no network that could have cut one, so asking each before use is a round trip for nothing.
-        .test_before_acquire(false)
-        .connect_lazy_with(options.clone().read_only(true));
+    let reading = |connections| {
+        SqlitePoolOptions::new()
+            .max_connections(connections)
+            .min_connections(0)
+            // There is no network that could have cut one, so asking each before use is a round trip for nothing.
+            .test_before_acquire(false)
+            .connect_lazy_with(options.clone().read_only(true))
+    };
+    let (readers, control) = (reading(READERS), reading(CONTROL_READERS));
     let head: Option<i64> = sqlx::query_scalar("select max(seq) from events").fetch_one(&mut writer).await?;
     let log_id = log_id(&mut writer).await?;
     let stopped_cleanly = take_clean_mark(&mut writer).await?;
     let head = Seq(head.unwrap_or(0));
-    Ok(Opened { path, lock, writer, options, readers, head, log_id, stopped_cleanly })
+    Ok(Opened { path, lock, writer, options, readers, control, head, log_id, stopped_cleanly })
 }
 
 /// A daemon that is just ending gives the lock back last.

@@ -76,7 +76,7 @@ impl Store {
     pub async fn run(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
         let row = sqlx::query("select * from runs where run_id = ?1")
             .bind(run.as_str())
-            .fetch_optional(&self.shared.readers)
+            .fetch_optional(&self.shared.control)
             .await?;
         row.as_ref().map(record).transpose()
     }
@@ -123,9 +123,10 @@ impl Store {
         unfinished.collect()
     }
 
+    /// Runs by state.
     pub async fn run_counts(&self) -> Result<RunCounts, StoreError> {
         let rows = sqlx::query("select state, count(*) from runs group by state")
-            .fetch_all(&self.shared.readers)
+            .fetch_all(&self.shared.control)
             .await?;
         let mut counts = RunCounts::default();
         for row in &rows {

@@ -146,6 +146,8 @@ pub struct AccessSettings {
 pub struct RedactionSettings {
     /// Regular expressions whose matches are hidden (spec 10). Each was compiled once and matches no empty text.
     pub patterns: Setting<Vec<String>>,
+    /// False: a mistake kept some of them from being read, so that nobody knows what is to be hidden.
+    pub is_whole: bool,
 }
 
 impl Default for Config {
@@ -172,7 +174,7 @@ impl Default for Config {
             },
             shutdown: ShutdownSettings { grace: Setting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: Setting::default_of(Vec::new()) },
-            redaction: RedactionSettings { patterns: Setting::default_of(Vec::new()) },
+            redaction: RedactionSettings { patterns: Setting::default_of(Vec::new()), is_whole: true },
             set_at: BTreeMap::new(),
         }
     }

@@ -24,6 +24,9 @@ use crate::protocol::{FileProblem, FileProblemCode, Severity};
 /// Settings larger than this are no settings; it bounds what a slip can cost.
 pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
 
+/// What must not be shown. A mistake in it is no detail.
+const HIDDEN: &str = "redaction.patterns";
+
 /// Names the schema for editors; no setting.
 const SCHEMA: &str = "$schema";
 
@@ -150,7 +153,10 @@ impl Reading<'_> {
     /// A whole layer cannot be read: what it set keeps its value.
     fn lost(&mut self, origin: Origin, found: FileProblem) {
         self.problems.push(found);
-        let Some(previous) = self.previous else { return };
+        let Some(previous) = self.previous else {
+            self.config.redaction.is_whole = false;
+            return;
+        };
         let of_layer: Vec<String> = previous
             .shown()
             .into_iter()
@@ -164,9 +170,13 @@ impl Reading<'_> {
 
     /// The setting, or the settings below a section, keep the values they have.
     fn keep(&mut self, path: &str) {
-        let Some(previous) = self.previous else { return };
         let section = format!("{path}.");
-        for key in KEYS.iter().filter(|key| key.path == path || key.path.starts_with(&section)) {
+        let mut kept = KEYS.iter().filter(|key| key.path == path || key.path.starts_with(&section));
+        let Some(previous) = self.previous else {
+            self.config.redaction.is_whole &= kept.all(|key| key.path != HIDDEN);
+            return;
+        };
+        for key in kept {
             (key.keep)(&mut self.config, previous);
             keep_place(&mut self.config, previous, key.path);
         }

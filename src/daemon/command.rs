@@ -91,6 +91,11 @@ pub enum DaemonError {
         if .name.is_empty() { String::new() } else { format!(" ({name})") }
     )]
     PassedTcp { name: String },
+    /// The same of settings that could not be read.
+    #[error(
+        "the settings have mistakes that leave open what must not be shown, so nothing is started:{0}\nmend them; `subagentd --check-config` checks them"
+    )]
+    NotHidden(String),
     #[error("{what}: {error}")]
     System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
@@ -135,6 +140,10 @@ async fn run(
     let is_fatal = |it: &FileProblem| it.severity == Severity::Error && is_of_a_flag(it);
     if let Some(at) = problems.iter().position(is_fatal) {
         return Err(DaemonError::Flag(problems.swap_remove(at)));
+    }
+    if !config.redaction.is_whole {
+        let mistakes = problems.iter().filter(|it| it.severity == Severity::Error);
+        return Err(DaemonError::NotHidden(mistakes.map(|it| format!("\n  {it}")).collect()));
     }
     // Nothing is logged before it is known what must not be.
     let redactor = redactor(&sources.environment, &config)?;

@@ -222,17 +222,59 @@ async fn checking_tells_every_mistake_with_its_place_and_starts_nothing() {
         Error: the settings have 4 errors
     "#]]).await;
     assert!(!home.state_dir().exists() && !home.socket().exists(), "something was started");
+    // What is to be hidden is open, and so nothing starts.
+    check(&home, DAEMON, &[], expect![[r#"
+        exit Some(1)
+        ---
+        Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
+          <home>/config/subagentd/settings.json:4:23: `run.maxTurns`: expected a whole number of at least 1, found 0
+          <home>/config/subagentd/settings.json:5:30: `redaction.patterns`: an element is no regular expression: unclosed group
+        mend them; `subagentd --check-config` checks them
+    "#]]).await;
+    fs::write(settings_of(&home), "{").unwrap();
+    check(
+        &home,
+        DAEMON,
+        &[],
+        expect![[r#"
+        exit Some(1)
+        ---
+        Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
+          <home>/config/subagentd/settings.json:1:1: is not JSON with comments: Unterminated object
+        mend them; `subagentd --check-config` checks them
+    "#]],
+    )
+    .await;
+    fs::write(settings_of(&home), "{\"redaction\": 1}").unwrap();
+    check(
+        &home,
+        DAEMON,
+        &[],
+        expect![[r#"
+        exit Some(1)
+        ---
+        Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
+          <home>/config/subagentd/settings.json:1:15: `redaction`: expected an object, found 1
+        mend them; `subagentd --check-config` checks them
+    "#]],
+    )
+    .await;
+    assert!(!home.state_dir().exists() && !home.socket().exists(), "something was started");
+    fs::write(
+        settings_of(&home),
+        "{\n  \"run\": {\"maxTurns\": 0, \"maxTurn\": 5},\n  \"redaction\": {\"patterns\": [\"x+\"]},\n}\n",
+    )
+    .unwrap();
     // With a daemon that runs and holds the lock.
     let served = home.start().await;
     check(&home, DAEMON, &["--check-config"], expect![[r#"
         exit Some(1)
-        error: <home>/config/subagentd/settings.json:4:23: `run.maxTurns`: expected a whole number of at least 1, found 0
-        warning: <home>/config/subagentd/settings.json:4:26: there is no setting `run.maxTurn` in this version; it has no effect (did you mean `run.maxTurns`?)
-        error: <home>/config/subagentd/settings.json:5:30: `redaction.patterns`: an element is no regular expression: unclosed group
+        error: <home>/config/subagentd/settings.json:2:23: `run.ma[redacted:pattern:1]Turns`: e[redacted:pattern:1]pected a whole number of at least 1, found 0
+        warning: <home>/config/subagentd/settings.json:2:26: there is no setting `run.ma[redacted:pattern:1]Turn` in this version; it has no effect (did you mean `run.ma[redacted:pattern:1]Turns`?)
         read: <home>/config/subagentd/settings.json
-        2 errors, 1 warning
+        1 error, 1 warning
         ---
-        Error: the settings have 2 errors
+        Error: the settings have 1 error
     "#]]).await;
     served.stop().await;
     check(

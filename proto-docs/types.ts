@@ -560,6 +560,11 @@ export interface EventsListParams {
   filter?: EventFilter;
   /** Exclusive; 0 = from the beginning. */
   from?: Seq;
+  /**
+   * The log that `from` came from, as an earlier answer or `daemon.logId` said. Of another log it is
+   * `CURSOR_GONE`.
+   */
+  logId?: string | null;
   limit?: number;
   /** When nothing matches yet: waits this long for the first. At most 60,000. */
   waitMs?: number;
@@ -573,6 +578,8 @@ export interface EventsListResult {
   events: Envelope[];
   /** The newest `seq` of the whole log. */
   head: Seq;
+  /** Which log it is; give it beside the next `from`. */
+  logId?: string;
 }
 
 /**

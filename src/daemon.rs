@@ -109,6 +109,7 @@ impl Daemon {
         let problems = without_secrets(problems, &redactor);
         let redactor = Arc::new(Current::new(redactor));
         let state = State {
+            writing: runs.clone(),
             once: once::Once::new(store.clone(), Arc::clone(&redactor), runs.clone()),
             session_changes: Semaphore::new(1),
             store,

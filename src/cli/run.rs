@@ -266,7 +266,7 @@ fn find_beginning(
         Some(Disposition::Started | Disposition::Queued) | None => {}
     }
     let filter = EventFilter { run_id: Some(started.run_id.clone()), ..EventFilter::default() };
-    let params = EventsListParams { filter, from: Seq(0), limit: 1, wait_ms: 0 };
+    let params = EventsListParams { filter, from: Seq(0), log_id: None, limit: 1, wait_ms: 0 };
     let gives_up = &mut || (surroundings.interrupts)() > 0;
     let answer = link.ask_until_answered(EventsList::NAME, &params, gives_up)?;
     // Only the place is needed; what the event says may be of a newer daemon.

@@ -52,8 +52,15 @@ pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
     (bounds.session.value, bounds.daemon.value)
 }
 
-/// Reads the settings anew and puts them in force. One at a time.
-pub(super) async fn reload(state: &State, by: Option<String>) -> Result<ReloadResult, RpcError> {
+/// Reads the settings anew and puts them in force. One at a time, and whole: whoever asks may leave, but what the log says
+/// is then done.
+pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
+    let reloading = Arc::clone(state);
+    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by).await });
+    reloading.await.map_err(|error| internal("the settings were not read anew", &error))?
+}
+
+async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult, RpcError> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.reloads.acquire().await;
     let before = state.settings.get();

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{clients::Clients, feed::Receipts, once::Once, reload::InForce, rpc::Load};
 use crate::{
@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct State {
     pub store: Store,
     pub once: Once,
+    /// What writes and must be brought to its end, whoever asked for it; waited for when the daemon stops.
+    pub writing: TaskTracker,
     /// One permit, for whoever changes a session.
     pub session_changes: Semaphore,
     pub executor: Executor,

@@ -496,6 +496,7 @@ async fn a_cursor_beyond_the_head_is_gone_and_says_where_the_log_is() {
     let asked = [
         ("events/list", json!({ "from": beyond })),
         ("events/list", json!({ "from": -1, "waitMs": 60_000 })),
+        ("events/list", json!({ "from": 1, "logId": "another" })),
         ("session/attach", json!({ "sessionId": session, "from": beyond })),
     ];
     for (method, params) in asked {
@@ -508,8 +509,8 @@ async fn a_cursor_beyond_the_head_is_gone_and_says_where_the_log_is() {
         );
     }
     // The head itself is no gap: nothing is there yet.
-    let page = client.call("events/list", json!({ "from": head })).await;
-    assert_eq!(page, json!({ "events": [], "head": head }));
+    let page = client.call("events/list", json!({ "from": head, "logId": log_id })).await;
+    assert_eq!(page, json!({ "events": [], "head": head, "logId": log_id }));
     assert_works(&running, &mut client).await;
     running.stop().await;
 }

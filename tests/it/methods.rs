@@ -960,10 +960,12 @@ fn rows() -> Vec<Row> {
                 |_| {
                     json!({
                         "filter": { "types": "tool.state", "runId": 1 }, "from": "x", "limit": 0, "waitMs": 60_001,
+                        "logId": 1,
                     })
                 },
                 |_| json!({ "limit": 1_001 }),
                 |_| json!({ "from": 1_000_000 }),
+                |_| json!({ "from": 1, "logId": "another" }),
                 |_| json!({ "filter": { "runId": "r", "runIds": ["r"] } }),
                 |_| json!({ "filter": { "types": ["run.*.completed"], "exact": 1 } }),
             ],
@@ -979,9 +981,11 @@ fn rows() -> Vec<Row> {
                   /from: value is not of type "integer"
                   /limit: value is less than the minimum of 1
                   /waitMs: value is greater than the maximum of 60000
+                  /logId: value is not of types "null", "string"
                 INVALID_PARAMS
                   /limit: value is greater than the maximum of 1000
                 CURSOR_GONE: the log has no event 1000000; its newest is 15
+                CURSOR_GONE: the cursor 1 is of another log; the newest event of this one is 15
                 INVALID_PARAMS
                   /filter/runId: not together with `runIds`
                 INVALID_PARAMS

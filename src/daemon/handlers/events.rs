@@ -73,8 +73,8 @@ async fn ack(
 }
 
 async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<EventsListResult, RpcError> {
-    let EventsListParams { filter, from, limit, wait_ms } = params;
-    let cursor = checked(&state, from, None).await?;
+    let EventsListParams { filter, from, log_id, limit, wait_ms } = params;
+    let cursor = checked(&state, from, log_id.as_deref()).await?;
     if filter.run_id.is_some() && !filter.run_ids.is_empty() {
         return Err(violation("/filter/runId", "not together with `runIds`"));
     }
@@ -94,7 +94,7 @@ async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<
     let Page { events, head, .. } = page;
     let envelopes: Result<Vec<Envelope>, serde_json::Error> = events.iter().map(|it| envelope(it)).collect();
     let events = envelopes.map_err(|error| internal("an event could not be read", &error))?;
-    Ok(EventsListResult { events, head })
+    Ok(EventsListResult { events, head, log_id: state.store.log_id().to_owned() })
 }
 
 fn envelope(event: &Stored) -> serde_json::Result<Envelope> {

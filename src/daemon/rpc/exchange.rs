@@ -46,16 +46,16 @@ impl Exchange {
         Exchange { desk: Arc::new(desk), flight: Flight::new(admission) }
     }
 
-    /// Of one message that stands alone: nothing can follow its answer.
+    /// Of one message that stands alone: nothing can follow its answer. It counts among those of its connection.
     pub(super) fn passing(
         caller: Caller,
         table: Arc<MethodTable>,
         outgoing: Outgoing,
-        admission: Admission,
+        flight: Flight,
     ) -> Exchange {
         let turns = Arc::new(Semaphore::new(LARGE_AT_ONCE));
         let desk = Desk { table, caller, outgoing, subscriptions: None, turns };
-        Exchange { desk: Arc::new(desk), flight: Flight::new(admission) }
+        Exchange { desk: Arc::new(desk), flight }
     }
 
     /// Drops what only reads; what has effects goes on.

@@ -24,6 +24,7 @@ use super::{
     connection::{DRAIN, Guest, READ_DRAIN, Reception},
     errors::error_response,
     exchange::{Exchange, too_long},
+    flight::Flight,
     message::{self, WireId},
     outgoing::{self, WRITE_STALL},
     wire::{Rewound, Wire},
@@ -55,6 +56,7 @@ pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Gues
     let desk = Arc::new(Reader {
         guest: guest.clone(),
         reception: reception.clone(),
+        flight: Flight::new(guest.admission),
         upgrade: std::sync::Mutex::new(Some(upgrade)),
     });
     let service = service_fn(move |request| {
@@ -86,6 +88,8 @@ pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Gues
 struct Reader {
     guest: Guest,
     reception: Reception,
+    /// Of all requests of the connection, also of those whose effects go on after an answer was given up.
+    flight: Flight,
     /// Where the connection goes once it is a WebSocket.
     upgrade: std::sync::Mutex<Option<oneshot::Sender<OnUpgrade>>>,
 }
@@ -147,7 +151,7 @@ impl Reader {
         let caller = Caller::passing(self.guest.peer, &self.reception.table.load, Transport::Http);
         let (outgoing, mut queue) = outgoing::queue();
         let table = Arc::clone(&self.reception.table);
-        let exchange = Exchange::passing(caller, table, outgoing, self.guest.admission);
+        let exchange = Exchange::passing(caller, table, outgoing, self.flight.clone());
         let mut work = exchange.begin(message::parse(&body));
         let answering = self.reception.tasks.spawn(async move {
             let mut response: Option<Box<RawValue>> = None;

@@ -150,7 +150,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             head: EventHead::default(),
             data: Value::Null,
         };
-        Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0) })
+        Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0), log_id: "l".into() })
     });
     api
 }

@@ -14,6 +14,9 @@ pub struct EventsListParams {
     /// Exclusive; 0 = from the beginning.
     #[serde(default)]
     pub from: Seq,
+    /// The log that `from` came from, as an earlier answer or `daemon.logId` said. Of another log it is `CURSOR_GONE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_id: Option<String>,
     #[serde(default = "default_page")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: u32,
@@ -58,6 +61,9 @@ pub struct EventsListResult {
     pub events: Vec<Envelope>,
     /// The newest `seq` of the whole log.
     pub head: Seq,
+    /// Which log it is; give it beside the next `from`.
+    #[serde(default)]
+    pub log_id: String,
 }
 
 /// Each of `sessionIds`, `runIds` and `types` that is given narrows; without any, the whole log is followed.

@@ -5,6 +5,7 @@
 
 mod access;
 mod agent;
+mod confirmation;
 mod envelope;
 mod error;
 mod event;
@@ -12,12 +13,14 @@ mod id;
 mod message;
 mod method;
 mod open;
+mod policy;
 mod run;
 mod time;
 mod tool;
 
 pub use access::*;
 pub use agent::*;
+pub use confirmation::*;
 pub use envelope::*;
 pub use error::*;
 pub use event::*;
@@ -25,6 +28,7 @@ pub use id::*;
 pub use message::*;
 pub use method::*;
 pub use open::*;
+pub use policy::*;
 pub use run::*;
 pub use time::*;
 pub use tool::*;

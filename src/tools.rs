@@ -8,7 +8,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    protocol::{Access, CallId, Location, Replay, ToolDeclaration, ToolError, ToolErrorType, ToolResult},
+    protocol::{
+        Access, CallId, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, ToolDeclaration,
+        ToolError, ToolErrorType, ToolResult,
+    },
     redact::Redactor,
     sys::clock::Clock,
 };
@@ -52,6 +55,34 @@ pub trait Invocation: Send + 'static {
     fn description(&self) -> String;
 
     fn locations(&self) -> Vec<Location>;
+
+    /// This call's own risk, where it differs from its tool's.
+    fn risk(&self) -> Option<Risk> {
+        None
+    }
+
+    /// What a person is shown who is asked whether it may run; `None` = the description. With
+    /// [`ConfirmationDetails::Question`] the call is a question itself: it is asked whatever rules allow, never run, and
+    /// its result is what [`Invocation::answered`] makes of the answers.
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        None
+    }
+
+    /// A digest of what the call would change as it is now and as it would be, so that a person's consent holds for
+    /// nothing else; `None` = the arguments say it all.
+    fn basis(&self) -> Option<String> {
+        None
+    }
+
+    /// Arguments by which this call would leave its file with just this content; `None` where that means nothing.
+    fn with_content(&self, _content: &str) -> Option<Value> {
+        None
+    }
+
+    /// What the answers to a question mean for the model. One an asked question, in order.
+    fn answered(&self, _answers: &[QuestionAnswer]) -> ToolResult {
+        ToolResult::failure(ToolErrorType::ExecutionFailed, "the call asked nothing")
+    }
 
     /// Never panics on any input; whatever goes wrong is a result with an error.
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult>;

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallId, CallState, FinishReason, Reason, Risk, RunId, Timestamp, Todo, ToolError, ToolKind,
-    ToolName, ToolResult, Usage, reread,
+    AgentName, CallId, CallState, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
+    FileChanged, FileRestored, FinishReason, MemorySaved, PolicyChanged, Reason, Risk, RunId, RunWaiting,
+    Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage, WorkspaceTrusted, reread,
 };
 
 mod private;
@@ -113,6 +114,25 @@ events! {
     "tool.state" => ToolState;
     /// The run's plan was replaced as a whole; stands right before the end of the call that did it.
     "todos.updated" => TodosUpdated;
+    /// A call waits for a person. Everything that is needed to answer is in it.
+    "confirmation.requested" => ConfirmationRequested;
+    /// The question is another one now: an answer to the older one is stale.
+    "confirmation.revised" => ConfirmationRevised;
+    /// The question is over, and this is who decided what. Exactly one each.
+    "confirmation.resolved" => ConfirmationResolved;
+    /// Every open call of the run waits for a person, directly or through a run it called; or not any more. Meanwhile its
+    /// clock stands still.
+    "run.waiting" => RunWaiting;
+    /// A call changed a file. Stands right before the call's end.
+    "file.changed" => FileChanged;
+    /// A change was undone.
+    "file.restored" => FileRestored;
+    /// A fact was written to a memory file.
+    "memory.saved" => MemorySaved;
+    /// Other rules hold from now on.
+    "policy.changed" => PolicyChanged;
+    /// A person said whether a workspace's own agents, rules and settings count.
+    "workspace.trusted" => WorkspaceTrusted;
     /// Settings were read anew, and these have other values than before.
     "config.changed" => ConfigChanged;
     /// Something is not as its author thinks, and the work goes on.

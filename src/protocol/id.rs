@@ -45,6 +45,8 @@ ids! {
     RunId;
     /// One tool call; always ours, the provider's own id is kept beside it.
     CallId;
+    /// One question to a person.
+    ConfirmationId;
     /// A client's own stable id, across its reconnects.
     ClientId;
     /// One subscription of one connection.

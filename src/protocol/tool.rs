@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Part, Risk, ToolKind, ToolName};
+use super::{FileChanged, MemorySaved, Part, Risk, ToolKind, ToolName};
 
 /// The name of the tool that ends a run (spec 03).
 pub const COMPLETE_TASK: &str = "complete_task";
@@ -49,6 +49,10 @@ pub struct ToolResult {
 pub enum Effect {
     /// The whole list is now this: `todos.updated`.
     Todos(Vec<Todo>),
+    /// `file.changed`
+    File(FileChanged),
+    /// `memory.saved`
+    Memory(MemorySaved),
 }
 
 /// One entry of a run's plan (spec 05, `write_todos`).
@@ -120,21 +124,31 @@ tool_error_types! {
     Cancelled = "CANCELLED",
     TimedOut = "TIMED_OUT",
     FileNotFound = "FILE_NOT_FOUND",
+    FileWriteFailure = "FILE_WRITE_FAILURE",
     ReadContentFailure = "READ_CONTENT_FAILURE",
+    AttemptToCreateExistingFile = "ATTEMPT_TO_CREATE_EXISTING_FILE",
     FileTooLarge = "FILE_TOO_LARGE",
+    FileChanged = "FILE_CHANGED",
     PermissionDenied = "PERMISSION_DENIED",
     NoSpaceLeft = "NO_SPACE_LEFT",
     TargetIsDirectory = "TARGET_IS_DIRECTORY",
     PathNotInWorkspace = "PATH_NOT_IN_WORKSPACE",
+    EditPreparationFailure = "EDIT_PREPARATION_FAILURE",
+    EditNoOccurrenceFound = "EDIT_NO_OCCURRENCE_FOUND",
+    EditExpectedOccurrenceMismatch = "EDIT_EXPECTED_OCCURRENCE_MISMATCH",
+    EditNoChange = "EDIT_NO_CHANGE",
     GlobExecutionError = "GLOB_EXECUTION_ERROR",
     GrepExecutionError = "GREP_EXECUTION_ERROR",
     LsExecutionError = "LS_EXECUTION_ERROR",
+    MemoryToolExecutionError = "MEMORY_TOOL_EXECUTION_ERROR",
     MaxDepth = "MAX_DEPTH",
     PolicyDenied = "POLICY_DENIED",
+    UserDenied = "USER_DENIED",
+    NoClient = "NO_CLIENT",
     Interrupted = "INTERRUPTED",
 }
 
-/// A call's state (spec 05, "Scheduler"). `awaitingApproval` is reserved for questions to people.
+/// A call's state (spec 05, "Scheduler").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CallState {

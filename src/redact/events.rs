@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::{Redactor, scan::Piece};
 use crate::protocol::{
-    Access, CallDetails, Effect, Location, Message, Part, ProviderMessage, ToolCall, ToolError, ToolResult,
+    Access, CallDetails, ConfirmationDetails, Effect, Location, Message, Part, ProviderMessage, Question,
+    ToolCall, ToolError, ToolResult,
 };
 
 /// Which neighbours make up one text.
@@ -35,12 +36,50 @@ impl Redactor {
         }
         result.error = result.error.map(|error| self.tool_error(error));
         for effect in &mut result.effects {
-            let Effect::Todos(todos) = effect;
-            for todo in todos {
-                todo.text = self.owned(std::mem::take(&mut todo.text));
+            match effect {
+                Effect::Todos(todos) => {
+                    for todo in todos {
+                        todo.text = self.owned(std::mem::take(&mut todo.text));
+                    }
+                }
+                Effect::File(changed) => {
+                    changed.path = self.owned(std::mem::take(&mut changed.path));
+                    changed.from = changed.from.take().map(|from| self.owned(from));
+                }
+                Effect::Memory(saved) => {
+                    saved.path = self.owned(std::mem::take(&mut saved.path));
+                    saved.fact = self.owned(std::mem::take(&mut saved.fact));
+                }
             }
         }
         result
+    }
+
+    /// What a person is shown of a call. What would be written is written as it is meant, not as it is shown.
+    pub fn confirmation_details(&self, details: ConfirmationDetails) -> ConfirmationDetails {
+        match details {
+            ConfirmationDetails::Edit { path, diff, old_content, new_content, cut_bytes } => {
+                ConfirmationDetails::Edit {
+                    path: self.owned(path),
+                    diff: self.owned(diff),
+                    old_content: old_content.map(|text| self.owned(text)),
+                    new_content: new_content.map(|text| self.owned(text)),
+                    cut_bytes,
+                }
+            }
+            ConfirmationDetails::Info { prompt } => ConfirmationDetails::Info { prompt: self.owned(prompt) },
+            ConfirmationDetails::Question { questions } => ConfirmationDetails::Question {
+                questions: questions.into_iter().map(|question| self.question(question)).collect(),
+            },
+        }
+    }
+
+    fn question(&self, question: Question) -> Question {
+        Question {
+            question: self.owned(question.question),
+            options: question.options.into_iter().map(|option| self.owned(option)).collect(),
+            ..question
+        }
     }
 
     /// The words of a failure, without their secrets.

@@ -73,6 +73,15 @@ impl RunMachine {
             | EventBody::ConfigChanged(_)
             | EventBody::Thought(_)
             | EventBody::TodosUpdated(_)
+            | EventBody::ConfirmationRequested(_)
+            | EventBody::ConfirmationRevised(_)
+            | EventBody::ConfirmationResolved(_)
+            | EventBody::RunWaiting(_)
+            | EventBody::FileChanged(_)
+            | EventBody::FileRestored(_)
+            | EventBody::MemorySaved(_)
+            | EventBody::PolicyChanged(_)
+            | EventBody::WorkspaceTrusted(_)
             | EventBody::Warning(_) => (),
             EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),

@@ -73,8 +73,12 @@ impl Deciding<'_> {
     }
 
     pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {
-        for Effect::Todos(todos) in std::mem::take(&mut result.effects) {
-            self.emit(TodosUpdated { call_id: call.clone(), todos });
+        for effect in std::mem::take(&mut result.effects) {
+            match effect {
+                Effect::Todos(todos) => self.emit(TodosUpdated { call_id: call.clone(), todos }),
+                Effect::File(changed) => self.emit(changed),
+                Effect::Memory(saved) => self.emit(saved),
+            }
         }
         let fatal = result.error.as_ref().filter(|it| it.kind == ToolErrorType::NoSpaceLeft).cloned();
         self.end_call(&call, result);

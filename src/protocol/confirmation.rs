@@ -1,0 +1,409 @@
+//! Questions that a run asks a person, and what people answer (spec 06, "Confirmation").
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    AgentName, ApprovalMode, CallId, ClientId, ConfirmationId, PolicyRule, Risk, RunId, SessionId, Timestamp,
+    ToolKind, ToolName,
+};
+
+/// A question to a person. It says everything that is needed to answer it, so that a phone can show it without asking
+/// back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    pub confirmation_id: ConfirmationId,
+    pub run_id: RunId,
+    pub session_id: SessionId,
+    /// From the root run's agent to the one that asks.
+    pub path: Vec<AgentName>,
+    pub tool_call_id: CallId,
+    pub tool: ToolName,
+    pub kind: ToolKind,
+    pub risk: Risk,
+    /// What the call does, in one line.
+    pub title: String,
+    /// Which rule asks, e.g. `builtin:risk=low`.
+    pub rule: String,
+    /// Why it asks, for people.
+    pub reason: String,
+    pub details: ConfirmationDetails,
+    /// SHA-256 of what an answer is about: tool, arguments, accesses and details, as `sha256:<hex>`. An answer carries
+    /// it; one to an older subject is `CONFIRMATION_STALE`.
+    pub digest: String,
+    /// What may be answered; anything else is `OUTCOME_NOT_OFFERED`.
+    pub options: Vec<ConfirmationOption>,
+    pub audience: Audience,
+    /// Who started the root run, when it was a client that introduced itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<ClientId>,
+    /// Whoever started the run said that nobody sits there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub headless: bool,
+    /// What becomes of the question while nobody can be asked.
+    pub on_detached: OnDetached,
+    pub created_at: Timestamp,
+    /// When [`Confirmation::on_deadline`] happens, unless somebody is there who could answer. Moves by the time that
+    /// somebody was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
+    pub on_deadline: OnDeadline,
+}
+
+impl Confirmation {
+    /// The option of this outcome, if it is offered.
+    pub fn option(&self, outcome: Outcome) -> Option<&ConfirmationOption> {
+        self.options.iter().find(|option| option.outcome == outcome)
+    }
+}
+
+/// What is to be decided, by type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum ConfirmationDetails {
+    /// A file is written, changed or removed.
+    Edit {
+        /// Absolute.
+        path: String,
+        /// Unified, from what is there to what would be. Empty when nothing can be shown line by line.
+        diff: String,
+        /// What is there; missing when there is nothing, or when it is long (the diff has what changes).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old_content: Option<String>,
+        /// What would be; missing when the file would be removed, or when it is long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        new_content: Option<String>,
+        /// So many bytes of the diff are not shown, because it is too long. The digest covers all of it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        cut_bytes: u64,
+    },
+    /// Anything else, in words.
+    Info { prompt: String },
+    /// The agent asks something of a person.
+    Question { questions: Vec<Question> },
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl ConfirmationDetails {
+    /// The `type`, which clients name among their `kinds`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ConfirmationDetails::Edit { .. } => "edit",
+            ConfirmationDetails::Info { .. } => "info",
+            ConfirmationDetails::Question { .. } => "question",
+        }
+    }
+}
+
+/// One question of an agent (spec 05, `ask_user`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    pub question: String,
+    /// What can be chosen; empty = any text. A person may always answer with a text of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Several may be chosen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multi_select: bool,
+}
+
+/// A person's answer to one question, in the order of the questions: what was chosen, or a text of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum QuestionAnswer {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// One way to answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationOption {
+    pub outcome: Outcome,
+    /// For a button.
+    pub label: String,
+    /// The rule that this outcome would write, shown before it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembers: Option<PolicyRule>,
+}
+
+/// What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// This call, this time.
+    AllowOnce,
+    /// Also calls like it in this session.
+    AllowSession,
+    /// Also calls like it in this workspace.
+    AllowProject,
+    /// Also calls like it of this user.
+    AllowUser,
+    /// With other arguments, or another content of the file.
+    Modify,
+    /// What was asked.
+    Answer,
+    /// Not this call; the run goes on.
+    Deny,
+    /// Not this call, and the run ends.
+    CancelRun,
+}
+
+impl Outcome {
+    /// Whether the call may run.
+    pub fn is_consent(self) -> bool {
+        match self {
+            Outcome::AllowOnce
+            | Outcome::AllowSession
+            | Outcome::AllowProject
+            | Outcome::AllowUser
+            | Outcome::Modify
+            | Outcome::Answer => true,
+            Outcome::Deny | Outcome::CancelRun => false,
+        }
+    }
+
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::AllowOnce => "allowOnce",
+            Outcome::AllowSession => "allowSession",
+            Outcome::AllowProject => "allowProject",
+            Outcome::AllowUser => "allowUser",
+            Outcome::Modify => "modify",
+            Outcome::Answer => "answer",
+            Outcome::Deny => "deny",
+            Outcome::CancelRun => "cancelRun",
+        }
+    }
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DecidedBy {
+    /// A person, at a client or by a token.
+    Client,
+    /// A rule that holds by now.
+    Policy,
+    /// Time ran out.
+    Deadline,
+    /// Nobody could be asked, or the run ended.
+    System,
+}
+
+/// Where a question stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ConfirmationState {
+    /// Nobody is there who could be asked.
+    Queued,
+    /// Somebody is.
+    Offered,
+    /// Somebody reads it.
+    Claimed,
+    Resolved,
+}
+
+/// A question, where it stands, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRecord {
+    #[serde(flatten)]
+    pub confirmation: Confirmation,
+    pub state: ConfirmationState,
+    /// Whether the client that asks should put up a dialog for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offered: bool,
+    /// Who is reading it. A courtesy: anybody may answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
+}
+
+/// Somebody is reading a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<ClientId>,
+    /// As the client calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub until: Timestamp,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Resolution {
+    pub outcome: Outcome,
+    pub by: DecidedBy,
+    /// Who, when it was a client: its id, or the way by which the answer came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What whoever decided said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The rule that was written, or that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<PolicyRule>,
+    /// The digest that was answered.
+    pub digest: String,
+    pub at: Timestamp,
+}
+
+/// Who may be asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Audience {
+    /// Everybody who is attached and can show it.
+    #[default]
+    All,
+    /// Whoever started the run; everybody after so long.
+    InitiatorFirst { grace_ms: u64 },
+    /// These alone.
+    Clients(Vec<ClientId>),
+}
+
+/// What becomes of a question while nobody can be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnDetached {
+    /// It waits, and finds the next client that attaches.
+    #[default]
+    Wait,
+    /// It is denied (`NO_CLIENT`), and the model is told why.
+    Deny,
+    /// The run ends `UNATTENDED`.
+    Fail,
+    /// The run is parked until it is answered or unparked.
+    Park,
+}
+
+/// What becomes of a question whose time is over. Nothing is ever allowed by time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnDeadline {
+    #[default]
+    Deny,
+    CancelRun,
+    Park,
+}
+
+/// How a run's questions are put (spec 06). What is missing is as the settings say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ApprovalParams {
+    /// Nobody sits there: questions are denied at once unless `onDetached` says otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub headless: bool,
+    /// Instead of the session's mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
+    /// Risks whose default ask is dropped; never `critical`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auto_approve: Vec<Risk>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Audience>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_detached: Option<OnDetached>,
+    /// For each question, from when it is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub deadline_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_deadline: Option<OnDeadline>,
+}
+
+/// The same, resolved; a run carries it, and the runs it calls inherit it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Approval {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub headless: bool,
+    /// Missing = the session's, as it is when a call is judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auto_approve: Vec<Risk>,
+    pub audience: Audience,
+    pub on_detached: OnDetached,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    pub on_deadline: OnDeadline,
+    /// The client that started the root run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<ClientId>,
+}
+
+/// Data of `confirmation.requested`: a call waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRequested {
+    pub confirmation: Box<Confirmation>,
+}
+
+/// Data of `confirmation.revised`: the question is this now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRevised {
+    pub confirmation: Box<Confirmation>,
+    pub why: RevisedBecause,
+}
+
+/// Why a question changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RevisedBecause {
+    /// A person changed what the call does.
+    Modified,
+    /// What the call would touch is not what was shown any more.
+    Changed,
+    /// Only `deadlineAt`: somebody was there for a while.
+    Deadline,
+}
+
+/// Data of `confirmation.resolved`: the question is over. Exactly one each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationResolved {
+    pub confirmation_id: ConfirmationId,
+    pub tool_call_id: CallId,
+    #[serde(flatten)]
+    pub resolution: Resolution,
+    /// With `modify`: what the person changed, as the model is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+}
+
+/// Data of `run.waiting`: whether every open call of the run waits for a person, directly or through a run it called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWaiting {
+    pub waiting: bool,
+}
+
+/// What a person answers (`confirmation/respond`), as far as the run is concerned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub confirmation: ConfirmationId,
+    pub digest: String,
+    pub outcome: Outcome,
+    pub message: Option<String>,
+    /// With `modify`: the whole arguments.
+    pub arguments: Option<Value>,
+    /// With `modify` of an edit: the whole new content of the file.
+    pub content: Option<String>,
+    /// With `answer`: one a question.
+    pub answers: Vec<QuestionAnswer>,
+    /// Who answers, for the log.
+    pub name: Option<String>,
+}

@@ -1,0 +1,184 @@
+//! Rules about what agents may do, as clients, files and the log carry them (spec 06, "Policy").
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Access, CallId, ConfirmationId, Risk, SessionId, Timestamp, ToolKind, Verdict};
+
+/// How freely a session's calls run where no rule speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ApprovalMode {
+    /// What is not `safe` is refused, whatever rules allow.
+    Plan,
+    /// Everything that is not `safe` asks.
+    #[default]
+    Default,
+    /// Edits of risk `low` inside the workspace run.
+    AutoEdit,
+    /// Everything but `critical` runs. Needs the setting `approval.allowYolo`.
+    Yolo,
+}
+
+/// Where a rule comes from. The strictest of system, user and project counts; what is built in speaks only where system
+/// and user are silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum PolicyTier {
+    /// `/etc/subagentd/policies/`
+    System,
+    /// The user's config, and what was remembered from answers.
+    User,
+    /// A trusted project's folder; it can only make things stricter.
+    Project,
+    Builtin,
+}
+
+/// One rule. Each field that is given narrows which calls it is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRule {
+    /// Of a file's rule its place, e.g. `user:shop.toml:3`; of a remembered one an id of its own.
+    pub id: String,
+    pub tier: PolicyTier,
+    /// Names, aliases or patterns with `*`.
+    pub tool: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Commands that it is about, each a prefix of words; shell only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command_prefix: Vec<String>,
+    /// Regular expression over the canonical JSON of the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_pattern: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    /// Empty = every mode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<ApprovalMode>,
+    /// Only in this workspace: an absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Only in this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Only calls that touch nothing but these; of remembered rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accesses: Vec<Access>,
+    pub decision: Verdict,
+    /// Higher first, within a tier.
+    #[serde(default)]
+    pub priority: i64,
+    /// Why, shown to the model on deny.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Who made a remembered rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// The question whose answer made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_confirmation: Option<ConfirmationId>,
+}
+
+/// Data of `policy.changed`: other rules hold from now on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyChanged {
+    /// Rules that were remembered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<PolicyRule>,
+    /// Ids of remembered rules that hold no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Rule files that were read anew and say something else than before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+/// One opinion of the policy: `policy/check`, and why a call was refused or is asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyVerdict {
+    pub decision: Verdict,
+    /// The rule that decided, e.g. `builtin:risk=low` or `user:shop.toml:3`.
+    pub rule: String,
+    /// For people.
+    pub reason: String,
+}
+
+/// Data of `file.changed`: a call changed a file, and this can be undone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChanged {
+    pub call_id: CallId,
+    /// Absolute.
+    pub path: String,
+    pub change: FileChange,
+    /// With `moved`: where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Names what `session/undo` puts back.
+    pub undo_id: String,
+    /// SHA-256 of what was there, as `sha256:<hex>`; missing when nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Of what is there now; missing when it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum FileChange {
+    Created,
+    Modified,
+    Deleted,
+    Moved,
+}
+
+/// Data of `file.restored`: a change was undone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRestored {
+    /// The call whose change it was.
+    pub call_id: CallId,
+    pub path: String,
+    pub undo_id: String,
+    /// Somebody had changed the file since, and that was overwritten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+}
+
+/// Data of `memory.saved`: a fact was written to a memory file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemorySaved {
+    pub call_id: CallId,
+    pub path: String,
+    pub fact: String,
+}
+
+/// Data of `workspace.trusted`: whether a workspace's agents, rules and settings count, as a person said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceTrusted {
+    /// Canonical.
+    pub workspace: String,
+    pub trusted: bool,
+    /// The files that were acknowledged with it: path below the workspace, and digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<TrustedFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustedFile {
+    pub path: String,
+    /// As `sha256:<hex>`.
+    pub digest: String,
+}

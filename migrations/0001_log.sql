@@ -1,5 +1,5 @@
--- The log is the truth; `sessions`, `contexts` and `runs` are projections of it, written in the same
--- transaction by one function and rebuildable from the events. `meta`, `idempotency` and `consumers` are no projections:
+-- The log is the truth; `sessions`, `contexts`, `runs`, `confirmations`, `remembered_rules` and `trust` are projections of
+-- it, written in the same transaction by one function and rebuildable from the events. `meta`, `idempotency` and `consumers` are no projections:
 -- the first names the log and remembers how the last daemon stopped, the second remembers answers for those who ask
 -- twice, the third how far clients have read.
 create table meta (
@@ -31,6 +31,7 @@ create table sessions (
     title          text,
     agent          text,
     state          text not null,
+    mode           text not null,
     ephemeral      integer not null,
     created_us     integer not null,
     last_active_us integer not null
@@ -95,6 +96,41 @@ create index runs_by_root on runs (root_run_id);
 create index runs_unfinished on runs (session_id, first_seq) where state <> 'ended';
 create index runs_queued on runs (session_id, context_id, queue_rank) where queued_for = 'context';
 create index runs_by_state on runs (state);
+
+-- Questions to people. `first_seq` is the event that asked and never changes, `subject_seq` the newest that says what is
+-- asked, `resolved_seq` the one that ended it. `deadline_us` counts while nobody is there who could answer.
+create table confirmations (
+    confirmation_id text primary key,
+    session_id      text not null,
+    run_id          text not null,
+    call_id         text not null,
+    first_seq       integer not null,
+    subject_seq     integer not null,
+    resolved_seq    integer,
+    deadline_us     integer
+) strict, without rowid;
+
+create index confirmations_open on confirmations (first_seq) where resolved_seq is null;
+create index confirmations_by_session on confirmations (session_id, first_seq);
+create index confirmations_by_run on confirmations (run_id, first_seq);
+
+-- Rules that were remembered from answers, as `policy.changed` said.
+create table remembered_rules (
+    rule_id text primary key,
+    seq     integer not null,
+    rule    text not null
+) strict, without rowid;
+
+-- What people said about workspaces, as `workspace.trusted` said: one row a workspace whose `path` is empty, and one for
+-- each of its files that was acknowledged.
+create table trust (
+    workspace text not null,
+    path      text not null,
+    digest    text,
+    trusted   integer not null,
+    seq       integer not null,
+    primary key (workspace, path, digest)
+) strict;
 
 -- What a request with an `idempotencyKey` was answered; written in the transaction of its effect. `seq` is the last
 -- event of that, which was not known yet when `result` was made.

@@ -39,7 +39,10 @@ pub use filter::Filter;
 pub use follow::Follower;
 pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
-pub use read::{Listed, LiveView, OpenStream, Page, RunFilter, SessionFilter, SessionView, Unfinished};
+pub use read::{
+    ConfirmationFilter, Listed, LiveView, OpenStream, Page, RunFilter, SessionFilter, SessionView,
+    StoredConfirmation, StoredTrust, Unfinished,
+};
 pub use schema::MIGRATIONS;
 
 /// A cheap handle; clones share the writer and the readers.

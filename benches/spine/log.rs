@@ -171,8 +171,13 @@ fn event(run: &str, body: impl Into<EventBody>) -> NewEvent {
 
 /// What every run begins with.
 fn opening(run: &str) -> Vec<NewEvent> {
-    let session =
-        SessionCreated { roots: vec!["/work".to_owned()], title: None, agent: None, ephemeral: false };
+    let session = SessionCreated {
+        roots: vec!["/work".to_owned()],
+        title: None,
+        agent: None,
+        mode: Default::default(),
+        ephemeral: false,
+    };
     let started = RunStarted {
         agent: AgentName::from("reader"),
         title: "Reader".to_owned(),
@@ -184,6 +189,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         inputs: serde_json::json!({}),
         limits: RunLimits { max_turns: 1, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
         completion: Completion::Tool,
+        approval: Default::default(),
         depth: 0,
         parent_call_id: None,
         root_run_id: None,

@@ -22,9 +22,9 @@ use super::{
 use crate::{
     client::Follow,
     protocol::{
-        AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord, IfBusy,
-        LimitsParams, Method, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunStart,
-        RunStartParams, Seq, SessionId, WorkspaceParam,
+        ApprovalParams, AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams,
+        FromWord, IfBusy, LimitsParams, Method, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams,
+        RunStart, RunStartParams, Seq, SessionId, WorkspaceParam,
     },
 };
 
@@ -213,6 +213,7 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)),
             ..LimitsParams::default()
         },
+        approval: ApprovalParams::default(),
         model: arguments.model.as_deref().map(|model| with_absolute_recording(model).into()),
     })
 }

@@ -56,7 +56,7 @@ pub(super) fn wait(
             None => WAIT_AT_A_TIME,
         };
         let timeout_ms = u64::try_from(left.min(WAIT_AT_A_TIME).as_millis()).unwrap_or(u64::MAX);
-        let params = RunWaitParams { run_id: run_id.clone(), timeout_ms };
+        let params = RunWaitParams { run_id: run_id.clone(), timeout_ms, until: Vec::new() };
         // Ctrl-C ends the process, as everywhere: there is nothing here that would have to be said then.
         let answer = link.ask_until_answered(RunWait::NAME, &params, &mut || false)?;
         let waited: Waited = serde_json::from_str(answer.get()).map_err(unreadable)?;

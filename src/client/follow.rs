@@ -243,6 +243,7 @@ fn read_envelope(raw: &RawValue) -> serde_json::Result<Envelope> {
             session_id: plain.session_id,
             run_id: plain.run_id,
             head,
+            offered: None,
             data: plain.data,
         })
     })

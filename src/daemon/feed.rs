@@ -153,7 +153,8 @@ impl Pump {
     ) -> Result<(), Gone> {
         let (at, kind) = (Some(self.state.clock.now()), kind.to_owned());
         let head = EventHead::default();
-        let envelope = Envelope { seq: None, prev: None, at, kind, session_id, run_id, head, data };
+        let envelope =
+            Envelope { seq: None, prev: None, at, kind, session_id, run_id, head, offered: None, data };
         line.send(json!(envelope).to_string()).await
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallId, ClientSummary, ContextId, EventHead, OpenCall, Part, QueuedRun, Role, RunId,
-    RunRecord, Seq, SessionId, SubscriptionId, Timestamp,
+    AgentName, ApprovalMode, CallId, ClientSummary, ConfirmationRecord, ContextId, EventHead, OpenCall, Part,
+    QueuedRun, Role, RunId, RunRecord, Seq, SessionId, SubscriptionId, Timestamp,
 };
 
 /// An event as subscribers receive it and `events/list` answers it.
@@ -29,6 +29,10 @@ pub struct Envelope {
     pub run_id: Option<RunId>,
     #[serde(flatten)]
     pub head: EventHead,
+    /// Of `confirmation.requested` and `confirmation.revised`, on a subscription: whether this client should put up a
+    /// dialog for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<bool>,
     pub data: Value,
 }
 
@@ -79,6 +83,9 @@ pub struct Snapshot {
     /// Calls that have not ended, of the runs that live.
     #[serde(default)]
     pub open_calls: Vec<OpenCall>,
+    /// Questions that wait for a person, oldest first, at most 256; `confirmation/list` has all.
+    #[serde(default)]
+    pub open_confirmations: Vec<ConfirmationRecord>,
     /// Runs that wait for their turn in a context, the next one first.
     #[serde(default)]
     pub queue: Vec<QueuedRun>,
@@ -113,6 +120,9 @@ pub struct SessionSummary {
     pub agent: Option<AgentName>,
     #[serde(default)]
     pub state: SessionState,
+    /// How freely calls run where no rule speaks.
+    #[serde(default)]
+    pub mode: ApprovalMode,
     /// Everything is removed when it is closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,

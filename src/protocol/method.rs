@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{RunRecord, SubscriptionId};
 
 mod agents;
+mod confirmations;
 mod connection;
 mod daemon;
 mod events;
@@ -15,6 +16,7 @@ mod sessions;
 mod settings;
 
 pub use agents::*;
+pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
@@ -135,8 +137,27 @@ methods! {
     call "agents/get" => AgentsGet(AgentsGetParams) -> AgentsGetResult;
     /// Checks agents, one line a check.
     call "agents/validate" => AgentsValidate(AgentsValidateParams) -> AgentsValidateResult;
+    /// A person has read this agent of a project: it may be started as it is now.
+    call "agents/acknowledge" => AgentsAcknowledge(AgentsAcknowledgeParams) -> AgentsAcknowledgeResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
+    /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.
+    /// Refusals and failures are a result.
+    call "tools/call" => ToolsCall(ToolsCallParams) -> ToolsCallResult;
+    /// The whole of an output that was cut for the model, by page.
+    call "tools/output" => ToolsOutput(ToolsOutputParams) -> ToolsOutputResult;
+    /// The rules in force, and what is wrong with the files they come from.
+    call "policy/list" => PolicyList(PolicyListParams) -> PolicyListResult;
+    /// What would become of a call, and which rule says so. Nothing is run.
+    call "policy/check" => PolicyCheck(PolicyCheckParams) -> PolicyCheckResult;
+    /// Forgets a rule that was remembered from an answer.
+    call "policy/remove" => PolicyRemove(PolicyRemoveParams) -> PolicyRemoveResult;
+    /// A workspace, what it brings along, and whether a person has acknowledged that.
+    call "workspace/open" => WorkspaceOpen(WorkspaceOpenParams) -> WorkspaceOpenResult;
+    /// The workspaces about whose trust a person has spoken.
+    call "workspace/list" => WorkspaceList(NoParams) -> WorkspaceListResult;
+    /// Says whether a workspace's own agents, rules and settings count, as they are now.
+    call "workspace/trust" => WorkspaceTrust(WorkspaceTrustParams) -> WorkspaceTrustResult;
     /// Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the run
     /// will end exactly once, whatever dies. Without `sessionId` in a new session.
     call "run/start" => RunStart(RunStartParams) -> RunStartResult;
@@ -157,6 +178,18 @@ methods! {
     call "queue/remove" => QueueRemove(QueueRunParams) -> QueueRunResult;
     /// Puts a run before all others that wait for the same context.
     call "queue/promote" => QueuePromote(QueueRunParams) -> QueueRunResult;
+    /// A parked run goes on.
+    call "run/unpark" => RunUnpark(RunIdParams) -> QueueRunResult;
+    /// Questions to people, open ones first of all.
+    call "confirmation/list" => ConfirmationList(ConfirmationListParams) -> ConfirmationListResult;
+    /// One question.
+    call "confirmation/get" => ConfirmationGet(ConfirmationGetParams) -> ConfirmationGetResult;
+    /// Tells others that somebody reads the question. A courtesy: anybody may still answer.
+    call "confirmation/claim" => ConfirmationClaim(ConfirmationClaimParams) -> ConfirmationClaimResult;
+    /// Takes that back.
+    call "confirmation/release" => ConfirmationRelease(ConfirmationReleaseParams) -> ConfirmationReleaseResult;
+    /// Answers a question. The first valid answer counts, and what it allows begins in the same transaction.
+    call "confirmation/respond" => ConfirmationRespond(ConfirmationRespondParams) -> ConfirmationRespondResult;
     /// Opens a session in a workspace.
     call "session/create" => SessionCreate(SessionCreateParams) -> SessionCreateResult;
     /// Sessions, the one that was active last first.
@@ -176,6 +209,8 @@ methods! {
     subscription "session/attach" => SessionAttach(SessionAttachParams) -> SubscriptionId;
     /// Ends an attachment.
     call "session/detach" => SessionDetach(SessionDetachParams) -> DetachResult;
+    /// Puts back files that calls of the session changed, byte for byte.
+    call "session/undo" => SessionUndo(SessionUndoParams) -> SessionUndoResult;
     /// Follows the log: the events from a place on, `signal.caughtUp`, then what happens, without gap or repeat. A session
     /// or run that never was is refused, so that a slip of the pen is not waited for.
     subscription "events/subscribe" => EventsSubscribe(EventsSubscribeParams) -> SubscriptionId;

@@ -20,6 +20,22 @@ pub enum ApprovalMode {
     Yolo,
 }
 
+impl ApprovalMode {
+    /// From the strictest on.
+    pub const ALL: [ApprovalMode; 4] =
+        [ApprovalMode::Plan, ApprovalMode::Default, ApprovalMode::AutoEdit, ApprovalMode::Yolo];
+
+    /// The spelling on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ApprovalMode::Plan => "plan",
+            ApprovalMode::Default => "default",
+            ApprovalMode::AutoEdit => "autoEdit",
+            ApprovalMode::Yolo => "yolo",
+        }
+    }
+}
+
 /// Where a rule comes from. The strictest of system, user and project counts; what is built in speaks only where system
 /// and user are silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -18,8 +18,8 @@ use crate::{
     models::{Models, ResolveError, ResolvedModel},
     policy::Policy,
     protocol::{
-        AgentDefinition, AgentLimits, Completion, LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed,
-        Timestamp, ToolName, Violation, default_max_depth,
+        AgentDefinition, AgentLimits, Approval, Completion, LimitsParams, Message, ModelRef, Part, RunLimits,
+        RunSeed, Timestamp, ToolName, Violation, default_max_depth,
     },
     redact::Redactor,
     tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
@@ -88,6 +88,7 @@ pub struct RunPlan {
     pub(super) inputs: Value,
     pub(super) limits: RunLimits,
     pub(super) completion: Completion,
+    pub(super) approval: Approval,
     pub(super) equipment: Equipment,
 }
 
@@ -223,7 +224,19 @@ impl RunPlan {
         };
         let query = redactor.owned(query);
         let said = query.clone();
-        Ok(RunPlan { seed, digest, said, query, prompt: None, inputs, limits, completion, equipment })
+        let approval = Approval::default();
+        Ok(RunPlan {
+            seed,
+            digest,
+            said,
+            query,
+            prompt: None,
+            inputs,
+            limits,
+            completion,
+            approval,
+            equipment,
+        })
     }
 }
 

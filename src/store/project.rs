@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use self::run::{RunPatch, RunRow};
+use self::{
+    people::People,
+    run::{RunPatch, RunRow},
+};
 use super::{Store, StoreError, event::Encoded, read};
 use crate::protocol::{
     ContextId, EventBody, RunId, RunStarted, Seq, SessionCreated, SessionId, SessionState, SessionUpdated,
     Timestamp,
 };
 
+mod people;
 mod run;
 
 /// What a batch of events changes, gathered so that each table is written once.
@@ -24,11 +28,13 @@ pub(super) struct Projections {
     active_contexts: BTreeMap<ContextId, Timestamp>,
     rows: BTreeMap<RunId, RunRow>,
     runs: BTreeMap<RunId, RunPatch>,
+    people: People,
 }
 
 impl Projections {
     /// The one function that says what an event means for the tables.
     pub fn add(&mut self, seq: Seq, event: &Encoded) {
+        self.people.add(seq, event);
         let Some(session) = &event.session else { return };
         match &event.body {
             EventBody::SessionCreated(data) => {
@@ -95,7 +101,8 @@ pub(super) type Statement = (&'static str, String);
 impl Projections {
     /// What writes all that was gathered, each table in one statement.
     pub fn statements(self) -> Vec<Statement> {
-        let Projections { sessions, updated, closed, deleted, active, active_contexts, rows, runs } = self;
+        let Projections { sessions, updated, closed, deleted, active, active_contexts, rows, runs, people } =
+            self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
             if !rows.is_empty() {
@@ -103,30 +110,36 @@ impl Projections {
             }
         };
         let created = sessions.iter().map(|(id, (data, at))| {
-            let SessionCreated { roots, title, agent, ephemeral } = data;
-            json!([id, json!(roots).to_string(), title, agent, ephemeral, at.0])
+            let SessionCreated { roots, title, agent, mode, ephemeral } = data;
+            json!([id, json!(roots).to_string(), title, agent, ephemeral, at.0, mode.as_str()])
         });
         push(INSERT_SESSIONS, created.collect());
         let contexts = rows.values().map(RunRow::context);
         push(INSERT_CONTEXTS, contexts.collect());
         push(run::INSERT, rows.iter().map(|(run, row)| row.columns(run)).collect());
-        push(UPDATE_SESSIONS, updated.iter().map(|(id, it)| json!([id, it.title, it.agent])).collect());
+        push(
+            UPDATE_SESSIONS,
+            updated.iter().map(|(id, it)| json!([id, it.title, it.agent, it.mode.as_str()])).collect(),
+        );
         let closed_state = SessionState::Closed.as_str();
         push(CLOSE_SESSIONS, closed.iter().map(|id| json!([id, closed_state])).collect());
         push(TOUCH_SESSIONS, active.iter().map(|(id, at)| json!([id, at.0])).collect());
         push(TOUCH_CONTEXTS, active_contexts.iter().map(|(id, at)| json!([id, at.0])).collect());
         push(run::UPDATE_STANDING, runs.iter().filter_map(|(run, patch)| patch.standing(run)).collect());
         push(run::UPDATE_WORK, runs.iter().map(|(run, patch)| patch.work(run)).collect());
+        statements.extend(people.statements());
         for text in DELETE_SESSIONS {
-            push(text, deleted.iter().map(|id| json!(id)).collect());
+            if !deleted.is_empty() {
+                statements.push((text, json!(deleted).to_string()));
+            }
         }
         statements
     }
 }
 
 const INSERT_SESSIONS: &str = "
-insert into sessions (session_id, roots, title, agent, ephemeral, state, created_us, last_active_us)
-select value->>0, value->>1, value->>2, value->>3, value->>4, 'open', value->>5, value->>5
+insert into sessions (session_id, roots, title, agent, ephemeral, state, created_us, last_active_us, mode)
+select value->>0, value->>1, value->>2, value->>3, value->>4, 'open', value->>5, value->>5, value->>6
 from jsonb_each(?)";
 
 const INSERT_CONTEXTS: &str = "
@@ -137,8 +150,10 @@ where true
 on conflict do nothing";
 
 const UPDATE_SESSIONS: &str = "
-update sessions set title = patch.title, agent = patch.agent
-from (select value->>0 as id, value->>1 as title, value->>2 as agent from jsonb_each(?)) as patch
+update sessions set title = patch.title, agent = patch.agent, mode = patch.mode
+from (
+    select value->>0 as id, value->>1 as title, value->>2 as agent, value->>3 as mode from jsonb_each(?)
+) as patch
 where sessions.session_id = patch.id";
 
 const CLOSE_SESSIONS: &str = "
@@ -157,6 +172,7 @@ from (select value->>0 as id, value->>1 as at from jsonb_each(?)) as patch
 where contexts.context_id = patch.id";
 
 const DELETE_SESSIONS: &[&str] = &[
+    "delete from confirmations where session_id in (select value from json_each(?))",
     "delete from runs where session_id in (select value from json_each(?))",
     "delete from contexts where session_id in (select value from json_each(?))",
     "delete from sessions where session_id in (select value from json_each(?))",
@@ -176,7 +192,14 @@ impl Store {
     pub(super) async fn rebuild_by(&self, batch: usize) -> Result<(), StoreError> {
         let mut connection = self.second_writer().await?;
         let mut transaction = sqlx::Connection::begin_with(&mut connection, "begin immediate").await?;
-        for table in ["delete from runs", "delete from contexts", "delete from sessions"] {
+        for table in [
+            "delete from runs",
+            "delete from contexts",
+            "delete from sessions",
+            "delete from confirmations",
+            "delete from remembered_rules",
+            "delete from trust",
+        ] {
             sqlx::query(table).execute(&mut *transaction).await?;
         }
         let mut after = Seq(0);

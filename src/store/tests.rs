@@ -67,6 +67,7 @@ fn started() -> RunStarted {
         inputs: json!({}),
         limits: RunLimits { max_turns: 3, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
         completion: Completion::Tool,
+        approval: Default::default(),
         depth: 0,
         parent_call_id: None,
         root_run_id: None,
@@ -94,7 +95,13 @@ fn completed() -> RunCompleted {
 }
 
 fn session() -> NewEvent {
-    let data = SessionCreated { roots: vec!["/w".to_owned()], title: None, agent: None, ephemeral: false };
+    let data = SessionCreated {
+        roots: vec!["/w".to_owned()],
+        title: None,
+        agent: None,
+        mode: Default::default(),
+        ephemeral: false,
+    };
     NewEvent { run: None, context: None, ..event("r", data) }
 }
 
@@ -241,6 +248,7 @@ async fn envelope_is_whole_and_its_data_is_what_was_stored() {
         roots: vec![odd.to_owned()],
         title: Some("}".to_owned()),
         agent: None,
+        mode: Default::default(),
         ephemeral: false,
     };
     store.append(vec![event("r", data)]).await.unwrap();
@@ -406,7 +414,13 @@ async fn page_of_large_events_is_short_and_the_next_goes_on() {
     let large = || {
         event(
             "r",
-            SessionCreated { roots: vec!["x".repeat(1_500_000)], title: None, agent: None, ephemeral: false },
+            SessionCreated {
+                roots: vec!["x".repeat(1_500_000)],
+                title: None,
+                agent: None,
+                mode: Default::default(),
+                ephemeral: false,
+            },
         )
     };
     store.append(vec![large(), large(), large()]).await.unwrap();

@@ -32,7 +32,7 @@ impl Standing {
         let Some(view) = state.store.session_view(session, ENDED_RUNS).await? else {
             return Err(no_session(state, session).await);
         };
-        let SessionView { seq, session, runs, open, calls, queue } = view;
+        let SessionView { seq, session, runs, open, calls, queue, .. } = view;
         let snapshot = Snapshot {
             seq,
             session: Some(session),
@@ -41,6 +41,7 @@ impl Standing {
             live_runs: None,
             open_items: Vec::new(),
             open_calls: calls,
+            open_confirmations: Vec::new(),
             queue,
         };
         Ok(Standing { seq, snapshot, open })
@@ -49,7 +50,7 @@ impl Standing {
     /// What lives in these sessions; in all when none is named.
     pub async fn of_living(state: &State, sessions: &[SessionId]) -> Result<Standing, RpcError> {
         let view = state.store.live_view(sessions, LIVE_RUNS).await?;
-        let LiveView { seq, sessions, runs, live_runs, open, calls, queue } = view;
+        let LiveView { seq, sessions, runs, live_runs, open, calls, queue, .. } = view;
         let is_cut = u64::try_from(runs.len()).is_ok_and(|shown| shown < live_runs);
         let snapshot = Snapshot {
             seq,
@@ -59,6 +60,7 @@ impl Standing {
             runs,
             open_items: Vec::new(),
             open_calls: calls,
+            open_confirmations: Vec::new(),
             queue,
         };
         Ok(Standing { seq, snapshot, open })
@@ -75,6 +77,7 @@ impl Standing {
             live_runs: None,
             open_items: Vec::new(),
             open_calls: Vec::new(),
+            open_confirmations: Vec::new(),
             queue: Vec::new(),
         };
         Standing { seq, snapshot, open: Vec::new() }

@@ -207,7 +207,7 @@ async fn wait(state: Arc<State>, _: Caller, params: RunWaitParams) -> Result<Run
     let mut end = state.store.follow(filter, state.store.head());
     let run = record(&state, &params.run_id).await?;
     if run.state == RunState::Ended {
-        return Ok(RunWaitResult { run, done: true });
+        return Ok(RunWaitResult { run, done: true, confirmations: Vec::new() });
     }
     tokio::select! {
         ended = end.next() => drop(ended?),
@@ -216,7 +216,7 @@ async fn wait(state: Arc<State>, _: Caller, params: RunWaitParams) -> Result<Run
     }
     let run = record(&state, &params.run_id).await?;
     let done = run.state == RunState::Ended;
-    Ok(RunWaitResult { run, done })
+    Ok(RunWaitResult { run, done, confirmations: Vec::new() })
 }
 
 async fn cancel(

@@ -94,7 +94,7 @@ async fn create_once(
     params: SessionCreateParams,
     token: Option<KeyToken>,
 ) -> Result<SessionCreateResult, RpcError> {
-    let SessionCreateParams { workspace, agent, title, ephemeral, .. } = params;
+    let SessionCreateParams { workspace, agent, title, mode, ephemeral, .. } = params;
     if state.closing.is_cancelled() {
         return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was created"));
     }
@@ -108,7 +108,9 @@ async fn create_once(
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
     let title = title.map(|title| state.redactor.get().owned(title));
-    let created = event(state.clock.now(), &session, by, SessionCreated { roots, title, agent, ephemeral });
+    let mode = mode.unwrap_or_default();
+    let body = SessionCreated { roots, title, agent, mode, ephemeral };
+    let created = event(state.clock.now(), &session, by, body);
     let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
     let (_, seq) = state.store.append_keyed(vec![created], keyed).await?;
@@ -227,19 +229,20 @@ async fn update(
     caller: Caller,
     params: SessionUpdateParams,
 ) -> Result<SessionChangeResult, RpcError> {
-    let SessionUpdateParams { session_id, title, agent } = params;
+    let SessionUpdateParams { session_id, title, agent, mode } = params;
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
     let new_title = title.flatten_or(&summary.title).map(|title| state.redactor.get().owned(title));
-    if new_agent == summary.agent && new_title == summary.title {
+    let new_mode = mode.unwrap_or(summary.mode);
+    if new_agent == summary.agent && new_title == summary.title && new_mode == summary.mode {
         return Ok(SessionChangeResult { session_id, seq: None });
     }
     if new_agent != summary.agent {
         let roots = summary.roots.iter().map(PathBuf::from).collect();
         check_agent(&state, new_agent.as_ref(), roots).await?;
     }
-    let body = SessionUpdated { title: new_title, agent: new_agent };
+    let body = SessionUpdated { title: new_title, agent: new_agent, mode: new_mode };
     let updated = event(state.clock.now(), &session_id, by(&caller), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
     Ok(SessionChangeResult { session_id, seq: Some(seq) })

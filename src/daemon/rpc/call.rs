@@ -100,6 +100,7 @@ fn unknown_field_signal(field: &UnknownField) -> Option<Box<RawValue>> {
         session_id: None,
         run_id: None,
         head: EventHead::default(),
+        offered: None,
         data: serde_json::to_value(field).ok()?,
     };
     let params = EventNotification { subscription: None, result };

@@ -148,6 +148,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             session_id: None,
             run_id: None,
             head: EventHead::default(),
+            offered: None,
             data: Value::Null,
         };
         Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0), log_id: "l".into() })

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{AgentName, CallId, Completion, ContextId, Reason, RunError, RunId, Usage};
+use crate::protocol::{
+    AgentName, Approval, ApprovalMode, CallId, Completion, ContextId, Reason, RunError, RunId, Usage,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -16,6 +18,9 @@ pub struct SessionCreated {
     /// The agent of runs that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// How freely calls run where no rule speaks.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mode: ApprovalMode,
     /// Everything is removed when the session is closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,
@@ -28,6 +33,8 @@ pub struct SessionUpdated {
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mode: ApprovalMode,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +87,9 @@ pub struct RunStarted {
     pub inputs: Value,
     pub limits: RunLimits,
     pub completion: Completion,
+    /// How its questions are put.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub approval: Approval,
     /// 0 for a root run.
     pub depth: u32,
     /// The call of the parent run that this run answers.
@@ -203,4 +213,9 @@ pub struct RunCompleted {
 
 fn is_nothing(usage: &Usage) -> bool {
     *usage == Usage::default()
+}
+
+/// Whether a field says nothing that is not so without it.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{IdempotencyKey, WorkspaceParam, default_page, is_not};
+use super::{IdempotencyKey, WorkspaceParam, default_page, is_default, is_not};
 use crate::protocol::{
-    AgentName, LimitsParams, ModelRef, QueuedRun, RunId, RunRecord, RunState, Seq, SessionId,
+    AgentName, ApprovalParams, ConfirmationRecord, LimitsParams, ModelRef, QueuedRun, RunId, RunRecord,
+    RunState, Seq, SessionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,9 @@ pub struct RunStartParams {
     pub inputs: Map<String, Value>,
     #[serde(default)]
     pub limits: LimitsParams,
+    /// How its questions, and those of the runs it calls, are put.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub approval: ApprovalParams,
     /// Instead of the agent's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
@@ -178,6 +182,18 @@ pub struct RunWaitParams {
     /// At most 600,000; longer waits are repeated.
     #[schemars(range(max = 600_000))]
     pub timeout_ms: u64,
+    /// What to wait for, whichever comes first. Missing = the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub until: Vec<WaitUntil>,
+}
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum WaitUntil {
+    Ended,
+    /// The run, or one below it, asks a person something.
+    Confirmation,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -186,6 +202,9 @@ pub struct RunWaitResult {
     pub run: RunRecord,
     /// The run has ended.
     pub done: bool,
+    /// Its open questions, and those of the runs below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirmations: Vec<ConfirmationRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdempotencyKey, OnGone, WorkspaceParam, default_page, given, is_default, is_not};
 use crate::protocol::{
-    AgentName, ContextSummary, HistoryMessage, RunId, Seq, SessionId, SessionState, SessionSummary,
-    SubscriptionId,
+    AgentName, ApprovalMode, ContextSummary, HistoryMessage, RunId, Seq, SessionId, SessionState,
+    SessionSummary, SubscriptionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,9 @@ pub struct SessionCreateParams {
     pub agent: Option<AgentName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// How freely calls run where no rule speaks. Missing = setting `approval.mode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
     /// Everything is removed when the session is closed.
     #[serde(default)]
     pub ephemeral: bool,
@@ -117,6 +120,9 @@ pub struct SessionUpdateParams {
     pub title: Option<Option<String>>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Option<AgentName>>,
+    /// Counts from the next call on, also of runs that live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -55,6 +55,7 @@ impl RunPlan {
             inputs: self.inputs.clone(),
             limits: self.limits,
             completion: self.completion,
+            approval: self.approval.clone(),
             depth,
             parent_call_id: parent_call,
             root_run_id: root,

@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use super::{AskError, Executor, Place, Steered};
 use crate::{
     protocol::{
-        AgentName, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq, SessionCreated, SessionId,
-        SessionState,
+        AgentName, ApprovalMode, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq,
+        SessionCreated, SessionId, SessionState,
     },
     run::{
         driver::{Driver, Holdings, Identity, Lineage, Message, carry_seed},
@@ -248,6 +248,7 @@ impl Executor {
                 roots: plan.seed.roots.clone(),
                 title: None,
                 agent: None,
+                mode: ApprovalMode::default(),
                 ephemeral: false,
             }
             .into(),

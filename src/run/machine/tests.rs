@@ -47,6 +47,7 @@ impl Script {
             inputs: json!({}),
             limits,
             completion: self.completion,
+            approval: Default::default(),
             depth: 0,
             parent_call_id: None,
             root_run_id: None,

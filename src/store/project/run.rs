@@ -134,6 +134,10 @@ impl RunPatch {
                 self.state = Some(StateChange::To(RunState::Running));
                 self.queue = QueueChange::to(None);
             }
+            EventBody::RunWaiting(data) => {
+                let state = if data.waiting { RunState::Waiting } else { RunState::Running };
+                self.state = Some(StateChange::To(state));
+            }
             EventBody::RunParked(_) => self.state = Some(StateChange::To(RunState::Parked)),
             EventBody::RunResumed(_) => {
                 self.state = Some(StateChange::Resume);

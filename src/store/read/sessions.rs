@@ -4,13 +4,13 @@ use futures_util::TryStreamExt as _;
 use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::{
-    Listed, calls, newest,
+    Listed, calls, newest, people,
     runs::{OpenStream, open_stream, queue, record},
 };
 use crate::{
     protocol::{
-        AgentName, ContextId, ContextSummary, OpenCall, QueuedRun, RunId, RunRecord, Seq, SessionId,
-        SessionState, SessionSummary, Timestamp,
+        AgentName, ApprovalMode, Confirmation, ContextId, ContextSummary, OpenCall, QueuedRun, RunId,
+        RunRecord, Seq, SessionId, SessionState, SessionSummary, Timestamp,
     },
     store::{Store, StoreError},
 };
@@ -44,6 +44,8 @@ pub struct SessionView {
     pub open: Vec<OpenStream>,
     pub calls: Vec<OpenCall>,
     pub queue: Vec<QueuedRun>,
+    /// Questions that wait, oldest first.
+    pub confirmations: Vec<Confirmation>,
 }
 
 pub(in crate::store) const SESSIONS_BEFORE: &str = "
@@ -169,10 +171,12 @@ impl Store {
             sqlx::query(SESSION_RUNS).bind(session.as_str()).bind(runs).fetch_all(&mut *transaction).await?;
         let (calls, outputs) = calls::open_calls(&mut transaction, session).await?;
         let queue = queue(&mut transaction, Some(session)).await?;
+        let only = format!("[\"{session}\"]");
+        let confirmations = people::open_within(&mut transaction, Some(&only), people::SHOWN).await?;
         transaction.commit().await?;
         let open = rows.iter().filter_map(open_stream).chain(outputs).collect();
         let runs = rows.iter().map(record).collect::<Result<_, _>>()?;
-        Ok(Some(SessionView { seq, session: summary(&row)?, runs, open, calls, queue }))
+        Ok(Some(SessionView { seq, session: summary(&row)?, runs, open, calls, queue, confirmations }))
     }
 }
 
@@ -188,8 +192,14 @@ pub(super) fn summary(row: &SqliteRow) -> Result<SessionSummary, StoreError> {
             "closed" => SessionState::Closed,
             _ => SessionState::Open,
         },
+        mode: mode(row.get("mode")),
         ephemeral: row.get("ephemeral"),
         created_at: Timestamp(row.get("created_us")),
         last_active_at: Timestamp(row.get("last_active_us")),
     })
+}
+
+/// As [`ApprovalMode::as_str`] wrote it. What a newer daemon may have written is read as the strictest.
+fn mode(text: &str) -> ApprovalMode {
+    ApprovalMode::ALL.into_iter().find(|mode| mode.as_str() == text).unwrap_or(ApprovalMode::Plan)
 }

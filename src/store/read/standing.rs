@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use sqlx::{Row as _, SqlSafeStr as _};
 
 use super::{
-    calls, newest,
+    calls, newest, people,
     runs::{OpenStream, open_stream, queue, record},
     sessions::summary,
 };
 use crate::{
-    protocol::{OpenCall, QueuedRun, RunId, RunRecord, Seq, SessionId, SessionSummary},
+    protocol::{Confirmation, OpenCall, QueuedRun, RunId, RunRecord, Seq, SessionId, SessionSummary},
     store::{Store, StoreError},
 };
 
@@ -27,6 +27,8 @@ pub struct LiveView {
     pub open: Vec<OpenStream>,
     pub calls: Vec<OpenCall>,
     pub queue: Vec<QueuedRun>,
+    /// Questions that wait, of the named sessions, oldest first.
+    pub confirmations: Vec<Confirmation>,
 }
 
 /// ?1 sessions, ?2 the most runs. The partial index holds what lives and nothing else.
@@ -67,6 +69,9 @@ impl Store {
             .fetch_all(&mut *transaction)
             .await?;
         let mut queue = queue(&mut transaction, None).await?;
+        let asked_of = list(serde_json::to_string(sessions))?;
+        let asked_of = (!sessions.is_empty()).then_some(asked_of.as_str());
+        let confirmations = people::open_within(&mut transaction, asked_of, people::SHOWN).await?;
         transaction.commit().await?;
         queue.retain(|queued| named.contains(&queued.run_id));
         Ok(LiveView {
@@ -76,6 +81,7 @@ impl Store {
             open: rows.iter().filter_map(open_stream).chain(outputs).collect(),
             calls,
             queue,
+            confirmations,
             runs,
         })
     }

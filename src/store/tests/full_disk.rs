@@ -50,8 +50,13 @@ impl Drop for SmallDisk {
 }
 
 fn large(run: &str) -> NewEvent {
-    let data =
-        SessionCreated { roots: vec!["x".repeat(300_000)], title: None, agent: None, ephemeral: false };
+    let data = SessionCreated {
+        roots: vec!["x".repeat(300_000)],
+        title: None,
+        agent: None,
+        mode: Default::default(),
+        ephemeral: false,
+    };
     NewEvent { session: Some(SessionId::from(run)), ..event(run, data) }
 }
 

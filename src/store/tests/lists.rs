@@ -95,6 +95,7 @@ async fn sessions_are_listed_by_activity_and_found_by_their_words() {
             roots: vec![format!("/w{}", n % 2)],
             title: Some(title.to_owned()),
             agent: None,
+            mode: Default::default(),
             ephemeral: false,
         };
         // Two of them at the same moment.

@@ -1,0 +1,350 @@
+//! Parameters and results: questions to people, and the rules that ask them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{WorkspaceParam, default_page, is_default, is_not};
+use crate::protocol::{
+    Access, AgentName, CallId, Claim, ConfirmationId, ConfirmationRecord, FileProblem, FileRestored, Outcome,
+    PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq, SessionId, ToolKind, ToolName,
+    ToolResult, TrustedFile,
+};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ConfirmationListParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// Also those that are over.
+    #[serde(skip_serializing_if = "is_default")]
+    pub resolved: bool,
+    /// As `nextCursor` said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Missing = 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(default = "default_page")]
+    pub limit: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationListResult {
+    /// Oldest first.
+    pub confirmations: Vec<ConfirmationRecord>,
+    /// There is more; give it as `cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// One of the two is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ConfirmationGetParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmation_id: Option<ConfirmationId>,
+    /// As a notification told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationGetResult {
+    pub confirmation: ConfirmationRecord,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationClaimParams {
+    pub confirmation_id: ConfirmationId,
+    /// How long somebody will probably read. Missing = a minute. Ends earlier with the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 600_000))]
+    pub for_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationClaimResult {
+    pub confirmation_id: ConfirmationId,
+    pub claim: Claim,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationReleaseParams {
+    pub confirmation_id: ConfirmationId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationReleaseResult {
+    pub confirmation_id: ConfirmationId,
+    /// False when this client had claimed nothing.
+    pub released: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRespondParams {
+    /// Needed without a `token`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation_id: Option<ConfirmationId>,
+    /// Of the question that was read. Needed without a `token`, which is bound to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    pub outcome: Outcome,
+    /// For the model and the log, e.g. why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// With `modify`: the whole arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// With `modify` of an edit, instead of arguments: what the file shall be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// With `answer`: one a question, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<QuestionAnswer>,
+    /// As a notification told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRespondResult {
+    pub confirmation_id: ConfirmationId,
+    pub run_id: RunId,
+    pub resolution: Resolution,
+    /// The event that says how it ended.
+    pub seq: Seq,
+    /// This client had said the same before, and this is what came of it.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub replayed: bool,
+}
+
+/// Data of `signal.claim`: who reads a question now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimSignal {
+    pub confirmation_id: ConfirmationId,
+    /// Missing = nobody any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PolicyListParams {
+    /// With the rules of this workspace's own files, if it is trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyListResult {
+    /// By tier, then in the order in which they speak.
+    pub rules: Vec<PolicyRule>,
+    /// What is wrong with the files they come from.
+    pub problems: Vec<FileProblem>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyCheckParams {
+    /// A name or an alias.
+    pub tool: ToolName,
+    pub arguments: Value,
+    /// Missing = the session's, else the daemon's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// In this session; it or `workspace` is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+/// What would become of the call. Nothing was run or written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyCheckResult {
+    #[serde(flatten)]
+    pub verdict: PolicyVerdict,
+    /// Canonical.
+    pub tool: ToolName,
+    pub kind: ToolKind,
+    pub risk: Risk,
+    /// For people.
+    pub description: String,
+    pub accesses: Vec<Access>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRemoveParams {
+    /// Of a remembered rule, as `policy/list` tells it.
+    pub rule_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRemoveResult {
+    pub rule_id: String,
+    pub seq: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceOpenParams {
+    pub workspace: WorkspaceParam,
+}
+
+/// A workspace, and what of its own files a person has acknowledged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceRecord {
+    /// Canonical.
+    pub roots: Vec<String>,
+    /// A person said so. Files that changed since are asked about again all the same.
+    pub trusted: bool,
+    /// Its agents, rules and settings, and whether each is acknowledged as it is now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<WorkspaceFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceFile {
+    /// Below the first root that has it.
+    pub path: String,
+    pub digest: String,
+    pub acknowledged: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceOpenResult {
+    pub workspace: WorkspaceRecord,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceListResult {
+    /// Those about whose trust a person has spoken; without their files.
+    pub workspaces: Vec<WorkspaceRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceTrustParams {
+    pub workspace: WorkspaceParam,
+    pub trusted: bool,
+    /// What the person saw of it, as `workspace/open` told: only these count from now on. Needed to trust.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<TrustedFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceTrustResult {
+    pub workspace: WorkspaceRecord,
+    pub seq: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsAcknowledgeParams {
+    pub name: AgentName,
+    /// As `agents/get` or `WORKSPACE_NOT_TRUSTED` told it.
+    pub digest: String,
+    pub workspace: WorkspaceParam,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsAcknowledgeResult {
+    pub name: AgentName,
+    pub seq: Seq,
+}
+
+/// One of `toCallId` and `lastTurn` is given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUndoParams {
+    pub session_id: SessionId,
+    /// Undoes everything from this call on, newest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_call_id: Option<CallId>,
+    /// Undoes what the last turn that changed files changed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub last_turn: bool,
+    /// Also where somebody changed the file since.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUndoResult {
+    pub session_id: SessionId,
+    /// Newest first.
+    pub restored: Vec<FileRestored>,
+    /// Calls among those undone whose effects cannot be taken back, and why.
+    pub not_restorable: Vec<NotRestorable>,
+    /// The last event the request caused; missing when there was nothing to undo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotRestorable {
+    pub call_id: CallId,
+    pub tool: ToolName,
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolsCallParams {
+    pub session_id: SessionId,
+    pub tool: ToolName,
+    pub arguments: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolsCallResult {
+    pub call_id: CallId,
+    /// The run as which it was carried out.
+    pub run_id: RunId,
+    pub result: ToolResult,
+    pub seq: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolsOutputParams {
+    pub call_id: CallId,
+    /// In bytes; 0 = the beginning.
+    #[serde(default)]
+    pub from: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolsOutputResult {
+    pub call_id: CallId,
+    pub text: String,
+    /// Give it as `from`; missing at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    pub total_bytes: u64,
+}

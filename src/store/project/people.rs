@@ -1,0 +1,146 @@
+//! What people were asked and what they said: questions, remembered rules, trust.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Statement;
+use crate::{
+    protocol::{CallId, ConfirmationId, EventBody, PolicyChanged, RunId, Seq, SessionId, WorkspaceTrusted},
+    store::event::Encoded,
+};
+
+/// What a batch of events changes.
+#[derive(Default)]
+pub(super) struct People {
+    asked: BTreeMap<ConfirmationId, Asked>,
+    /// In the order of the log: a rule may come and go in one batch.
+    rules: Vec<RuleChange>,
+    trust: Vec<(Seq, WorkspaceTrusted)>,
+}
+
+/// Changes of one question's row; what is `None` stays as it is.
+#[derive(Default)]
+struct Asked {
+    begun: Option<Begun>,
+    /// With the deadline that it says.
+    subject: Option<(Seq, Option<i64>)>,
+    resolved: Option<Seq>,
+}
+
+struct Begun {
+    seq: Seq,
+    session: SessionId,
+    run: RunId,
+    call: CallId,
+}
+
+enum RuleChange {
+    Add { id: String, seq: Seq, rule: String },
+    Remove(String),
+}
+
+impl People {
+    pub fn add(&mut self, seq: Seq, event: &Encoded) {
+        match &event.body {
+            EventBody::ConfirmationRequested(data) => {
+                let subject = &data.confirmation;
+                let asked = self.asked.entry(subject.confirmation_id.clone()).or_default();
+                asked.begun = Some(Begun {
+                    seq,
+                    session: subject.session_id.clone(),
+                    run: subject.run_id.clone(),
+                    call: subject.tool_call_id.clone(),
+                });
+                asked.subject = Some((seq, subject.deadline_at.map(|at| at.0)));
+            }
+            EventBody::ConfirmationRevised(data) => {
+                let subject = &data.confirmation;
+                let asked = self.asked.entry(subject.confirmation_id.clone()).or_default();
+                asked.subject = Some((seq, subject.deadline_at.map(|at| at.0)));
+            }
+            EventBody::ConfirmationResolved(data) => {
+                self.asked.entry(data.confirmation_id.clone()).or_default().resolved = Some(seq);
+            }
+            EventBody::PolicyChanged(PolicyChanged { added, removed, .. }) => {
+                self.rules.extend(added.iter().map(|rule| RuleChange::Add {
+                    id: rule.id.clone(),
+                    seq,
+                    rule: json!(rule).to_string(),
+                }));
+                self.rules.extend(removed.iter().cloned().map(RuleChange::Remove));
+            }
+            EventBody::WorkspaceTrusted(data) => self.trust.push((seq, data.clone())),
+            _ => (),
+        }
+    }
+
+    pub fn statements(self) -> Vec<Statement> {
+        let People { asked, rules, trust } = self;
+        let mut statements = Vec::new();
+        let mut push = |text: &'static str, rows: Vec<Value>| {
+            if !rows.is_empty() {
+                statements.push((text, json!(rows).to_string()));
+            }
+        };
+        let begun = asked.iter().filter_map(|(id, asked)| {
+            let Begun { seq, session, run, call } = asked.begun.as_ref()?;
+            Some(json!([id, session, run, call, seq.0]))
+        });
+        push(INSERT_CONFIRMATIONS, begun.collect());
+        let changed = asked.iter().map(|(id, asked)| {
+            let (subject, deadline) = asked.subject.unzip();
+            json!([id, subject.map(|seq| seq.0), deadline.flatten(), asked.resolved.map(|seq| seq.0)])
+        });
+        push(UPDATE_CONFIRMATIONS, changed.collect());
+        for change in rules {
+            match change {
+                RuleChange::Add { id, seq, rule } => push(INSERT_RULES, vec![json!([id, seq.0, rule])]),
+                RuleChange::Remove(id) => push(DELETE_RULES, vec![json!(id)]),
+            }
+        }
+        for (seq, WorkspaceTrusted { workspace, trusted, files }) in trust {
+            if !trusted {
+                push(FORGET_TRUST, vec![json!(workspace)]);
+            }
+            let whole = json!([workspace, "", "", trusted, seq.0]);
+            let files = files.iter().map(|file| json!([workspace, file.path, file.digest, trusted, seq.0]));
+            push(INSERT_TRUST, std::iter::once(whole).chain(files).collect());
+        }
+        statements
+    }
+}
+
+const INSERT_CONFIRMATIONS: &str = "
+insert into confirmations (confirmation_id, session_id, run_id, call_id, first_seq, subject_seq)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>4
+from jsonb_each(?)
+where true
+on conflict do nothing";
+
+const UPDATE_CONFIRMATIONS: &str = "
+update confirmations set
+    subject_seq = coalesce(patch.subject_seq, confirmations.subject_seq),
+    deadline_us = iif(patch.subject_seq is null, confirmations.deadline_us, patch.deadline_us),
+    resolved_seq = coalesce(confirmations.resolved_seq, patch.resolved_seq)
+from (
+    select value->>0 as id, value->>1 as subject_seq, value->>2 as deadline_us, value->>3 as resolved_seq
+    from jsonb_each(?)
+) as patch
+where confirmations.confirmation_id = patch.id";
+
+const INSERT_RULES: &str = "
+insert into remembered_rules (rule_id, seq, rule)
+select value->>0, value->>1, value->>2 from jsonb_each(?)
+where true
+on conflict (rule_id) do update set seq = excluded.seq, rule = excluded.rule";
+
+const DELETE_RULES: &str = "delete from remembered_rules where rule_id in (select value from json_each(?))";
+
+const FORGET_TRUST: &str = "delete from trust where workspace in (select value from json_each(?))";
+
+const INSERT_TRUST: &str = "
+insert into trust (workspace, path, digest, trusted, seq)
+select value->>0, value->>1, value->>2, value->>3, value->>4 from jsonb_each(?)
+where true
+on conflict (workspace, path, digest) do update set trusted = excluded.trusted, seq = excluded.seq";

@@ -1,0 +1,171 @@
+//! What people were asked and what they said, as it stands.
+
+use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
+
+use super::Listed;
+use crate::{
+    protocol::{
+        Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, PolicyRule, Resolution,
+        RunId, Seq, SessionId, TrustedFile,
+    },
+    store::{Store, StoreError},
+};
+
+/// A question as the log has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredConfirmation {
+    pub confirmation: Confirmation,
+    /// The event that asked.
+    pub first_seq: Seq,
+    /// How it ended, and the event that says so.
+    pub resolution: Option<(Seq, Resolution)>,
+}
+
+/// Which questions.
+#[derive(Debug, Clone, Default)]
+pub struct ConfirmationFilter {
+    pub session: Option<SessionId>,
+    /// Of this run alone, not of those below it.
+    pub run: Option<RunId>,
+    /// Also those that are over.
+    pub resolved: bool,
+}
+
+/// What people said about a workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredTrust {
+    pub workspace: String,
+    pub trusted: bool,
+    /// What was acknowledged of it; of one path there may be several digests.
+    pub files: Vec<TrustedFile>,
+}
+
+/// Questions that a snapshot shows: more than a person answers before they look again.
+pub(super) const SHOWN: u32 = 256;
+
+/// The subject is the newest event that says it; `resolved` the event that ended it.
+const COLUMNS: &str = "
+select confirmations.first_seq, subject.seq as subject_seq, subject.body as subject,
+    confirmations.resolved_seq, resolved.body as resolved
+from confirmations
+join events as subject on subject.seq = confirmations.subject_seq
+left join events as resolved on resolved.seq = confirmations.resolved_seq
+where ";
+
+impl Store {
+    pub async fn confirmation(&self, id: &ConfirmationId) -> Result<Option<StoredConfirmation>, StoreError> {
+        let text = format!("{COLUMNS} confirmations.confirmation_id = ?1");
+        let row = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+            .bind(id.as_str())
+            .fetch_optional(&self.shared.control)
+            .await?;
+        row.as_ref().map(stored).transpose()
+    }
+
+    /// Oldest first. `cursor` as an earlier piece said; one that is none begins anew.
+    pub async fn confirmations(
+        &self,
+        filter: &ConfirmationFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Listed<StoredConfirmation>, StoreError> {
+        let after: i64 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        let mut text = format!("{COLUMNS} confirmations.first_seq > ?1");
+        if !filter.resolved {
+            text.push_str(" and confirmations.resolved_seq is null");
+        }
+        if filter.session.is_some() {
+            text.push_str(" and confirmations.session_id = ?2");
+        }
+        if filter.run.is_some() {
+            text.push_str(" and confirmations.run_id = ?3");
+        }
+        text.push_str(" order by confirmations.first_seq limit ?4");
+        let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+            .bind(after)
+            .bind(filter.session.as_ref().map(SessionId::as_str))
+            .bind(filter.run.as_ref().map(RunId::as_str))
+            .bind(i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX))
+            .fetch_all(&self.shared.readers)
+            .await?;
+        let items = rows.iter().map(stored).collect::<Result<_, _>>()?;
+        Ok(Listed::cut(items, limit, |item: &StoredConfirmation| item.first_seq.to_string()))
+    }
+
+    /// How many questions wait.
+    pub async fn open_confirmations(&self) -> Result<u64, StoreError> {
+        let count =
+            sqlx::query_scalar::<_, i64>("select count(*) from confirmations where resolved_seq is null");
+        Ok(count.fetch_one(&self.shared.control).await?.unsigned_abs())
+    }
+
+    /// Oldest first.
+    pub async fn remembered_rules(&self) -> Result<Vec<PolicyRule>, StoreError> {
+        let rows = sqlx::query("select seq, rule from remembered_rules order by seq, rule_id")
+            .fetch_all(&self.shared.readers)
+            .await?;
+        rows.iter().map(|row| read(Seq(row.get("seq")), row.get("rule"))).collect()
+    }
+
+    /// Workspaces about whose trust somebody has spoken, by path.
+    pub async fn trust(&self) -> Result<Vec<StoredTrust>, StoreError> {
+        let rows =
+            sqlx::query("select workspace, path, digest, trusted from trust order by workspace, path, seq")
+                .fetch_all(&self.shared.readers)
+                .await?;
+        let mut all: Vec<StoredTrust> = Vec::new();
+        for row in &rows {
+            let workspace: &str = row.get("workspace");
+            if all.last().is_none_or(|last| last.workspace != workspace) {
+                all.push(StoredTrust { workspace: workspace.to_owned(), ..StoredTrust::default() });
+            }
+            let Some(last) = all.last_mut() else { continue };
+            match row.get::<&str, _>("path") {
+                "" => last.trusted = row.get("trusted"),
+                path => last.files.push(TrustedFile { path: path.to_owned(), digest: row.get("digest") }),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Questions that wait, of one session or of all, within a snapshot's transaction.
+pub(super) async fn open_within(
+    transaction: &mut Transaction<'_, Sqlite>,
+    sessions: Option<&str>,
+    limit: u32,
+) -> Result<Vec<Confirmation>, StoreError> {
+    let of_sessions = match sessions {
+        Some(_) => " and confirmations.session_id in (select value from json_each(?1))",
+        None => "",
+    };
+    let text = format!(
+        "{COLUMNS} confirmations.resolved_seq is null{of_sessions} order by confirmations.first_seq limit ?2"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+        .bind(sessions)
+        .bind(limit)
+        .fetch_all(&mut **transaction)
+        .await?;
+    rows.iter().map(|row| Ok(stored(row)?.confirmation)).collect()
+}
+
+fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
+    // What asks and what revises have the subject in the same place.
+    let subject: ConfirmationRequested = read(Seq(row.get("subject_seq")), row.get("subject"))?;
+    let resolved: Option<(Seq, &str)> =
+        row.get::<Option<i64>, _>("resolved_seq").map(Seq).zip(row.get("resolved"));
+    let resolution = match resolved {
+        Some((seq, body)) => Some((seq, read::<ConfirmationResolved>(seq, body)?.resolution)),
+        None => None,
+    };
+    Ok(StoredConfirmation {
+        confirmation: *subject.confirmation,
+        first_seq: Seq(row.get("first_seq")),
+        resolution,
+    })
+}
+
+fn read<T: serde::de::DeserializeOwned>(seq: Seq, body: &str) -> Result<T, StoreError> {
+    serde_json::from_str(body).map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })
+}

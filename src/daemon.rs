@@ -12,7 +12,7 @@ use crate::{
     config::{Config, Origin, Setting, Sources},
     models::Models,
     policy::Policy,
-    protocol::{FileProblem, LimitsParams},
+    protocol::{ApprovalParams, FileProblem, LimitsParams},
     redact::Redactor,
     run::{Executor, ExecutorParts, RunDefaults},
     store::{Store, StoreError},
@@ -267,6 +267,7 @@ fn defaults(config: &Config) -> RunDefaults {
     let ms = |setting: &Setting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
     let is_set = |origin: Origin| origin != Origin::Default;
     RunDefaults {
+        approval: ApprovalParams::default(),
         model: config.models.default.value.clone(),
         limits: LimitsParams {
             max_turns: is_set(run.max_turns.origin).then_some(run.max_turns.value),

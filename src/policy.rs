@@ -4,13 +4,22 @@
 //! raw arguments. Today the built-in defaults speak alone; the tiers of system, user and project stand above
 //! them, join their opinions by [`Decision::stricter`], and never change what a caller sees.
 
-use crate::protocol::{Access, AgentName, Risk, ToolKind, ToolName, Verdict};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::protocol::{
+    Access, AgentName, ApprovalMode, ConfirmationId, PolicyRule, Risk, SessionId, Timestamp, ToolKind,
+    ToolName, Verdict,
+};
 
 /// What the policy looks at.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyCall<'a> {
     /// The tool's canonical name.
     pub tool: &'a ToolName,
+    /// Other names that mean the tool; a rule may name it by any of them.
+    pub aliases: &'a [&'a str],
     /// The agent whose run asks.
     pub agent: &'a AgentName,
     pub kind: ToolKind,
@@ -18,6 +27,36 @@ pub struct PolicyCall<'a> {
     pub risk: Risk,
     /// All that the prepared call says it would touch.
     pub accesses: &'a [Access],
+    /// As prepared: names and values as the tool understood them.
+    pub arguments: &'a Value,
+    /// Every command of a shell call, as words; `None` when there is no shell in it, or nobody could parse it.
+    pub commands: Option<&'a [Vec<String>]>,
+    /// The session's.
+    pub mode: ApprovalMode,
+    /// Risks whose default ask is dropped, by the agent's definition and by whoever started the run.
+    pub auto_approve: &'a [Risk],
+    pub session: Option<&'a SessionId>,
+    /// The workspace's folders: absolute, symlinks resolved.
+    pub roots: &'a [PathBuf],
+}
+
+/// For how long and where an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    Project,
+    User,
+}
+
+/// A person's answer that is to be remembered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// Of the new rule.
+    pub id: &'a str,
+    pub scope: Scope,
+    pub created_by: Option<&'a str>,
+    pub created_at: Option<Timestamp>,
+    pub confirmation: &'a ConfirmationId,
 }
 
 /// A verdict, the rule that reached it, and why, in words for people.
@@ -46,6 +85,14 @@ impl Policy {
     /// The built-in rules alone.
     pub fn builtin() -> Policy {
         Policy {}
+    }
+
+    pub fn with(&self, _rule: PolicyRule) -> Policy {
+        self.clone()
+    }
+
+    pub fn remember(&self, _call: &PolicyCall<'_>, _answer: &Answer<'_>) -> Option<PolicyRule> {
+        None
     }
 
     /// Judges one call. An opinion can only be overruled by a stricter one.

@@ -11,16 +11,20 @@ mod executor;
 mod gate;
 mod lanes;
 mod machine;
+mod modes;
 mod plan;
+mod rules;
 mod slots;
 mod think;
 mod transcript;
 
 pub use executor::{
-    AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, Refit, StartError, StartOptions,
-    Started, Steered, Stranded, Where,
+    AnswerError, Answered, AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, Refit,
+    StartError, StartOptions, Started, Steered, Stranded, Where,
 };
+pub use machine::Settling;
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
+pub use rules::Rules;
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.
 async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

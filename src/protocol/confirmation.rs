@@ -255,9 +255,11 @@ pub struct Resolution {
     /// The rule that was written, or that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<PolicyRule>,
-    /// The digest that was answered.
+    /// The digest of the question that this ended.
     pub digest: String,
-    pub at: Timestamp,
+    /// In the event: when that happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
 }
 
 /// Who may be asked.

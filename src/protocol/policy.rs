@@ -101,7 +101,7 @@ pub struct PolicyRule {
 }
 
 /// Data of `policy.changed`: other rules hold from now on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyChanged {
     /// Rules that were remembered.

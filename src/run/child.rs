@@ -19,7 +19,7 @@ use crate::{
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
 };
 
-pub use log::{ChildEnd, ChildLog};
+pub use log::{ChildEnd, ChildLog, ChildNews};
 
 /// An agent that another may call.
 #[derive(Clone)]

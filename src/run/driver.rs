@@ -18,9 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     executor::Executor,
-    gate::{Gate, Work},
+    gate::{Asking, Gate, Standing, Work},
     lanes::{Turn, rank},
     machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
+    modes::SessionMode,
     plan::Equipment,
     slots::Slot,
     think::Thought,
@@ -29,12 +30,14 @@ use super::{
 use crate::{
     models::ResolvedModel,
     protocol::{
-        CallId, EventBody, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
+        CallId, EventBody, EventHead, PolicyChanged, PolicyRule, Private, QueuedFor, RunId, RunQueued,
+        RunSeed, Sampling, Seq, Timestamp, ToolDeclaration,
     },
-    store::{LiveWriter, Store, StoreError},
+    store::{LiveWriter, NewEvent, Store, StoreError},
     sys::clock::Clock,
 };
 
+mod answers;
 mod births;
 mod children;
 mod flights;
@@ -54,6 +57,8 @@ const STEP: usize = 256;
 /// Bytes of results that go into one step, but for its first: its events are one statement's value, for which SQLite has
 /// a bound of 1 GB, and they are held in memory several times.
 const STEP_BYTES: usize = 32 << 20;
+/// News of runs below that wait to be taken in; whoever has more waits.
+const NEWS: usize = 64;
 /// Between tries to commit when the store fails (DESIGN, "A full database": a probe each second).
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
@@ -75,11 +80,14 @@ pub(super) struct Holdings {
     pub turn: Option<Turn>,
     /// Replies of this run's model that the tree of runs was promised.
     pub tree_replies: Arc<AtomicU32>,
+    /// The session's mode, as it is now.
+    pub mode: Arc<SessionMode>,
 }
 
 pub(super) struct Driver {
     parts: DriverParts,
     identity: Identity,
+    asking: Arc<Asking>,
     seed: Arc<RunSeed>,
     gate: Arc<Gate>,
     model: ResolvedModel,
@@ -100,6 +108,12 @@ pub(super) struct Driver {
     outputs: HashMap<CallId, LiveWriter>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, Work>,
+    /// Calls whose question is being answered.
+    answering: HashSet<CallId>,
+    /// Answers that wait until one before them is decided.
+    unchecked: Vec<Message>,
+    /// News of the runs that answer calls.
+    news: (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     /// Arguments as the model wrote them, where they held secrets, until the turn is over. Only in memory.
     secret_arguments: HashMap<CallId, Value>,
     /// Invariant: after `reconcile`, the keys equal `machine.wants()`, unless the daemon is closing.
@@ -131,6 +145,7 @@ enum Landing {
     Input(Input),
     Thought(Thought),
     Judged(Vec<Judged>),
+    Checked(Box<answers::Checked>),
     /// The run was to be stopped and has come to rest: it is stopped after the next start.
     ChildAtRest(RunId),
     /// The context is the run's own; this is what is in it.
@@ -156,9 +171,16 @@ impl Driver {
         declarations.push(completion.clone());
         let charged_at = parts.clock.monotonic();
         let fullness = parts.store.fullness();
+        let asking = Arc::new(Asking {
+            session: identity.session.clone(),
+            run: identity.run.clone(),
+            path: identity.agent_path.clone(),
+            approval: machine.start().approval.clone(),
+        });
         Driver {
             parts,
             identity,
+            asking,
             gate,
             model,
             system: seed.system.as_str().into(),
@@ -174,6 +196,9 @@ impl Driver {
             live: None,
             outputs: HashMap::new(),
             prepared: HashMap::new(),
+            answering: HashSet::new(),
+            unchecked: Vec::new(),
+            news: mpsc::channel(NEWS),
             secret_arguments: HashMap::new(),
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -257,7 +282,12 @@ impl Driver {
     async fn step(&mut self, ready: Vec<Message>) {
         self.charge();
         let mut inputs = std::mem::take(&mut self.uncommitted);
-        inputs.extend(ready);
+        for message in ready {
+            match message.input {
+                Input::Answer(_) => self.check_answer(message),
+                _ => inputs.push(message),
+            }
+        }
         let is_held = self.machine.is_parked() && !inputs.iter().any(|it| ends_parking(&it.input));
         if is_held && !inputs.is_empty() {
             // The store may let this through already, before the run is told that there is room.
@@ -294,6 +324,8 @@ impl Driver {
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
         let births = self.births(&drafts);
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
+        let remembered = remembered(&drafts);
+        events.extend(remembered.iter().map(|rule| policy_changed(rule, at)));
         let is_moving = drafts.iter().any(|draft| is_promotion(&draft.body));
         if is_moving {
             self.parts.executor.lanes().unsettle(&self.identity.run);
@@ -305,6 +337,10 @@ impl Driver {
                 self.uncommitted = rest;
                 self.absorb_all(first, &drafts);
                 self.launch_all(births, later(first, drafts.len()));
+                for rule in remembered {
+                    self.gate.supplies.policy.remember(rule);
+                }
+                self.answers_decided(&inputs);
                 for (message, end) in inputs.into_iter().zip(ends) {
                     // What is remembered of a request is the last event of its step.
                     let is_keyed = message.keyed.is_some();
@@ -324,10 +360,17 @@ impl Driver {
                 if is_moving {
                     self.parts.executor.lanes().keep(&self.identity.run);
                 }
+                self.answers_decided(&inputs);
                 inputs.extend(rest);
                 self.keep_uncommitted(inputs, &error);
             }
         }
+        self.check_next();
+    }
+
+    /// Where the run stands, for judging its calls.
+    fn standing(&self, machine: &RunMachine) -> Standing {
+        Standing::of(machine, self.parts.clock.now(), &self.asking, self.holdings.mode.get())
     }
 
     /// Active time since the last time; the machine counts it unless the run stands still.
@@ -382,6 +425,30 @@ impl Driver {
             Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
             other => other,
         }
+    }
+}
+
+/// Rules that answers made.
+fn remembered(drafts: &[Draft]) -> Vec<PolicyRule> {
+    let of_draft = |draft: &Draft| match &draft.body {
+        EventBody::ConfirmationResolved(resolved) if resolved.resolution.outcome.is_consent() => {
+            resolved.resolution.rule.clone()
+        }
+        _ => None,
+    };
+    drafts.iter().filter_map(of_draft).collect()
+}
+
+/// Of no session: the rule may hold beyond the one in which it was made.
+fn policy_changed(rule: &PolicyRule, at: Timestamp) -> NewEvent {
+    NewEvent {
+        at,
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead { by: rule.created_by.clone(), ..EventHead::default() },
+        body: PolicyChanged { added: vec![rule.clone()], ..PolicyChanged::default() }.into(),
+        private: Private::default(),
     }
 }
 

@@ -21,26 +21,30 @@ use super::{
     driver::{Driver, DriverParts, Message, Outcome},
     lanes::{Lanes, Pass},
     machine::Input,
+    modes::Modes,
     plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
+    rules::Rules,
     slots::Slots,
 };
 use crate::{
     agents::{AgentPlaces, Catalog},
     models::Models,
     policy::Policy,
-    protocol::{AgentDefinition, RunId, SessionId, ToolDeclaration},
+    protocol::{AgentDefinition, ApprovalMode, RunId, SessionId, ToolDeclaration},
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
     tools::{Registry, Toolset},
 };
 
+mod answers;
 mod ending;
 mod requests;
 mod resume;
 mod start;
 mod stranded;
 
+pub use answers::{AnswerError, Answered};
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 pub use stranded::Stranded;
@@ -98,6 +102,7 @@ struct Shared {
     stop: CancellationToken,
     slots: Slots,
     lanes: Lanes,
+    modes: Modes,
     doors: Doors,
     runs: Mutex<HashMap<RunId, Handle>>,
     /// How many runs are being driven.
@@ -156,13 +161,20 @@ impl Executor {
         let shared = Shared {
             store,
             clock,
-            supplies: Current::new(Supplies { models, registry, policy, defaults, redactor }),
+            supplies: Current::new(Supplies {
+                models,
+                registry,
+                policy: Arc::new(Rules::new(policy)),
+                defaults,
+                redactor,
+            }),
             agents: parts.agents,
             tracker: parts.tracker,
             closing: parts.closing,
             stop: parts.stop,
             slots: Slots::new(per_session, in_all),
             lanes: Lanes::default(),
+            modes: Modes::default(),
             doors: Doors::default(),
             runs: Mutex::default(),
             n_live: watch::Sender::new(0),
@@ -178,7 +190,7 @@ impl Executor {
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
         let Supplies { registry, policy, .. } = &*self.supplies();
-        let (registry, policy) = (registry.clone(), policy.clone());
+        let (registry, policy) = (registry.clone(), Arc::clone(policy));
         self.shared.supplies.replace(Supplies { models, registry, policy, defaults, redactor });
         self.shared.slots.resize(per_session, in_all);
     }
@@ -257,6 +269,16 @@ impl Executor {
                 tracing::warn!(%run, %error, "the run could not be cancelled");
             }
         }
+    }
+
+    /// The session has this mode from now on; the log says so already.
+    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode) {
+        self.shared.modes.set(session, mode);
+    }
+
+    /// The rules that every call is judged by.
+    pub fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.supplies().policy)
     }
 
     pub(super) fn slots(&self) -> &Slots {

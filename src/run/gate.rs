@@ -11,13 +11,19 @@ use super::{
     machine::{Judgement, RunMachine},
     plan::{Inheritance, RunPlan, Supplies},
 };
+mod answering;
+mod asking;
+
+pub use answering::Refused;
+
 use crate::{
     agents::Catalog,
     models::ResolvedModel,
     policy::{Decision, Policy, PolicyCall},
     protocol::{
-        Access, AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp, ToolCall,
-        ToolError, ToolErrorType, Verdict,
+        Access, AgentName, Approval, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
+        PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolName,
+        Verdict,
     },
     sys::ids,
     tools::{Invocation, Permit, PrepareContext, Toolset},
@@ -26,7 +32,8 @@ use crate::{
 /// What a run's calls are judged by.
 pub struct Gate {
     pub agent: AgentName,
-    pub policy: Policy,
+    /// Risks whose default ask the agent's definition drops.
+    pub own_auto_approve: Vec<Risk>,
     pub toolset: Toolset,
     /// The tools of `toolset` that are agents.
     pub callables: Callables,
@@ -40,7 +47,7 @@ pub struct Gate {
 }
 
 /// Where the run stands when its calls are judged.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Standing {
     pub is_grace: bool,
     pub depth: u32,
@@ -48,14 +55,33 @@ pub struct Standing {
     pub left_ms: Option<u64>,
     pub left_tokens: Option<u64>,
     pub now: Timestamp,
+    pub mode: ApprovalMode,
+    pub asking: Arc<Asking>,
+}
+
+/// Who asks, when a call needs a person.
+pub struct Asking {
+    pub session: SessionId,
+    pub run: RunId,
+    /// From the root run's agent to this one.
+    pub path: Vec<AgentName>,
+    pub approval: Approval,
 }
 
 impl Standing {
-    pub fn of(machine: &RunMachine, now: Timestamp) -> Standing {
+    /// `session_mode` counts unless the run was started with a mode of its own.
+    pub fn of(
+        machine: &RunMachine,
+        now: Timestamp,
+        asking: &Arc<Asking>,
+        session_mode: ApprovalMode,
+    ) -> Standing {
         let (left_ms, left_tokens) = machine.left();
         let start = machine.start();
         let (depth, max_depth) = (start.depth, start.limits.max_depth);
-        Standing { is_grace: machine.is_grace(), depth, max_depth, left_ms, left_tokens, now }
+        let mode = asking.approval.mode.unwrap_or(session_mode);
+        let asking = Arc::clone(asking);
+        Standing { is_grace: machine.is_grace(), depth, max_depth, left_ms, left_tokens, now, mode, asking }
     }
 }
 
@@ -66,25 +92,38 @@ pub enum Work {
     Child(Arc<RunPlan>),
 }
 
-/// A call that may run.
-pub struct Prepared {
+/// A call that nothing forbids.
+pub(super) struct Prepared {
+    /// Canonical.
+    pub tool: ToolName,
     pub work: Work,
     pub details: CallDetails,
     pub arguments: Value,
     pub call: PreparedCall,
+    pub decision: Decision,
+    /// What a person would be shown; `None` = the description.
+    pub shown: Option<ConfirmationDetails>,
+    /// What is there now and what would be, as a digest.
+    pub basis: Option<String>,
+}
+
+impl Prepared {
+    /// Whether a person must be asked: a rule says so, or the call is a question itself.
+    pub fn must_be_asked(&self) -> bool {
+        self.decision.verdict != Verdict::Allow || self.is_question()
+    }
+
+    pub fn is_question(&self) -> bool {
+        matches!(self.shown, Some(ConfirmationDetails::Question { .. }))
+    }
 }
 
 impl Gate {
     /// Prepares a call and judges it. Nothing is written by either. In the grace turn only `complete_task`
     /// exists.
-    pub async fn judge(&self, call: &ToolCall, standing: Standing) -> (Judgement, Option<Work>) {
+    pub async fn judge(&self, call: &ToolCall, standing: &Standing) -> (Judgement, Option<Work>) {
         if call.redacted {
-            let message =
-                "the daemon was restarted, and the call's arguments held a secret, which is not kept; \
-                           call it again if you still need it"
-                    .to_owned();
-            let error = ToolError { kind: ToolErrorType::Interrupted, message };
-            return (Judgement::Refuse(error), None);
+            return (Judgement::Refuse(secret_lost()), None);
         }
         if call.name.as_str() == COMPLETE_TASK {
             return match self.completion.check(&call.arguments) {
@@ -97,17 +136,39 @@ impl Gate {
             return (Judgement::Refuse(ToolError { kind: ToolErrorType::ToolNotAllowed, message }), None);
         }
         match self.prepare(call, standing).await {
-            Ok(Prepared { work, details, arguments, call }) => {
+            Ok(prepared) if prepared.must_be_asked() => {
+                let confirmation = Box::new(self.question(call, &prepared, standing, None));
+                let Prepared { details, arguments, call: prepared, .. } = prepared;
+                (Judgement::Ask { details, arguments, prepared, confirmation }, None)
+            }
+            Ok(Prepared { work, details, arguments, call, .. }) => {
                 (Judgement::Run { details, arguments, prepared: call }, Some(work))
             }
             Err(error) => (Judgement::Refuse(error), None),
         }
     }
 
-    /// A call that passes every check, ready to run. Also used after a restart: what is prepared anew is judged
-    /// anew.
-    pub async fn prepare(&self, call: &ToolCall, standing: Standing) -> Result<Prepared, ToolError> {
-        let prepared = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await;
+    /// What a call that was committed runs as after a restart. It was judged, and a person may have allowed it; but what
+    /// a rule denies by now is denied.
+    pub async fn prepare_again(&self, call: &ToolCall, standing: &Standing) -> Result<Work, ToolError> {
+        if call.redacted {
+            return Err(secret_lost());
+        }
+        Ok(self.prepare(call, standing).await?.work)
+    }
+
+    /// A call that passes every check, and what the policy says of it. What is denied is an error.
+    pub(super) async fn prepare(&self, call: &ToolCall, standing: &Standing) -> Result<Prepared, ToolError> {
+        self.prepare_with(&call.name, call.arguments.clone(), standing).await
+    }
+
+    pub(super) async fn prepare_with(
+        &self,
+        name: &ToolName,
+        arguments: Value,
+        standing: &Standing,
+    ) -> Result<Prepared, ToolError> {
+        let prepared = self.toolset.prepare(name, arguments, &self.prepare).await;
         let invocation = prepared.outcome?;
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
         let Some(tool) = prepared.tool else {
@@ -116,21 +177,33 @@ impl Gate {
         };
         let declaration = tool.declaration();
         let accesses = invocation.accesses().to_vec();
-        let decision = self.policy.decide(&PolicyCall {
+        let risk = invocation.risk().unwrap_or(declaration.risk);
+        let decision = self.policy().decide(&PolicyCall {
             tool: &declaration.name,
+            aliases: &self.toolset.aliases(&declaration.name),
             agent: &self.agent,
             kind: declaration.kind,
-            risk: declaration.risk,
+            risk,
             accesses: &accesses,
+            arguments: &prepared.arguments,
+            commands: None,
+            mode: standing.mode,
+            auto_approve: &self.auto_approve(standing),
+            session: Some(&standing.asking.session),
+            roots: &self.roots,
         });
-        settle(&decision)?;
+        if decision.verdict == Verdict::Deny {
+            return Err(denied(&decision));
+        }
         let details = CallDetails {
             title: declaration.title.clone(),
             description: invocation.description(),
             kind: declaration.kind,
-            risk: declaration.risk,
+            risk,
             locations: invocation.locations(),
         };
+        let shown = invocation.confirmation();
+        let basis = invocation.basis();
         let (work, child) = match self.callables.get(&declaration.name) {
             None => (Work::Tool(invocation), None),
             Some(callable) => {
@@ -139,16 +212,28 @@ impl Gate {
             }
         };
         let call = PreparedCall { kind: declaration.kind, accesses, replay: tool.replay(), child };
-        Ok(Prepared { work, details, arguments: prepared.arguments, call })
+        let (tool, arguments) = (declaration.name.clone(), prepared.arguments);
+        Ok(Prepared { tool, work, details, arguments, call, decision, shown, basis })
+    }
+
+    /// The rules in force now.
+    pub(super) fn policy(&self) -> Arc<Policy> {
+        self.supplies.policy.get()
+    }
+
+    /// Risks whose default ask is dropped, by the definition or by whoever started the root run.
+    pub(super) fn auto_approve(&self, standing: &Standing) -> Vec<Risk> {
+        let asked = &standing.asking.approval.auto_approve;
+        asked.iter().chain(&self.own_auto_approve).copied().collect()
     }
 
     async fn plan_child(
         &self,
         callable: &Callable,
         arguments: &Value,
-        standing: Standing,
+        standing: &Standing,
     ) -> Result<RunPlan, ToolError> {
-        let Standing { depth, max_depth, left_ms, left_tokens, now, .. } = standing;
+        let Standing { depth, max_depth, left_ms, left_tokens, now, .. } = *standing;
         if max_depth <= depth {
             let message = format!(
                 "agents may call agents {max_depth} levels deep, and this one stands at level {depth}; do the work \
@@ -157,7 +242,14 @@ impl Gate {
             return Err(ToolError { kind: ToolErrorType::MaxDepth, message });
         }
         let values = child::inputs(&callable.definition, arguments)?;
-        let inheritance = Inheritance { gate: self, left_ms, left_tokens, max_depth, now };
+        let inheritance = Inheritance {
+            gate: self,
+            left_ms,
+            left_tokens,
+            max_depth,
+            now,
+            approval: &standing.asking.approval,
+        };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
         planning.await.map_err(|error| child::refusal(&error))
@@ -174,17 +266,15 @@ impl Gate {
     }
 }
 
-/// What a verdict means for the call. A question cannot be put to a person yet, so it is a refusal that says so:
-/// never silently allowed, never silently denied.
-fn settle(decision: &Decision) -> Result<(), ToolError> {
-    let message = match decision.verdict {
-        Verdict::Allow => return Ok(()),
-        Verdict::Ask => format!(
-            "needs a person; not available yet ({}: {}). Go on without it, or say in your result what you would \
-             have done",
-            decision.rule, decision.reason
-        ),
-        Verdict::Deny => format!("refused by {}: {}", decision.rule, decision.reason),
-    };
-    Err(ToolError { kind: ToolErrorType::PolicyDenied, message })
+/// A call that the rules forbid.
+fn denied(decision: &Decision) -> ToolError {
+    let message = format!("refused by {}: {}", decision.rule, decision.reason);
+    ToolError { kind: ToolErrorType::PolicyDenied, message }
+}
+
+/// What the model meant was never stored.
+fn secret_lost() -> ToolError {
+    let message = "the daemon was restarted, and the call's arguments held a secret, which is not kept; call it again \
+                   if you still need it";
+    ToolError { kind: ToolErrorType::Interrupted, message: message.to_owned() }
 }

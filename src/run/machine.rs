@@ -14,8 +14,9 @@ use std::{
 };
 
 use crate::protocol::{
-    Activity, CallId, CallState, CompletionResult, EventBody, PreparedCall, Private, QueuedFor, Reason,
-    RunError, RunId, RunLimits, RunStarted, StopThen, Timestamp, ToolCall, ToolName, Usage,
+    Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, ParkReason,
+    PreparedCall, Private, QueuedFor, Reason, RunError, RunId, RunLimits, RunStarted, StopThen, Timestamp,
+    ToolCall, ToolName, Usage,
 };
 
 mod apply;
@@ -24,7 +25,7 @@ mod input;
 mod wants;
 
 pub use decide::Opening;
-pub use input::{FailureKind, Input, Judgement, ModelFailure, Partial, Reply};
+pub use input::{FailureKind, Input, Judgement, ModelFailure, Partial, Reply, Settled, Settling};
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +99,9 @@ pub struct RunMachine {
     phase: Phase,
     /// Its first event, which carries everything, has happened.
     is_logged: bool,
-    is_parked: bool,
+    parked: Option<ParkReason>,
+    /// Every open call waits for a person, directly or through a run it called.
+    is_waiting: bool,
     /// Whether it may ask models and run tools now. No fact: a new process holds no slots.
     has_slot: bool,
     /// The daemon is closing, and no model is asked any more. No fact, either.
@@ -121,6 +124,8 @@ pub struct RunMachine {
     /// Of the runs below this one.
     child_usage: Usage,
     tool_calls: u32,
+    /// Paths that calls changed, each once, in that order.
+    files_changed: Arc<Vec<String>>,
     /// Whole replies so far: the ordinal of the next one.
     replies: u32,
     last_text: Arc<str>,
@@ -185,6 +190,15 @@ struct Call {
     prepared: Option<Arc<PreparedCall>>,
     /// Set on the `complete_task` that ends the run.
     completion: Option<Arc<CompletionResult>>,
+    /// What a person is asked about it.
+    question: Option<Arc<Confirmation>>,
+    /// An earlier call was in its way when it was scheduled. What was found out about it may not hold any more, so it is
+    /// judged again before it runs.
+    is_held_up: bool,
+    /// What the model is told with the result.
+    note: Option<Arc<str>>,
+    /// Whether the run that answers it only waits for a person; `None` = not known to this process. No fact.
+    child_waits: Option<bool>,
 }
 
 impl RunMachine {
@@ -224,11 +238,28 @@ impl RunMachine {
         self.call(call).and_then(|it| it.prepared.as_ref())
     }
 
-    /// Calls that wait to be judged, in the order asked.
+    pub fn is_executing(&self, call: &CallId) -> bool {
+        self.call(call).is_some_and(|it| it.state == CallState::Executing)
+    }
+
+    /// Calls that wait to be judged, in the order asked: for the first time, or again now that what was in their way
+    /// is over.
     pub fn unjudged(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
         let is_acting = self.phase == Phase::Acting;
-        let unjudged = self.calls.iter().filter(move |it| is_acting && it.state == CallState::Validating);
-        unjudged.map(|it| &it.request)
+        let waits = move |it: &&Call| {
+            let is_free = || it.state == CallState::Scheduled && it.is_held_up && !self.is_in_the_way(it);
+            is_acting && (it.state == CallState::Validating || is_free())
+        };
+        self.calls.iter().filter(waits).map(|it| &it.request)
+    }
+
+    /// The call that asks this, and what it asks now.
+    pub fn asking(&self, confirmation: &ConfirmationId) -> Option<(&Arc<ToolCall>, &Arc<Confirmation>)> {
+        let asks = |call: &&Call| call.state == CallState::AwaitingApproval;
+        self.calls.iter().filter(asks).find_map(|call| {
+            let question = call.question.as_ref().filter(|it| it.confirmation_id == *confirmation)?;
+            Some((&call.request, question))
+        })
     }
 
     /// Whether this input would cut off a model that is writing; the driver then hands in what there is.
@@ -253,8 +284,9 @@ impl RunMachine {
         self.grace.is_some()
     }
 
+    /// Nothing can be written, so nothing is begun.
     pub fn is_parked(&self) -> bool {
-        self.is_parked
+        self.parked == Some(ParkReason::StorageFull)
     }
 
     /// From now on no model is asked: that is left to the next process.
@@ -333,7 +365,7 @@ impl RunMachine {
             Phase::Thinking { stage, .. } => *stage == Stage::Slot,
             Phase::Acting | Phase::Stopping { .. } => false,
         };
-        !is_queued && !self.is_parked
+        !is_queued && self.parked.is_none() && !self.is_waiting
     }
 
     fn is_time_spent(&self) -> bool {

@@ -12,14 +12,14 @@ use super::{
     child::{Callable, Callables},
     completion::{BadOutputSchema, CompletionTool},
     gate::Gate,
+    rules::Rules,
 };
 use crate::{
     agents::{self, Catalog, MissingTemplateInput},
     models::{Models, ResolveError, ResolvedModel},
-    policy::Policy,
     protocol::{
-        AgentDefinition, AgentLimits, Approval, Completion, LimitsParams, Message, ModelRef, Part, RunLimits,
-        RunSeed, Timestamp, ToolName, Violation, default_max_depth,
+        AgentDefinition, AgentLimits, Approval, ApprovalParams, ClientId, Completion, LimitsParams, Message,
+        ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp, ToolName, Violation, default_max_depth,
     },
     redact::Redactor,
     tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
@@ -46,6 +46,9 @@ pub struct RunRequest {
     pub prompt: Option<String>,
     pub inputs: Map<String, Value>,
     pub limits: LimitsParams,
+    pub approval: ApprovalParams,
+    /// The client that asks for it, if it introduced itself.
+    pub initiator: Option<ClientId>,
     pub model: Option<ModelRef>,
 }
 
@@ -54,6 +57,7 @@ pub struct RunRequest {
 pub struct RunDefaults {
     pub model: Option<ModelRef>,
     pub limits: LimitsParams,
+    pub approval: ApprovalParams,
     pub output: OutputLimits,
     /// Tools that no run gets (setting `tools.exclude`).
     pub excluded: Vec<ToolName>,
@@ -103,7 +107,8 @@ pub(super) struct Equipment {
 pub(super) struct Supplies {
     pub models: Models,
     pub registry: Registry,
-    pub policy: Policy,
+    /// Judges also the calls of runs that have begun.
+    pub policy: Arc<Rules>,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
@@ -117,6 +122,8 @@ pub(super) struct Inheritance<'a> {
     pub left_tokens: Option<u64>,
     pub max_depth: u32,
     pub now: Timestamp,
+    /// How its questions are put is how those of the run that calls it are.
+    pub approval: &'a Approval,
 }
 
 impl RunPlan {
@@ -126,24 +133,36 @@ impl RunPlan {
         now: Timestamp,
         supplies: &Arc<Supplies>,
     ) -> Result<RunPlan, PlanError> {
-        let RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model } = request;
+        let RunRequest {
+            definition,
+            digest,
+            catalog,
+            roots,
+            prompt,
+            inputs,
+            limits,
+            approval,
+            initiator,
+            model,
+        } = request;
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
         let equipment = equip(&definition, model, &roots, &catalog, supplies)?;
-        // Without `headless` yet, every root run is one that somebody looks at.
-        let completion = definition.completion.unwrap_or(match definition.output {
-            Some(_) => Completion::Tool,
-            None => Completion::Message,
+        // A root run is a conversation where somebody looks at it (spec 02, `completion`).
+        let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
+            (None, false) => Completion::Message,
+            _ => Completion::Tool,
         });
+        let approval = resolve_approval(approval, &supplies.defaults.approval, initiator);
         let completion = if definition.output.is_some() { Completion::Tool } else { completion };
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
         let plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
         let said = prompt.clone().unwrap_or_else(|| plan.query.clone());
         let prompt = prompt.map(|prompt| supplies.redactor.owned(prompt));
-        Ok(RunPlan { said, prompt, ..plan })
+        Ok(RunPlan { said, prompt, approval, ..plan })
     }
 
     /// The plan of a run that answers a call. `values` are its inputs, checked.
@@ -174,7 +193,9 @@ impl RunPlan {
             ..limits
         };
         let digest = digest.clone();
-        RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)
+        let plan =
+            RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)?;
+        Ok(RunPlan { approval: parent.approval.clone(), ..plan })
     }
 
     fn filled(
@@ -287,7 +308,7 @@ fn equipment(
     let callables = Callables::of(definition, catalog);
     let gate = Gate {
         agent: definition.name.clone(),
-        policy: supplies.policy.clone(),
+        own_auto_approve: Vec::new(),
         toolset: toolset(definition, &callables, supplies),
         callables,
         completion: CompletionTool::new(definition.output.as_ref())?,
@@ -336,5 +357,27 @@ fn resolve_limits(
         max_tokens: asked.max_tokens.or(own.max_tokens).or(defaults.max_tokens),
         grace_ms: asked.grace_ms.or(own.grace_ms).or(defaults.grace_ms).unwrap_or(GRACE_MS),
         max_depth: max_depth.unwrap_or_else(default_max_depth),
+    }
+}
+
+/// The request's word, else the settings'. Nobody is asked where nobody sits, unless somebody says otherwise.
+fn resolve_approval(
+    asked: ApprovalParams,
+    defaults: &ApprovalParams,
+    initiator: Option<ClientId>,
+) -> Approval {
+    let headless = match asked.headless {
+        true => Some(OnDetached::Deny),
+        false => None,
+    };
+    Approval {
+        headless: asked.headless,
+        mode: asked.mode,
+        auto_approve: asked.auto_approve,
+        audience: asked.audience.or_else(|| defaults.audience.clone()).unwrap_or_default(),
+        on_detached: asked.on_detached.or(headless).or(defaults.on_detached).unwrap_or_default(),
+        deadline_ms: asked.deadline_ms.or(defaults.deadline_ms),
+        on_deadline: asked.on_deadline.or(defaults.on_deadline).unwrap_or_default(),
+        initiator,
     }
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     agents::{Catalog, Found},
     protocol::{
-        AgentDefinition, AgentName, ErrorKind, Method as _, RpcError, RunCancel, RunCancelParams,
+        AgentDefinition, AgentName, ClientId, ErrorKind, Method as _, RpcError, RunCancel, RunCancelParams,
         RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
         RunState, RunSteer, RunSteerParams, RunSteerResult, RunWait, RunWaitParams, RunWaitResult, Seq,
         SessionId, WorkspaceParam,
@@ -50,7 +50,9 @@ async fn start_once(
     params: RunStartParams,
     token: Option<KeyToken>,
 ) -> Result<RunStartResult, RpcError> {
-    let RunStartParams { session_id, workspace, agent, prompt, inputs, limits, model, if_busy, .. } = params;
+    let RunStartParams {
+        session_id, workspace, agent, prompt, inputs, limits, approval, model, if_busy, ..
+    } = params;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
     let agent = agent.or(usual).unwrap_or_else(|| state.settings.get().config.agents.default.value.clone());
     let catalog = state
@@ -59,7 +61,9 @@ async fn start_once(
         .map_err(|error| internal("the agents could not be read", &error))?;
     let (definition, digest) = definition(&catalog, &agent)?;
     let catalog = Arc::new(catalog);
-    let request = RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model };
+    let initiator = by.as_deref().map(ClientId::from);
+    let request =
+        RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, approval, initiator, model };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {
         Box::new(move |started: &Started| token.keyed(&answer(started), Some(started.run.clone())))

@@ -245,6 +245,7 @@ async fn update(
     let body = SessionUpdated { title: new_title, agent: new_agent, mode: new_mode };
     let updated = event(state.clock.now(), &session_id, by(&caller), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
+    state.executor.set_mode(&session_id, new_mode);
     Ok(SessionChangeResult { session_id, seq: Some(seq) })
 }
 

@@ -144,6 +144,8 @@ pub struct RunSteered {
 pub enum ParkReason {
     /// The disk is full.
     StorageFull,
+    /// A question waits, and nobody is there who could answer it.
+    Unattended,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

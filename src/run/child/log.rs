@@ -19,6 +19,17 @@ pub struct ChildLog {
     run: RunId,
     events: Follower,
     subjects: Subjects,
+    /// Whether it does nothing but wait for a person.
+    waits: bool,
+    /// What was last said of that.
+    said: Option<bool>,
+}
+
+/// What a run tells the one that called it.
+pub enum ChildNews {
+    /// Whether it does nothing but wait for a person.
+    Waits(bool),
+    Ended(Box<ChildEnd>),
 }
 
 /// How a run ended that answers a call.
@@ -32,19 +43,31 @@ pub struct ChildEnd {
 
 impl ChildLog {
     pub fn of(store: &Store, run: &RunId) -> ChildLog {
-        let types = ["thought", "run.completed"].map(str::to_owned).to_vec();
+        let types = ["thought", "run.waiting", "run.completed"].map(str::to_owned).to_vec();
         let filter = Filter { types, ..Filter::run(run.clone()) };
         ChildLog {
             events: store.follow(filter, Seq(0)),
             store: store.clone(),
             run: run.clone(),
             subjects: Subjects::default(),
+            waits: false,
+            said: None,
         }
     }
 
     /// Waits for the run's end; meanwhile `output` gets what the call puts out. Cancel safe. After an error the log is
     /// read from the run's beginning again.
     pub async fn end(&mut self, output: Option<&LiveAppender>) -> Result<ChildEnd, StoreError> {
+        loop {
+            if let ChildNews::Ended(end) = self.next(output).await? {
+                return Ok(*end);
+            }
+        }
+    }
+
+    /// As [`ChildLog::end`]; on the way it tells whether the run does nothing but wait for a person: first when some of
+    /// its log is read, then when that changes.
+    pub async fn next(&mut self, output: Option<&LiveAppender>) -> Result<ChildNews, StoreError> {
         loop {
             let events = self.events.next().await?;
             let end = match self.take(&events) {
@@ -61,7 +84,11 @@ impl ChildLog {
                 tracing::error!(run = %self.run, ?error, "a call's output does not fit an open text");
             }
             if let Some(end) = end {
-                return Ok(end);
+                return Ok(ChildNews::Ended(Box::new(end)));
+            }
+            if self.said != Some(self.waits) {
+                self.said = Some(self.waits);
+                return Ok(ChildNews::Waits(self.waits));
             }
         }
     }
@@ -70,6 +97,7 @@ impl ChildLog {
         for event in events {
             match event.parse() {
                 Ok(Some(EventBody::Thought(thought))) => self.subjects.add(&thought.subject),
+                Ok(Some(EventBody::RunWaiting(data))) => self.waits = data.waiting,
                 Ok(Some(EventBody::RunCompleted(end))) => {
                     self.subjects.close(&self.run);
                     let output = Some(self.subjects.text.clone()).filter(|text| !text.is_empty());

@@ -146,6 +146,7 @@ impl Driver {
                     true => Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
                     false => Arc::default(),
                 },
+                mode: Arc::clone(&self.holdings.mode),
             };
             let executor = &self.parts.executor;
             let (seed, equipment) = (plan.seed.clone().into(), plan.equipment.clone());

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    super::{child::ChildLog, executor::AskError, machine::Input},
+    super::{
+        child::{ChildLog, ChildNews},
+        executor::AskError,
+        machine::Input,
+    },
     Driver, Landing,
 };
 use crate::protocol::{CallId, CallState, RunId, Seq, ToolErrorType, ToolResult, ToolState, Usage};
@@ -43,6 +47,7 @@ impl Driver {
         let limits = self.gate.prepare.output;
         let parent = self.identity.run.clone();
         let output = self.outputs.get(&call).map(|output| output.appender());
+        let news = self.news.0.clone();
         async move {
             let mut log = ChildLog::of(&store, &run);
             let stopping = async {
@@ -72,8 +77,12 @@ impl Driver {
             };
             let ended = async {
                 loop {
-                    match log.end(output.as_ref()).await {
-                        Ok(end) => return end,
+                    match log.next(output.as_ref()).await {
+                        Ok(ChildNews::Ended(end)) => return *end,
+                        Ok(ChildNews::Waits(waits)) => {
+                            // Nobody hears it any more when the driver has ended.
+                            let _gone = news.send(Input::ChildWaits { call: call.clone(), waits }).await;
+                        }
                         Err(error) => {
                             tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");
                             clock.sleep(RETRY).await;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        gate::{Standing, Work},
+        gate::Work,
         lanes::Turn,
         machine::{Input, ModelAsk, Want},
         think::Thinking,
@@ -189,7 +189,7 @@ impl Driver {
         let cx = CallContext { cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
-        let standing = Standing::of(&self.machine, self.parts.clock.now());
+        let standing = self.standing(&self.machine);
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let redactor = gate.supplies.redactor.clone();
@@ -199,15 +199,9 @@ impl Driver {
             let work = async {
                 let work = match prepared {
                     Some(work) => work,
-                    // What the model meant was never stored.
-                    None if request.redacted => {
-                        let message = "the daemon was restarted, and the call's arguments held a secret, which is \
-                                       not kept; call it again if you still need it";
-                        return ToolResult::failure(ToolErrorType::Interrupted, message);
-                    }
                     // After a restart: prepared anew, and therefore judged anew.
-                    None => match gate.prepare(&request, standing).await {
-                        Ok(prepared) => prepared.work,
+                    None => match gate.prepare_again(&request, &standing).await {
+                        Ok(work) => work,
                         Err(error) => return ToolResult::failure(error.kind, error.message),
                     },
                 };

@@ -7,7 +7,10 @@ use tokio::{
 };
 
 use super::{
-    super::machine::{Input, Want},
+    super::{
+        gate::Refused,
+        machine::{Input, Want},
+    },
     Driver, Landing, STEP, STORE_RETRY,
 };
 use crate::{
@@ -23,6 +26,8 @@ pub(in super::super) enum Outcome {
     Nothing,
     /// So much waits to be read by the run's model that this was not kept.
     NoRoom,
+    /// An answer that decides nothing, and why.
+    Refused(Refused),
 }
 
 /// A request to a living run. The reply comes once what it caused is durable.
@@ -36,6 +41,14 @@ pub(in super::super) struct Message {
 impl Message {
     pub fn internal(input: Input) -> Message {
         Message { input, reply: None, keyed: None }
+    }
+
+    /// Tells whoever asked what came of it.
+    pub fn answer(self, outcome: Result<Outcome, StoreError>) {
+        if let Some(reply) = self.reply {
+            // Whoever asked may have gone.
+            let _gone = reply.send(outcome);
+        }
     }
 }
 
@@ -64,6 +77,7 @@ impl Driver {
             }
             () = retry => (),
             Some(message) = inbox.recv() => ready.push(message),
+            Some(news) = self.news.1.recv() => ready.push(Message::internal(news)),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
         while ready.len() < STEP {
@@ -103,6 +117,7 @@ impl Driver {
                     ready.push(Message::internal(Input::Judged { call, judgement }));
                 }
             }
+            (Ok((_, Landing::Checked(checked))), _) => self.checked(*checked, ready),
             (Ok((_, Landing::ChildAtRest(run))), _) => {
                 self.left_to_stop.insert(run);
             }

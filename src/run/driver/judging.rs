@@ -3,16 +3,17 @@
 use std::{sync::Arc, task::Poll};
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use super::{
     super::{
-        gate::Standing,
-        machine::{Draft, Input, Judgement, RunMachine, Want},
+        gate::Gate,
+        machine::{Draft, Input, Judgement, RunMachine, Settled, Want},
     },
     Driver, Judged, Landing,
 };
 use crate::{
-    protocol::{CompletionResult, PreparedCall, ToolCall},
+    protocol::{CallDetails, CompletionResult, PreparedCall, ToolCall},
     redact::Redactor,
 };
 
@@ -45,19 +46,13 @@ impl Driver {
     /// Judges every call that waits for it, in the order asked.
     pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
         let gate = Arc::clone(&self.gate);
-        let meant = |call: &Arc<ToolCall>| match self.secret_arguments.get(&call.call_id) {
-            Some(arguments) => {
-                Arc::new(ToolCall { arguments: arguments.clone(), redacted: false, ..(**call).clone() })
-            }
-            None => Arc::clone(call),
-        };
-        let calls: Vec<_> = machine.unjudged().map(meant).collect();
-        let standing = Standing::of(machine, self.parts.clock.now());
+        let calls: Vec<_> = machine.unjudged().map(|call| self.meant(call)).collect();
+        let standing = self.standing(machine);
         Box::pin(async move {
             let mut judged = Vec::with_capacity(calls.len());
             for call in calls {
-                let (judgement, work) = gate.judge(&call, standing).await;
-                let judgement = redacted(judgement, &gate.supplies.redactor);
+                let (judgement, work) = gate.judge(&call, &standing).await;
+                let judgement = redacted(judgement, &gate);
                 judged.push((call.call_id.clone(), judgement, work));
             }
             judged
@@ -65,14 +60,66 @@ impl Driver {
     }
 }
 
+impl Driver {
+    /// A call as the model wrote it, also where the log does not keep that.
+    pub(super) fn meant(&self, call: &Arc<ToolCall>) -> Arc<ToolCall> {
+        match self.secret_arguments.get(&call.call_id) {
+            Some(arguments) => {
+                Arc::new(ToolCall { arguments: arguments.clone(), redacted: false, ..(**call).clone() })
+            }
+            None => Arc::clone(call),
+        }
+    }
+
+    /// What is written down of an answer; what runs is what was allowed.
+    pub(super) fn without_secrets(&self, settled: Settled) -> Settled {
+        let redactor = &self.gate.supplies.redactor;
+        match settled {
+            Settled::Run { resolved, revised, details, arguments, prepared } => {
+                let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
+                Settled::Run { resolved, revised, details, arguments, prepared }
+            }
+            Settled::Revise { revised, prepared } => {
+                Settled::Revise { revised, prepared: judged_accesses(prepared, redactor) }
+            }
+            Settled::Refuse { resolved, error } => {
+                Settled::Refuse { resolved, error: redactor.tool_error(error) }
+            }
+            Settled::Result { resolved, result } => {
+                Settled::Result { resolved, result: redactor.tool_result(result) }
+            }
+            other @ Settled::CancelRun { .. } => other,
+        }
+    }
+}
+
+fn facts(
+    details: CallDetails,
+    mut arguments: Value,
+    prepared: PreparedCall,
+    redactor: &Redactor,
+) -> (CallDetails, Value, PreparedCall) {
+    redactor.value(&mut arguments);
+    (redactor.call_details(details), arguments, judged_accesses(prepared, redactor))
+}
+
+fn judged_accesses(prepared: PreparedCall, redactor: &Redactor) -> PreparedCall {
+    let accesses = prepared.accesses.into_iter().map(|access| redactor.access(access)).collect();
+    PreparedCall { accesses, ..prepared }
+}
+
 /// What is written down of a judgement; what runs is what was judged.
-fn redacted(judgement: Judgement, redactor: &Redactor) -> Judgement {
+fn redacted(judgement: Judgement, gate: &Gate) -> Judgement {
+    let redactor = &gate.supplies.redactor;
     match judgement {
-        Judgement::Run { details, mut arguments, prepared } => {
-            redactor.value(&mut arguments);
-            let accesses = prepared.accesses.into_iter().map(|access| redactor.access(access)).collect();
-            let prepared = PreparedCall { accesses, ..prepared };
-            Judgement::Run { details: redactor.call_details(details), arguments, prepared }
+        Judgement::Run { details, arguments, prepared } => {
+            let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
+            Judgement::Run { details, arguments, prepared }
+        }
+        Judgement::Ask { details, arguments, prepared, confirmation } => {
+            let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
+            let confirmation = Box::new(gate.shown(*confirmation));
+            Judgement::Ask { details, arguments, prepared, confirmation }
         }
         Judgement::Complete { result: CompletionResult { result, mut output } } => {
             if let Some(output) = &mut output {

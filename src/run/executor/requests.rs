@@ -120,14 +120,14 @@ impl Executor {
 
     /// The last event that a request caused; `None` when there was nothing to do. To say that of a run which goes on at
     /// the next start would be untrue.
-    async fn decided(
+    pub(super) async fn decided(
         &self,
         run: &RunId,
         asked: Option<Result<Answer, StoreError>>,
     ) -> Result<Option<Seq>, AskError> {
         match asked.transpose()? {
             Some(Answer::Decided(Outcome::Done(seq))) => Ok(Some(seq)),
-            Some(Answer::Decided(Outcome::Nothing)) => Ok(None),
+            Some(Answer::Decided(Outcome::Nothing | Outcome::Refused(_))) => Ok(None),
             Some(Answer::Decided(Outcome::NoRoom)) => Err(AskError::NoRoom(run.clone())),
             Some(Answer::Over) | None if self.shared.closing.is_cancelled() => {
                 match self.shared.store.run(run).await? {

@@ -27,6 +27,7 @@ use crate::{
         driver::{Driver, Holdings, Identity, Message},
         lanes::{Entry, Pass, Wish},
         machine::{Input, RunMachine},
+        modes::SessionMode,
         plan::{self, Equipment, PlanError},
         slots::Slot,
         transcript::Transcript,
@@ -112,9 +113,13 @@ impl Executor {
             let tree_replies = self.tree_replies(&run, folded.machine.start()).await?;
             let roots: Vec<PathBuf> = folded.seed.roots.iter().map(PathBuf::from).collect();
             let catalog = self.catalog(&roots, catalogs).await;
-            Ok((folded, transcript, tree_replies, roots, catalog))
+            let mode = self.shared.modes.of(&folded.identity.session);
+            if let Some(session) = self.shared.store.session(&folded.identity.session).await? {
+                mode.found(session.mode);
+            }
+            Ok((folded, transcript, tree_replies, roots, catalog, mode))
         };
-        let (folded, transcript, tree_replies, roots, catalog) = match unharmed(reading).await {
+        let (folded, transcript, tree_replies, roots, catalog, mode) = match unharmed(reading).await {
             Ok(read) => read,
             Err(why) => {
                 self.leave(left.place, Some((why, left.tries)));
@@ -133,7 +138,7 @@ impl Executor {
             true => slot(&folded.identity.session),
             false => None,
         };
-        Some(Known { left, folded, transcript, tree_replies, roots, catalog, slot, restarted })
+        Some(Known { left, folded, transcript, tree_replies, roots, catalog, slot, restarted, mode })
     }
 
     async fn catalog(&self, roots: &[PathBuf], catalogs: &mut Catalogs) -> Arc<Catalog> {
@@ -205,13 +210,13 @@ impl Executor {
             }
             Err(why) => return self.leave(known.left.place, Some((why, known.left.tries))),
         };
-        let Known { left, folded, transcript, tree_replies, slot, restarted, .. } = known;
+        let Known { left, folded, transcript, tree_replies, slot, restarted, mode, .. } = known;
         let Folded { identity, seed, mut machine, outputs, .. } = folded;
         if slot.is_some() {
             machine.hold_slot();
         }
         let turn = left.place.pass.as_ref().map(Pass::turn);
-        let holdings = Holdings { slot, turn, tree_replies };
+        let holdings = Holdings { slot, turn, tree_replies, mode };
         let parts = self.driver_parts();
         let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
         driver.adopt(transcript);
@@ -347,6 +352,7 @@ struct Known {
     catalog: Arc<Catalog>,
     slot: Option<Slot>,
     restarted: Input,
+    mode: Arc<SessionMode>,
 }
 
 /// What a run's events say about it.

@@ -14,6 +14,7 @@ use crate::{
         driver::{Driver, Holdings, Identity, Lineage, Message, carry_seed},
         lanes::{Entry, Pass, Wish},
         machine::{Opening, RunMachine, Terms},
+        modes::SessionMode,
         plan::RunPlan,
         transcript::Transcript,
     },
@@ -75,6 +76,7 @@ struct Start {
     is_new_session: bool,
     run: RunId,
     agent: AgentName,
+    mode: Arc<SessionMode>,
     by: Option<String>,
     keyed: Option<MakeKeyed>,
     interrupts: Option<RunId>,
@@ -106,12 +108,17 @@ impl Executor {
         if self.is_draining() {
             return Err(StartError::Draining);
         }
-        // Behind the door nobody closes it any more.
-        if !is_new_session && !self.is_open(&session).await? {
-            return Err(StartError::Closed);
+        let mode = self.shared.modes.of(&session);
+        if is_new_session {
+            mode.found(ApprovalMode::default());
+        } else {
+            // Behind the door nobody closes it any more.
+            let summary = self.shared.store.session(&session).await?;
+            let summary = summary.filter(|summary| summary.state == SessionState::Open);
+            mode.found(summary.ok_or(StartError::Closed)?.mode);
         }
         let agent = plan.seed.definition.name.clone();
-        let start = Start { session, is_new_session, run, agent, by, keyed, interrupts: None };
+        let start = Start { session, is_new_session, run, agent, mode, by, keyed, interrupts: None };
         let wish = if if_busy == IfBusy::Queue { Wish::Queue } else { Wish::Free };
         let entry = self.enter(&start, wish).await?;
         let Entry::Busy(holder) = entry else {
@@ -148,11 +155,6 @@ impl Executor {
                 Ok(started)
             }
         }
-    }
-
-    async fn is_open(&self, session: &SessionId) -> Result<bool, StoreError> {
-        let summary = self.shared.store.session(session).await?;
-        Ok(summary.is_some_and(|summary| summary.state == SessionState::Open))
     }
 
     /// Enters the lane of the agent's context.
@@ -203,7 +205,7 @@ impl Executor {
         opening: Opening,
         (mut place, inbox): (Place, mpsc::Receiver<Message>),
     ) -> Result<Started, StoreError> {
-        let Start { session, is_new_session, run, agent, by, keyed, interrupts } = start;
+        let Start { session, is_new_session, run, agent, mode, by, keyed, interrupts } = start;
         let turn = pass.turn();
         place.hold(Some(pass));
         let identity = Identity {
@@ -266,7 +268,7 @@ impl Executor {
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;
 
-        let holdings = Holdings { slot, turn: Some(turn), ..Holdings::default() };
+        let holdings = Holdings { slot, turn: Some(turn), mode, ..Holdings::default() };
         let RunPlan { seed, equipment, .. } = plan;
         let parts = self.driver_parts();
         let mut driver = Driver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Call, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
-    CallState, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted, RunSteered,
-    RunStopping, StopThen, Timestamp, ToolState, Usage,
+    CallState, Confirmation, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted,
+    RunSteered, RunStopping, StopThen, Timestamp, ToolState, Usage,
 };
 
 /// A run's log does not begin as one must.
@@ -20,7 +20,8 @@ impl RunMachine {
             terms: Arc::new(terms),
             phase: Phase::Queued { waits_for: QueuedFor::Context },
             is_logged: false,
-            is_parked: false,
+            parked: None,
+            is_waiting: false,
             has_slot: false,
             is_closing: false,
             turn: 0,
@@ -33,6 +34,7 @@ impl RunMachine {
             usage: Usage::default(),
             child_usage: Usage::default(),
             tool_calls: 0,
+            files_changed: Arc::default(),
             replies: 0,
             last_text: "".into(),
             was_continued: false,
@@ -73,11 +75,6 @@ impl RunMachine {
             | EventBody::ConfigChanged(_)
             | EventBody::Thought(_)
             | EventBody::TodosUpdated(_)
-            | EventBody::ConfirmationRequested(_)
-            | EventBody::ConfirmationRevised(_)
-            | EventBody::ConfirmationResolved(_)
-            | EventBody::RunWaiting(_)
-            | EventBody::FileChanged(_)
             | EventBody::FileRestored(_)
             | EventBody::MemorySaved(_)
             | EventBody::PolicyChanged(_)
@@ -86,14 +83,30 @@ impl RunMachine {
             EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),
             EventBody::RunSteered(data) => self.apply_steered(data),
-            EventBody::RunParked(_) => self.is_parked = true,
+            EventBody::RunParked(data) => self.parked = Some(data.reason),
+            EventBody::RunWaiting(data) => self.is_waiting = data.waiting,
+            EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
+            EventBody::ConfirmationRevised(data) => self.apply_question(&data.confirmation, private),
+            EventBody::ConfirmationResolved(data) => {
+                if let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.tool_call_id) {
+                    call.question = None;
+                    call.note = data.difference.as_deref().map(Into::into);
+                }
+            }
+            EventBody::FileChanged(data) => {
+                if !self.files_changed.contains(&data.path) {
+                    Arc::make_mut(&mut self.files_changed).push(data.path.clone());
+                }
+            }
             EventBody::TurnCompleted(_) => self.turn_is_open = false,
             EventBody::ContextNudged(_) => {
                 self.was_continued = true;
                 self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
             }
             EventBody::RunResumed(data) => {
-                self.is_parked = false;
+                self.parked = None;
+                // Whether it still waits is said anew.
+                self.is_waiting = false;
                 // A run that only waits, e.g. for the runs below it, is not what the daemon crashed under.
                 self.idle_resumes += u32::from(data.unclean && self.is_at_work());
             }
@@ -178,8 +191,24 @@ impl RunMachine {
         if let Some(prepared) = &private.call {
             call.prepared = Some(Arc::new(prepared.clone()));
         }
+        if data.to != CallState::Scheduled {
+            call.is_held_up = false;
+        } else if let Some(at) = self.calls.iter().position(|it| it.request.call_id == data.call_id) {
+            self.calls[at].is_held_up = self.is_in_the_way(&self.calls[at]);
+        }
+        let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
         if let Some(completion) = &private.completion {
             call.completion = Some(Arc::new(completion.clone()));
+        }
+    }
+
+    /// A call asks this from now on.
+    fn apply_question(&mut self, question: &Confirmation, private: &Private) {
+        let of_question = |it: &&mut Call| it.request.call_id == question.tool_call_id;
+        let Some(call) = self.calls.iter_mut().find(of_question) else { return };
+        call.question = Some(Arc::new(question.clone()));
+        if let Some(prepared) = &private.call {
+            call.prepared = Some(Arc::new(prepared.clone()));
         }
     }
 
@@ -208,6 +237,15 @@ fn is_progress(body: &EventBody) -> bool {
 
 impl Call {
     fn asked(request: crate::protocol::ToolCall) -> Call {
-        Call { request: Arc::new(request), state: CallState::Validating, prepared: None, completion: None }
+        Call {
+            request: Arc::new(request),
+            state: CallState::Validating,
+            prepared: None,
+            completion: None,
+            question: None,
+            is_held_up: false,
+            note: None,
+            child_waits: None,
+        }
     }
 }

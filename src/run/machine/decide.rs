@@ -3,13 +3,14 @@
 
 use super::{Draft, Input, Phase, RunMachine, Stage, Steer};
 use crate::protocol::{
-    Activity, CallId, CallState, EventBody, Message, ModelRetrying, Private, QueuedFor, Reason, Replay,
-    RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType,
+    Activity, CallId, CallState, EventBody, Message, ModelRetrying, ParkReason, Private, QueuedFor, Reason,
+    Replay, RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType,
     ToolResult, TurnCompleted, TurnStarted, Warning,
 };
 
 mod calls;
 mod model;
+mod people;
 mod stops;
 mod waiting;
 
@@ -90,6 +91,19 @@ impl Deciding<'_> {
                     self.child_settled(call, result, FromChild { usage, output });
                 }
             }
+            Input::ChildWaits { call, waits } => self.child_waits(&call, waits),
+            // It is checked first.
+            Input::Answer(_) => (),
+            Input::Settled { confirmation, digest, settled, by } => {
+                self.settled(&confirmation, &digest, *settled, by);
+            }
+            Input::Settle { confirmation, how } => self.settle(&confirmation, how),
+            Input::Unpark { by } => {
+                if self.machine.parked == Some(ParkReason::Unattended) {
+                    self.emit_with(RunResumed { unclean: false }, Private::default(), None, by);
+                    self.say_whether_it_waits();
+                }
+            }
             Input::ContextFree => self.context_free(),
             Input::SlotTaken => self.slot_taken(),
             Input::Promoted { by } => self.promoted(by),
@@ -100,13 +114,14 @@ impl Deciding<'_> {
             }
             Input::Steer { id, text, by } => self.steer(id, text, by, has_room),
             Input::Park { reason } => {
-                if !self.machine.is_parked {
+                if !self.machine.is_parked() {
                     self.emit(RunParked { reason });
                 }
             }
             Input::Unparked => {
-                if self.machine.is_parked {
+                if self.machine.is_parked() {
                     self.emit(RunResumed { unclean: false });
+                    self.say_whether_it_waits();
                 }
             }
             Input::TimeSpent { partial } => {
@@ -169,12 +184,17 @@ impl Deciding<'_> {
     fn restarted(&mut self, unclean: bool, now: Timestamp) {
         if !self.machine.has_begun() {
             // It goes on waiting, and nothing of it was lost.
-            if self.machine.is_parked {
+            if self.machine.parked.is_some() {
                 self.emit(RunResumed { unclean });
             }
             return;
         }
+        let was_unattended = self.machine.parked == Some(ParkReason::Unattended);
         self.emit(RunResumed { unclean });
+        if was_unattended {
+            // That a question waits is as true as before.
+            self.emit(RunParked { reason: ParkReason::Unattended });
+        }
         let next_attempt = self.discard_stream("the daemon was restarted while the model answered", now);
         // The first of these restarts ended a life in which the run had got further.
         if MAX_IDLE_LIVES < self.machine.idle_resumes {

@@ -2,8 +2,9 @@
 
 use super::ModelAsk;
 use crate::protocol::{
-    CallDetails, CallId, CompletionResult, FinishReason, Message, ParkReason, PreparedCall, RunErrorCode,
-    Timestamp, ToolError, ToolResult, Usage,
+    Answer, CallDetails, CallId, CompletionResult, Confirmation, ConfirmationId, ConfirmationResolved,
+    ConfirmationRevised, DecidedBy, FinishReason, Message, ParkReason, PreparedCall, RunErrorCode, Timestamp,
+    ToolError, ToolResult, Usage,
 };
 
 /// What a driver tells its machine.
@@ -38,6 +39,30 @@ pub enum Input {
         result: ToolResult,
         usage: Usage,
         output: Option<String>,
+    },
+    /// Whether the run that answers a call does nothing but wait for a person. No fact of this run: it is told anew
+    /// after a restart.
+    ChildWaits {
+        call: CallId,
+        waits: bool,
+    },
+    /// A person's answer, as it came. The driver has it checked, and hands in what it comes to as [`Input::Settled`].
+    Answer(Box<Answer>),
+    /// What a checked answer to the question with this digest comes to.
+    Settled {
+        confirmation: ConfirmationId,
+        digest: String,
+        settled: Box<Settled>,
+        by: Option<String>,
+    },
+    /// What becomes of a question that nobody answers.
+    Settle {
+        confirmation: ConfirmationId,
+        how: Settling,
+    },
+    /// A person lets a parked run go on.
+    Unpark {
+        by: Option<String>,
     },
     /// No other run holds the context any more.
     ContextFree,
@@ -160,6 +185,50 @@ pub enum Judgement {
     Run { details: CallDetails, arguments: serde_json::Value, prepared: PreparedCall },
     /// A valid `complete_task`.
     Complete { result: CompletionResult },
+    /// A person has to be asked.
+    Ask {
+        details: CallDetails,
+        arguments: serde_json::Value,
+        prepared: PreparedCall,
+        confirmation: Box<Confirmation>,
+    },
     /// It may not, or cannot; the model reads why.
     Refuse(ToolError),
+}
+
+/// What an answer comes to, once it was checked.
+#[derive(Debug, Clone)]
+pub enum Settled {
+    /// The call runs.
+    Run {
+        resolved: ConfirmationResolved,
+        /// What the question was changed to with the answer.
+        revised: Option<ConfirmationRevised>,
+        details: CallDetails,
+        arguments: serde_json::Value,
+        prepared: PreparedCall,
+    },
+    /// It needs no running: a question was answered, or what was allowed is not possible any more.
+    Result { resolved: ConfirmationResolved, result: ToolResult },
+    /// It does not run; the model reads why.
+    Refuse { resolved: ConfirmationResolved, error: ToolError },
+    /// What would happen is not what was shown any more: the question is another one now.
+    Revise { revised: ConfirmationRevised, prepared: PreparedCall },
+    /// The run ends.
+    CancelRun { resolved: ConfirmationResolved },
+}
+
+/// What becomes of a question that nobody could answer, or whose time is over. None of it is consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settling {
+    /// The call is denied with this message for the model.
+    Deny { by: DecidedBy, message: String },
+    /// The run ends.
+    CancelRun { by: DecidedBy, message: String },
+    /// The run ends `UNATTENDED`.
+    Fail { message: String },
+    /// The run holds no resources until it is answered or unparked.
+    Park,
+    /// Nothing but another deadline.
+    Postpone(Timestamp),
 }

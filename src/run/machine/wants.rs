@@ -50,12 +50,37 @@ impl RunMachine {
 
     /// The first scheduled call that conflicts with no earlier open call of the turn.
     pub(super) fn startable(&self) -> Option<&Call> {
-        let scheduled = |call: &&Call| call.state == CallState::Scheduled && call.completion.is_none();
-        self.calls.iter().filter(scheduled).find(|call| {
-            let is_other = |it: &&Call| it.request.call_id != call.request.call_id;
-            let earlier = self.calls.iter().take_while(is_other);
-            let open = earlier.filter(|it| !it.state.is_end());
-            !open.into_iter().any(|it| conflict(it, call))
+        let scheduled = |call: &&Call| {
+            call.state == CallState::Scheduled && call.completion.is_none() && !call.is_held_up
+        };
+        self.calls.iter().filter(scheduled).find(|call| !self.is_in_the_way(call))
+    }
+
+    /// Whether an earlier call that is still open conflicts with this one.
+    pub(super) fn is_in_the_way(&self, call: &Call) -> bool {
+        let is_other = |it: &&Call| it.request.call_id != call.request.call_id;
+        let earlier = self.calls.iter().take_while(is_other);
+        earlier.filter(|it| !it.state.is_end()).any(|it| conflict(it, call))
+    }
+
+    /// Whether all that is open waits for a person; `None` when a run that answers a call has not said yet.
+    pub(super) fn waits_for_people(&self) -> Option<bool> {
+        let is_open = |it: &&Call| !it.state.is_end() && it.completion.is_none();
+        let mut open = self.calls.iter().filter(is_open).peekable();
+        if self.phase != Phase::Acting || open.peek().is_none() {
+            return Some(false);
+        }
+        let waits = open.map(|call| match call.state {
+            CallState::AwaitingApproval => Some(true),
+            CallState::Executing if call.child().is_some() => call.child_waits,
+            // It is behind a call that is open itself.
+            CallState::Scheduled => Some(true),
+            _ => Some(false),
+        });
+        waits.fold(Some(true), |all, one| match (all, one) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (None, _) | (_, None) => None,
+            (Some(true), Some(true)) => Some(true),
         })
     }
 }

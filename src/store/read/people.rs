@@ -6,7 +6,7 @@ use super::Listed;
 use crate::{
     protocol::{
         Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, PolicyRule, Resolution,
-        RunId, Seq, SessionId, TrustedFile,
+        RunId, Seq, SessionId, Timestamp, TrustedFile,
     },
     store::{Store, StoreError},
 };
@@ -46,7 +46,7 @@ pub(super) const SHOWN: u32 = 256;
 /// The subject is the newest event that says it; `resolved` the event that ended it.
 const COLUMNS: &str = "
 select confirmations.first_seq, subject.seq as subject_seq, subject.body as subject,
-    confirmations.resolved_seq, resolved.body as resolved
+    confirmations.resolved_seq, resolved.body as resolved, resolved.time_us as resolved_us
 from confirmations
 join events as subject on subject.seq = confirmations.subject_seq
 left join events as resolved on resolved.seq = confirmations.resolved_seq
@@ -156,7 +156,10 @@ fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
     let resolved: Option<(Seq, &str)> =
         row.get::<Option<i64>, _>("resolved_seq").map(Seq).zip(row.get("resolved"));
     let resolution = match resolved {
-        Some((seq, body)) => Some((seq, read::<ConfirmationResolved>(seq, body)?.resolution)),
+        Some((seq, body)) => {
+            let at = Some(Timestamp(row.get("resolved_us")));
+            Some((seq, Resolution { at, ..read::<ConfirmationResolved>(seq, body)?.resolution }))
+        }
         None => None,
     };
     Ok(StoredConfirmation {

@@ -55,6 +55,16 @@ pub fn listed(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(alias, _)| *alias == name || *alias == plain).map(|(_, canonical)| *canonical)
 }
 
+/// Every other name of a built-in tool.
+pub fn aliases_of(canonical: &str) -> Vec<&'static str> {
+    ALIASES
+        .iter()
+        .chain(CLASS_NAMES)
+        .filter(|(_, name)| *name == canonical)
+        .map(|(alias, _)| *alias)
+        .collect()
+}
+
 /// Whether a call or a list may call the tool `canonical` by `name`.
 pub fn is_spelling(name: &str, canonical: &str) -> bool {
     name == canonical

@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 
-use super::{Registry, own_name};
+use super::{Registry, names, own_name};
 use crate::{
     protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName},
     tools::{Invocation, PrepareContext, Tool, nearest, panicked, parameters},
@@ -56,6 +56,11 @@ impl Toolset {
     /// The canonical name of what a model wrote.
     pub fn canonical(&self, name: &ToolName) -> ToolName {
         self.registry.canonical(name)
+    }
+
+    /// Other names of a tool, by which rules may mean it.
+    pub fn aliases(&self, canonical: &ToolName) -> Vec<&'static str> {
+        names::aliases_of(canonical.as_str())
     }
 
     /// The tool of this name or alias, if this run has it.

@@ -1,12 +1,14 @@
 //! The life of a turn's calls.
 
+use std::sync::Arc;
+
 use super::{
     super::{Call, Judgement, Phase},
     Deciding,
 };
 use crate::protocol::{
-    Activity, CallDetails, CallId, CallState, CompletionResult, Effect, PreparedCall, Private, RunErrorCode,
-    TodosUpdated, ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
+    Activity, CallDetails, CallId, CallState, CompletionResult, Effect, Part, PreparedCall, Private,
+    RunErrorCode, TodosUpdated, ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
 };
 
 /// What a run leaves to the call that it answered, beside the result.
@@ -26,10 +28,28 @@ impl Deciding<'_> {
     }
 
     pub(super) fn judged(&mut self, call: CallId, judgement: Judgement) {
+        // It was scheduled before, and what was in its way is over.
+        let is_again = self.state(&call) == Some(CallState::Scheduled);
         match judgement {
+            Judgement::Run { details, arguments, prepared } if is_again => {
+                self.start(&call, Some((details, arguments, prepared)));
+            }
             Judgement::Run { details, arguments, prepared } => {
                 self.schedule(&call, Some(details), Some(arguments), Some(prepared), None);
                 self.start_ready();
+            }
+            Judgement::Ask { details, arguments, prepared, confirmation } => {
+                let prepared = match is_again {
+                    true => Some(prepared),
+                    false => {
+                        self.schedule(&call, Some(details), Some(arguments), Some(prepared), None);
+                        None
+                    }
+                };
+                // Else it is judged again when it is its turn: what it would do then is what a person must see.
+                if !self.machine.call(&call).is_some_and(|it| it.is_held_up && !is_again) {
+                    self.ask(&call, *confirmation, prepared);
+                }
             }
             Judgement::Complete { .. } if self.machine.pending().is_some() => {
                 let message = "another complete_task of this turn was accepted already".to_owned();
@@ -65,11 +85,29 @@ impl Deciding<'_> {
 
     pub(super) fn start_ready(&mut self) {
         while let Some(call) = self.machine.startable() {
-            let request = call.request.clone();
-            let child_run_id = call.child().cloned();
-            let state = tool_state(&request.call_id, &request, Some(call.state), CallState::Executing);
-            self.emit(ToolState { child_run_id, ..state });
+            let call = call.request.call_id.clone();
+            self.start(&call, None);
         }
+    }
+
+    /// It executes from now on; `anew` is what was found out about it since it was scheduled.
+    pub(super) fn start(
+        &mut self,
+        call: &CallId,
+        anew: Option<(CallDetails, serde_json::Value, PreparedCall)>,
+    ) {
+        let Some(known) = self.machine.call(call) else { return };
+        let (request, from) = (Arc::clone(&known.request), known.state);
+        let state = tool_state(call, &request, Some(from), CallState::Executing);
+        let (details, arguments, prepared) = match anew {
+            Some((details, arguments, prepared)) => {
+                (Some(details), Some(arguments).filter(|it| *it != request.arguments), Some(prepared))
+            }
+            None => (None, None, None),
+        };
+        let child = prepared.as_ref().map_or_else(|| known.child().cloned(), |it| it.child.clone());
+        let private = Private { call: prepared, ..Private::default() };
+        self.emit_with(ToolState { child_run_id: child, details, arguments, ..state }, private, None, None);
     }
 
     pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {
@@ -79,6 +117,9 @@ impl Deciding<'_> {
                 Effect::File(changed) => self.emit(changed),
                 Effect::Memory(saved) => self.emit(saved),
             }
+        }
+        if let Some(note) = self.machine.call(&call).and_then(|it| it.note.clone()) {
+            result.llm_content.insert(0, Part::text(&*note));
         }
         let fatal = result.error.as_ref().filter(|it| it.kind == ToolErrorType::NoSpaceLeft).cloned();
         self.end_call(&call, result);
@@ -123,6 +164,7 @@ impl Deciding<'_> {
 
     /// What follows when no call of the turn is open any more but the one that ends the run.
     pub(super) fn after_calls(&mut self) {
+        self.say_whether_it_waits();
         let pending = self.machine.pending().map(|it| it.request.call_id.clone());
         let is_open = |it: &Call| !it.state.is_end() && Some(&it.request.call_id) != pending.as_ref();
         if self.machine.calls.iter().any(is_open) {
@@ -159,7 +201,12 @@ impl Deciding<'_> {
     }
 }
 
-fn tool_state(call: &CallId, request: &ToolCall, from: Option<CallState>, to: CallState) -> ToolState {
+pub(super) fn tool_state(
+    call: &CallId,
+    request: &ToolCall,
+    from: Option<CallState>,
+    to: CallState,
+) -> ToolState {
     ToolState {
         call_id: call.clone(),
         // The first event of a call comes from nowhere.
@@ -176,6 +223,6 @@ fn tool_state(call: &CallId, request: &ToolCall, from: Option<CallState>, to: Ca
     }
 }
 
-fn failed(error: ToolError) -> ToolResult {
+pub(super) fn failed(error: ToolError) -> ToolResult {
     ToolResult::failure(error.kind, error.message)
 }

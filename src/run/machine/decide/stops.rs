@@ -60,10 +60,14 @@ impl Deciding<'_> {
         let activity = (reason != Reason::Aborted).then_some(Activity::Error);
         self.emit_with(body, Private::default(), activity, by);
         let idle = self.machine.calls.iter().filter(|it| {
-            let is_idle = matches!(it.state, CallState::Validating | CallState::Scheduled);
+            let is_idle = matches!(
+                it.state,
+                CallState::Validating | CallState::Scheduled | CallState::AwaitingApproval
+            );
             is_idle && it.completion.is_none()
         });
         for call in idle.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
+            self.drop_question(&call);
             self.end_call(&call, cancelled("the run was stopped before the call began"));
         }
         self.after_calls();
@@ -137,7 +141,7 @@ impl Deciding<'_> {
             child_usage: machine.child_usage,
             turns: machine.turn,
             tool_calls: machine.tool_calls,
-            files_changed: Vec::new(),
+            files_changed: machine.files_changed.to_vec(),
             active_ms: machine.active_us / 1_000,
         }
     }

@@ -1,0 +1,95 @@
+//! Answers to the run's questions: checked beside the run, one at a time for each call, then decided like any input.
+
+use std::sync::Arc;
+
+use super::{
+    super::{
+        gate::{Refused, Work},
+        machine::{Input, Settled},
+    },
+    Driver, Landing, Message, Outcome,
+};
+use crate::protocol::{Answer, CallId};
+
+/// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
+/// of a script.
+const MOST_WAITING: usize = 64;
+
+/// An answer that was checked.
+pub(super) struct Checked {
+    message: Message,
+    call: CallId,
+    outcome: Result<(Settled, Option<Work>), Refused>,
+}
+
+impl Driver {
+    /// Has an answer checked, unless another one to the same call is under way: the first valid one counts.
+    pub(super) fn check_answer(&mut self, message: Message) {
+        let Input::Answer(answer) = &message.input else { return };
+        let answer: Answer = (**answer).clone();
+        let Some((call, question)) = self.machine.asking(&answer.confirmation) else {
+            return message.answer(Ok(Outcome::Nothing));
+        };
+        let (call, question) = (Arc::clone(call), Arc::clone(question));
+        if self.answering.contains(&call.call_id) {
+            match self.unchecked.len() < MOST_WAITING {
+                true => self.unchecked.push(message),
+                false => message.answer(Ok(Outcome::NoRoom)),
+            }
+            return;
+        }
+        self.answering.insert(call.call_id.clone());
+        let meant = self.meant(&call);
+        let standing = self.standing(&self.machine);
+        let gate = Arc::clone(&self.gate);
+        self.tasks.spawn(async move {
+            let outcome = gate.answer(&meant, &question, &answer, &standing).await;
+            Landing::Checked(Box::new(Checked { message, call: call.call_id.clone(), outcome }))
+        });
+    }
+
+    /// What came of checking becomes an input, or goes back to whoever answered.
+    pub(super) fn checked(&mut self, checked: Checked, ready: &mut Vec<Message>) {
+        let Checked { message, call, outcome } = checked;
+        let Input::Answer(answer) = &message.input else { return };
+        match outcome {
+            Err(refused) => {
+                message.answer(Ok(Outcome::Refused(refused)));
+                self.answering.remove(&call);
+                self.check_next();
+            }
+            Ok((settled, work)) => {
+                // Only one answer to a call is under way, so this is the work that it allows.
+                self.prepared.extend(work.map(|work| (call, work)));
+                let settled = Input::Settled {
+                    confirmation: answer.confirmation.clone(),
+                    digest: answer.digest.clone(),
+                    by: answer.name.clone(),
+                    settled: Box::new(self.without_secrets(settled)),
+                };
+                let Message { reply, keyed, .. } = message;
+                ready.push(Message { input: settled, reply, keyed });
+            }
+        }
+    }
+
+    /// A step is over, committed or not: answers that waited for those in it are checked now.
+    pub(super) fn check_next(&mut self) {
+        for message in std::mem::take(&mut self.unchecked) {
+            self.check_answer(message);
+        }
+    }
+
+    /// The answers of these inputs are decided. What one would have allowed is forgotten when it came too late.
+    pub(super) fn answers_decided(&mut self, inputs: &[Message]) {
+        let settled = inputs.iter().filter(|message| matches!(message.input, Input::Settled { .. }));
+        if settled.count() == 0 {
+            return;
+        }
+        for call in std::mem::take(&mut self.answering) {
+            if !self.machine.is_executing(&call) {
+                self.prepared.remove(&call);
+            }
+        }
+    }
+}

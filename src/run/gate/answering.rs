@@ -1,0 +1,295 @@
+//! What does a person's answer come to? The call is prepared and judged anew before anything is allowed: what runs is
+//! what the person saw, and what no rule forbids by now.
+
+use serde_json::Value;
+
+use super::{Gate, Prepared, Standing, Work, secret_lost};
+use crate::{
+    protocol::{
+        Answer, CallId, Confirmation, ConfirmationDetails, ConfirmationResolved, ConfirmationRevised,
+        DecidedBy, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall, ToolError, ToolErrorType,
+        ToolResult, Violation,
+    },
+    run::machine::Settled,
+};
+
+/// Characters of changed arguments that the model is told: enough to see what a person meant; the result says the rest.
+const DIFFERENCE_SHOWN: usize = 4_000;
+
+/// Why an answer decides nothing. The question stays open.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refused {
+    /// The subject is another one now.
+    Stale,
+    /// The outcome is not among these.
+    NotOffered(Vec<Outcome>),
+    /// What was changed, or answered, does not fit.
+    Invalid(Vec<Violation>),
+    /// The policy denies what was changed.
+    Denied(ToolError),
+}
+
+impl Gate {
+    /// What an answer to an open question comes to. Reads, never writes.
+    pub(in crate::run) async fn answer(
+        &self,
+        call: &ToolCall,
+        open: &Confirmation,
+        answer: &Answer,
+        standing: &Standing,
+    ) -> Result<(Settled, Option<Work>), Refused> {
+        let Some(option) = open.option(answer.outcome) else {
+            return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
+        };
+        if answer.digest != open.digest {
+            return Err(Refused::Stale);
+        }
+        let is_modified = answer.outcome == Outcome::Modify;
+        let extra = [
+            (answer.arguments.is_some() && !is_modified, "/arguments"),
+            (answer.content.is_some() && !is_modified, "/content"),
+            (!answer.answers.is_empty() && answer.outcome != Outcome::Answer, "/answers"),
+        ];
+        let extra = extra.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        let violations: Vec<Violation> =
+            extra.map(|(_, pointer)| violation(pointer, "means nothing with this outcome")).collect();
+        if !violations.is_empty() {
+            return Err(Refused::Invalid(violations));
+        }
+        let resolved = self.resolved(open, answer, None);
+        match answer.outcome {
+            Outcome::Deny => {
+                let why = answer.message.as_deref().filter(|it| !it.trim().is_empty());
+                let message = match why {
+                    Some(why) => format!("a person denied the call: {why}"),
+                    None => {
+                        "a person denied the call and did not say why; do not repeat it unasked".to_owned()
+                    }
+                };
+                let error = ToolError { kind: ToolErrorType::UserDenied, message };
+                Ok((Settled::Refuse { resolved, error }, None))
+            }
+            Outcome::CancelRun => Ok((Settled::CancelRun { resolved }, None)),
+            Outcome::Answer => self.answered(call, open, answer, standing).await,
+            Outcome::AllowOnce => self.allowed(call, open, resolved, standing).await,
+            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser => {
+                let mut resolved = resolved;
+                resolved.resolution.rule = option.remembers.clone().map(|rule| crate::protocol::PolicyRule {
+                    created_by: answer.name.clone(),
+                    created_at: Some(standing.now),
+                    ..rule
+                });
+                self.allowed(call, open, resolved, standing).await
+            }
+            Outcome::Modify => self.modified(call, open, answer, standing).await,
+        }
+    }
+
+    /// The call as it was shown.
+    async fn allowed(
+        &self,
+        call: &ToolCall,
+        open: &Confirmation,
+        resolved: ConfirmationResolved,
+        standing: &Standing,
+    ) -> Result<(Settled, Option<Work>), Refused> {
+        if call.redacted {
+            let result = failure(secret_lost());
+            return Ok((Settled::Result { resolved, result }, None));
+        }
+        let prepared = match self.prepare(call, standing).await {
+            Ok(prepared) => prepared,
+            // A rule that holds by now decides, not the person.
+            Err(error) if error.kind == ToolErrorType::PolicyDenied => {
+                let mut resolved = resolved;
+                let resolution = &mut resolved.resolution;
+                resolution.outcome = Outcome::Deny;
+                resolution.by = DecidedBy::Policy;
+                resolution.rule = None;
+                resolution.message = Some(error.message.clone());
+                return Ok((Settled::Refuse { resolved, error }, None));
+            }
+            // It is not possible any more, e.g. the file is gone. Nothing is remembered of a call that never was.
+            Err(error) => {
+                let mut resolved = resolved;
+                resolved.resolution.rule = None;
+                return Ok((Settled::Result { resolved, result: failure(error) }, None));
+            }
+        };
+        let now = self.shown(self.question(call, &prepared, standing, Some(open)));
+        if now.digest != open.digest {
+            let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisedBecause::Changed };
+            return Ok((Settled::Revise { revised, prepared: prepared.call }, None));
+        }
+        Ok(run(resolved, None, prepared))
+    }
+
+    /// The call as a person changed it.
+    async fn modified(
+        &self,
+        call: &ToolCall,
+        open: &Confirmation,
+        answer: &Answer,
+        standing: &Standing,
+    ) -> Result<(Settled, Option<Work>), Refused> {
+        let arguments = match (&answer.arguments, &answer.content) {
+            (Some(arguments), None) => arguments.clone(),
+            (None, Some(content)) => self.with_content(call, content, standing).await?,
+            (Some(_), Some(_)) => return invalid("/content", "not together with `arguments`"),
+            (None, None) => return invalid("/arguments", "needed with `modify`, or `content`"),
+        };
+        let prepared = match self.prepare_with(&call.name, arguments, standing).await {
+            Ok(prepared) => prepared,
+            Err(error) if error.kind == ToolErrorType::PolicyDenied => return Err(Refused::Denied(error)),
+            Err(error) => return invalid("/arguments", &error.message),
+        };
+        let now = self.shown(self.question(call, &prepared, standing, Some(open)));
+        // As the tool understood them, so that what only has another name is no difference.
+        let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
+        let difference = self.supplies.redactor.owned(difference(&before, &prepared.arguments));
+        let resolved = self.resolved(open, answer, Some(difference));
+        let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisedBecause::Modified };
+        Ok(run(resolved, Some(revised), prepared))
+    }
+
+    /// Arguments by which the call leaves its file with this content.
+    async fn with_content(
+        &self,
+        call: &ToolCall,
+        content: &str,
+        standing: &Standing,
+    ) -> Result<Value, Refused> {
+        let prepared = match self.prepare(call, standing).await {
+            Ok(prepared) => prepared,
+            Err(error) if error.kind == ToolErrorType::PolicyDenied => return Err(Refused::Denied(error)),
+            Err(error) => return invalid("/content", &error.message),
+        };
+        let arguments = match &prepared.work {
+            Work::Tool(invocation) => invocation.with_content(content),
+            Work::Child(_) => None,
+        };
+        arguments.map_or_else(|| invalid("/content", "this call writes no file; give `arguments`"), Ok)
+    }
+
+    /// A question of the agent's, and what was answered.
+    async fn answered(
+        &self,
+        call: &ToolCall,
+        open: &Confirmation,
+        answer: &Answer,
+        standing: &Standing,
+    ) -> Result<(Settled, Option<Work>), Refused> {
+        let ConfirmationDetails::Question { questions } = &open.details else {
+            return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
+        };
+        let mut violations = Vec::new();
+        if answer.answers.len() != questions.len() {
+            let told =
+                format!("one answer a question: {} needed, {} given", questions.len(), answer.answers.len());
+            violations.push(violation("/answers", &told));
+        }
+        for (at, (question, said)) in questions.iter().zip(&answer.answers).enumerate() {
+            let is_empty = match said {
+                QuestionAnswer::One(text) => text.trim().is_empty(),
+                QuestionAnswer::Several(texts) => texts.iter().all(|text| text.trim().is_empty()),
+            };
+            if is_empty {
+                violations
+                    .push(violation(&format!("/answers/{at}"), "an answer is needed; `deny` gives none"));
+            }
+            if !question.multi_select && matches!(said, QuestionAnswer::Several(texts) if texts.len() != 1) {
+                violations.push(violation(&format!("/answers/{at}"), "one answer, not several"));
+            }
+        }
+        if !violations.is_empty() {
+            return Err(Refused::Invalid(violations));
+        }
+        let resolved = self.resolved(open, answer, None);
+        let result = match call.redacted {
+            true => failure(secret_lost()),
+            false => match self.prepare(call, standing).await {
+                Ok(Prepared { work: Work::Tool(invocation), .. }) => invocation.answered(&answer.answers),
+                Ok(_) => failure(ToolError {
+                    kind: ToolErrorType::ExecutionFailed,
+                    message: "what asked is an agent now; ask again if you still need it".to_owned(),
+                }),
+                Err(error) => failure(error),
+            },
+        };
+        let result = self.supplies.redactor.tool_result(result);
+        Ok((Settled::Result { resolved, result }, None))
+    }
+
+    fn resolved(
+        &self,
+        open: &Confirmation,
+        answer: &Answer,
+        difference: Option<String>,
+    ) -> ConfirmationResolved {
+        ConfirmationResolved {
+            confirmation_id: open.confirmation_id.clone(),
+            tool_call_id: CallId::clone(&open.tool_call_id),
+            resolution: Resolution {
+                outcome: answer.outcome,
+                by: DecidedBy::Client,
+                name: answer.name.clone(),
+                message: answer.message.clone().map(|message| self.supplies.redactor.owned(message)),
+                rule: None,
+                digest: open.digest.clone(),
+                at: None,
+            },
+            difference,
+        }
+    }
+
+    /// A question as the log keeps it and people see it.
+    pub(in crate::run) fn shown(&self, question: Confirmation) -> Confirmation {
+        let redactor = &self.supplies.redactor;
+        Confirmation {
+            title: redactor.owned(question.title),
+            reason: redactor.owned(question.reason),
+            details: redactor.confirmation_details(question.details),
+            ..question
+        }
+    }
+}
+
+fn run(
+    resolved: ConfirmationResolved,
+    revised: Option<ConfirmationRevised>,
+    prepared: Prepared,
+) -> (Settled, Option<Work>) {
+    let Prepared { work, details, arguments, call, .. } = prepared;
+    (Settled::Run { resolved, revised, details, arguments, prepared: call }, Some(work))
+}
+
+fn failure(error: ToolError) -> ToolResult {
+    ToolResult::failure(error.kind, error.message)
+}
+
+fn violation(pointer: &str, message: &str) -> Violation {
+    Violation { pointer: pointer.to_owned(), message: message.to_owned() }
+}
+
+fn invalid<T>(pointer: &str, message: &str) -> Result<T, Refused> {
+    Err(Refused::Invalid(vec![violation(pointer, message)]))
+}
+
+/// For the model: which arguments a person changed, and to what.
+fn difference(before: &Value, now: &Value) -> String {
+    let mut text = String::from("A person changed the call before it ran.");
+    let empty = serde_json::Map::new();
+    let (before, after) = (before.as_object().unwrap_or(&empty), now.as_object().unwrap_or(&empty));
+    for (name, value) in after.iter().filter(|(name, value)| before.get(*name) != Some(*value)) {
+        text.push_str(&format!("\n- `{name}` is now: {value}"));
+    }
+    for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        text.push_str(&format!("\n- `{name}` was taken out"));
+    }
+    if let Some((end, _)) = text.char_indices().nth(DIFFERENCE_SHOWN) {
+        let whole = text.len();
+        text.truncate(end);
+        text.push_str(&format!("… (cut; {whole} bytes in all, read the file for the rest)"));
+    }
+    text
+}

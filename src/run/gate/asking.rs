@@ -1,0 +1,155 @@
+//! What is a person asked about a call, and what can they answer?
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::{Gate, Prepared, Standing, Work};
+use crate::{
+    policy::{Answer, PolicyCall, Scope},
+    protocol::{
+        Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Outcome, PolicyRule,
+        Timestamp, ToolCall,
+    },
+    sys::ids,
+};
+
+impl Gate {
+    /// The question whether a call may run. With `before` it is that question as it is now, under its id.
+    pub(super) fn question(
+        &self,
+        call: &ToolCall,
+        prepared: &Prepared,
+        standing: &Standing,
+        before: Option<&Confirmation>,
+    ) -> Confirmation {
+        let asking = &standing.asking;
+        let approval = &asking.approval;
+        let created_at = before.map_or(standing.now, |before| before.created_at);
+        let deadline_at = match before {
+            Some(before) => before.deadline_at,
+            None => approval.deadline_ms.map(|ms| after(standing.now, ms)),
+        };
+        let confirmation_id = before.map_or_else(ids::fresh, |before| before.confirmation_id.clone());
+        let details = prepared.shown.clone().unwrap_or_else(|| ConfirmationDetails::Info {
+            prompt: match prepared.details.description.is_empty() {
+                true => prepared.details.title.clone(),
+                false => prepared.details.description.clone(),
+            },
+        });
+        let (rule, reason) = match prepared.is_question() {
+            true => ("builtin:question".to_owned(), format!("the agent {} asks", self.agent)),
+            false => (prepared.decision.rule.clone(), prepared.decision.reason.clone()),
+        };
+        Confirmation {
+            run_id: asking.run.clone(),
+            session_id: asking.session.clone(),
+            path: asking.path.clone(),
+            tool_call_id: call.call_id.clone(),
+            tool: prepared.tool.clone(),
+            kind: prepared.details.kind,
+            risk: prepared.details.risk,
+            title: title(prepared),
+            rule,
+            reason,
+            digest: digest(prepared, &details),
+            options: self.options(prepared, standing, &confirmation_id),
+            details,
+            audience: approval.audience.clone(),
+            initiator: approval.initiator.clone(),
+            headless: approval.headless,
+            on_detached: approval.on_detached,
+            created_at,
+            deadline_at,
+            on_deadline: approval.on_deadline,
+            confirmation_id,
+        }
+    }
+
+    fn options(
+        &self,
+        prepared: &Prepared,
+        standing: &Standing,
+        confirmation: &ConfirmationId,
+    ) -> Vec<ConfirmationOption> {
+        let plain =
+            |outcome, label: &str| ConfirmationOption { outcome, label: label.to_owned(), remembers: None };
+        let mut options = Vec::new();
+        if prepared.is_question() {
+            options.push(plain(Outcome::Answer, "Answer"));
+        } else {
+            options.push(plain(Outcome::AllowOnce, "Allow this once"));
+            let scopes = [
+                (Outcome::AllowSession, Scope::Session, "Allow in this session"),
+                (Outcome::AllowProject, Scope::Project, "Always allow in this workspace"),
+                (Outcome::AllowUser, Scope::User, "Always allow"),
+            ];
+            for (outcome, scope, label) in scopes {
+                if let Some(rule) = self.rule_of(prepared, standing, scope, confirmation) {
+                    options.push(ConfirmationOption { remembers: Some(rule), ..plain(outcome, label) });
+                }
+            }
+            if matches!(prepared.work, Work::Tool(_)) {
+                options.push(plain(Outcome::Modify, "Change it, then allow"));
+            }
+        }
+        options.push(plain(Outcome::Deny, "Deny"));
+        options.push(plain(Outcome::CancelRun, "Cancel the run"));
+        options
+    }
+
+    /// The rule that this answer would write, where it would change the next verdict.
+    fn rule_of(
+        &self,
+        prepared: &Prepared,
+        standing: &Standing,
+        scope: Scope,
+        confirmation: &ConfirmationId,
+    ) -> Option<PolicyRule> {
+        let place = match scope {
+            Scope::Session => "session",
+            Scope::Project => "project",
+            Scope::User => "user",
+        };
+        let id = format!("remembered:{place}:{confirmation}");
+        let answer = Answer { id: &id, scope, created_by: None, created_at: None, confirmation };
+        let call = PolicyCall {
+            tool: &prepared.tool,
+            aliases: &self.toolset.aliases(&prepared.tool),
+            agent: &self.agent,
+            kind: prepared.details.kind,
+            risk: prepared.details.risk,
+            accesses: &prepared.call.accesses,
+            arguments: &prepared.arguments,
+            commands: None,
+            mode: standing.mode,
+            auto_approve: &self.auto_approve(standing),
+            session: Some(&standing.asking.session),
+            roots: &self.roots,
+        };
+        self.policy().remember(&call, &answer)
+    }
+}
+
+/// In one line, what the call does.
+fn title(prepared: &Prepared) -> String {
+    let details = &prepared.details;
+    match details.description.lines().next() {
+        Some(first) if !first.is_empty() => format!("{}: {first}", details.title),
+        _ => details.title.clone(),
+    }
+}
+
+/// What an answer is about. Whatever of it changes is another question.
+fn digest(prepared: &Prepared, details: &ConfirmationDetails) -> String {
+    let subject = json!([prepared.tool, prepared.arguments, prepared.call.accesses, details, prepared.basis]);
+    let mut text = String::from("sha256:");
+    for byte in Sha256::digest(subject.to_string()) {
+        use std::fmt::Write as _;
+        let _infallible = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn after(now: Timestamp, ms: u64) -> Timestamp {
+    Timestamp(now.0.saturating_add(i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX)))
+}

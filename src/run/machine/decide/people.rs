@@ -1,0 +1,179 @@
+//! What people are asked, what they answer, and what becomes of a question that nobody answers (spec 06).
+
+use super::{
+    super::{Settled, Settling},
+    Deciding,
+    calls::{failed, tool_state},
+    stops::cancelled,
+};
+use crate::protocol::{
+    CallId, CallState, Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved,
+    ConfirmationRevised, DecidedBy, Outcome, ParkReason, PreparedCall, Private, Reason, Resolution,
+    RevisedBecause, RunParked, RunResumed, RunWaiting, StopThen, ToolError, ToolErrorType,
+};
+
+impl Deciding<'_> {
+    /// The call waits for a person from now on; `prepared` is what was found out about it since it was scheduled.
+    pub(super) fn ask(&mut self, call: &CallId, question: Confirmation, prepared: Option<PreparedCall>) {
+        let Some(request) = self.machine.request(call).cloned() else { return };
+        let state = tool_state(call, &request, self.state(call), CallState::AwaitingApproval);
+        self.emit_with(state, Private { call: prepared, ..Private::default() }, None, None);
+        self.emit(ConfirmationRequested { confirmation: Box::new(question) });
+    }
+
+    /// What a person answered, and what it comes to. An answer to anything but what is asked now is stale.
+    pub(super) fn settled(
+        &mut self,
+        confirmation: &ConfirmationId,
+        digest: &str,
+        settled: Settled,
+        by: Option<String>,
+    ) {
+        let Some((request, question)) = self.machine.asking(confirmation) else { return };
+        if question.digest != digest {
+            return;
+        }
+        let call = request.call_id.clone();
+        self.unpark();
+        match settled {
+            Settled::Run { resolved, revised, details, arguments, prepared } => {
+                if let Some(revised) = revised {
+                    self.revise(revised, None, by.clone());
+                }
+                self.resolve(resolved, by);
+                self.start(&call, Some((details, arguments, prepared)));
+                self.after_calls();
+            }
+            Settled::Result { resolved, result } => {
+                self.resolve(resolved, by);
+                if result.error.is_none() {
+                    self.start(&call, None);
+                }
+                self.end_call(&call, result);
+                self.go_on();
+            }
+            Settled::Refuse { resolved, error } => {
+                self.resolve(resolved, by);
+                self.end_call(&call, failed(error));
+                self.go_on();
+            }
+            Settled::Revise { revised, prepared } => self.revise(revised, Some(prepared), by),
+            Settled::CancelRun { resolved } => {
+                let reason = resolved.resolution.message.clone();
+                self.resolve(resolved, by.clone());
+                self.end_call(&call, cancelled("the run was cancelled where a person was asked"));
+                self.cancel(by, reason, None);
+            }
+        }
+    }
+
+    /// What becomes of a question that nobody answers. Never consent.
+    pub(super) fn settle(&mut self, confirmation: &ConfirmationId, how: Settling) {
+        let Some((request, question)) = self.machine.asking(confirmation) else { return };
+        let (call, question) = (request.call_id.clone(), question.clone());
+        match how {
+            Settling::Deny { by, message } => {
+                self.unpark();
+                self.resolve(ended(&question, Outcome::Deny, by, &message), None);
+                self.end_call(&call, failed(ToolError { kind: ToolErrorType::NoClient, message }));
+                self.go_on();
+            }
+            Settling::CancelRun { by, message } => {
+                self.unpark();
+                self.resolve(ended(&question, Outcome::CancelRun, by, &message), None);
+                self.end_call(&call, cancelled(&message));
+                self.cancel(None, Some(message), None);
+            }
+            Settling::Fail { message } => {
+                self.unpark();
+                self.resolve(ended(&question, Outcome::CancelRun, DecidedBy::System, &message), None);
+                self.end_call(
+                    &call,
+                    failed(ToolError { kind: ToolErrorType::NoClient, message: message.clone() }),
+                );
+                self.stop(Reason::Unattended, StopThen::End, None, message, None);
+            }
+            Settling::Park => {
+                if self.machine.parked.is_none() {
+                    self.emit(RunParked { reason: ParkReason::Unattended });
+                }
+            }
+            Settling::Postpone(deadline) => {
+                if question.deadline_at.is_some_and(|now| now < deadline) {
+                    let confirmation = Confirmation { deadline_at: Some(deadline), ..(*question).clone() };
+                    let confirmation = Box::new(confirmation);
+                    self.revise(
+                        ConfirmationRevised { confirmation, why: RevisedBecause::Deadline },
+                        None,
+                        None,
+                    );
+                }
+            }
+        }
+    }
+
+    /// The run stops while a call waits for a person: nobody needs to answer any more.
+    pub(super) fn drop_question(&mut self, call: &CallId) {
+        let question = self.machine.call(call).and_then(|it| it.question.clone());
+        if let Some(question) = question {
+            let message = "the run was stopped";
+            self.resolve(ended(&question, Outcome::Deny, DecidedBy::System, message), None);
+        }
+    }
+
+    /// Whether the run that answers a call only waits for a person.
+    pub(super) fn child_waits(&mut self, call: &CallId, waits: bool) {
+        let of_call = |it: &&mut super::super::Call| it.request.call_id == *call;
+        if let Some(call) = self.machine.calls.iter_mut().find(of_call) {
+            call.child_waits = Some(waits);
+        }
+        self.say_whether_it_waits();
+    }
+
+    /// Says so when the run begins or ends to do nothing but wait for people: its clock stands still meanwhile.
+    pub(super) fn say_whether_it_waits(&mut self) {
+        let Some(waiting) = self.machine.waits_for_people() else { return };
+        if waiting != self.machine.is_waiting && !self.machine.is_finished() {
+            self.emit(RunWaiting { waiting });
+        }
+    }
+
+    fn unpark(&mut self) {
+        if self.machine.parked == Some(ParkReason::Unattended) {
+            self.emit(RunResumed { unclean: false });
+        }
+    }
+
+    fn go_on(&mut self) {
+        if self.machine.stopping().is_none() {
+            self.start_ready();
+        }
+        self.after_calls();
+    }
+
+    fn revise(&mut self, revised: ConfirmationRevised, prepared: Option<PreparedCall>, by: Option<String>) {
+        self.emit_with(revised, Private { call: prepared, ..Private::default() }, None, by);
+    }
+
+    fn resolve(&mut self, resolved: ConfirmationResolved, by: Option<String>) {
+        self.emit_with(resolved, Private::default(), None, by);
+    }
+}
+
+/// How a question ends that nobody answered.
+fn ended(question: &Confirmation, outcome: Outcome, by: DecidedBy, message: &str) -> ConfirmationResolved {
+    ConfirmationResolved {
+        confirmation_id: question.confirmation_id.clone(),
+        tool_call_id: question.tool_call_id.clone(),
+        resolution: Resolution {
+            outcome,
+            by,
+            name: None,
+            message: Some(message.to_owned()),
+            rule: None,
+            digest: question.digest.clone(),
+            at: None,
+        },
+        difference: None,
+    }
+}

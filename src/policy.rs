@@ -160,7 +160,20 @@ mod tests {
 
     fn decide(kind: ToolKind, risk: Risk, accesses: &[Access]) -> Decision {
         let (tool, agent) = (ToolName::from("the_tool"), AgentName::from("the-agent"));
-        Policy::builtin().decide(&PolicyCall { tool: &tool, agent: &agent, kind, risk, accesses })
+        Policy::builtin().decide(&PolicyCall {
+            tool: &tool,
+            agent: &agent,
+            kind,
+            risk,
+            accesses,
+            aliases: &[],
+            arguments: &Value::Null,
+            commands: None,
+            mode: ApprovalMode::Default,
+            auto_approve: &[],
+            session: None,
+            roots: &[],
+        })
     }
 
     #[test]

@@ -108,6 +108,10 @@ impl Script {
                 RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
             // No fact: a new process holds no slots.
             folded.has_slot = machine.has_slot;
+            // Nor has it heard of the runs below.
+            for (folded, call) in folded.calls.iter_mut().zip(&machine.calls) {
+                folded.child_waits = call.child_waits;
+            }
             let is_over = machine.is_finished();
             assert!(
                 is_over || is_stale || folded == machine,
@@ -215,6 +219,23 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let output = words.get(3).map(|subject| format!("{subject}\n"));
             Input::ChildSettled { call: call(1), result, usage, output }
         }
+        "ask" => {
+            let kind = match words.get(2) {
+                Some(&"read") => ToolKind::Read,
+                _ => ToolKind::Edit,
+            };
+            let path = words.get(3).copied().unwrap_or("/w/x").into();
+            let access = if kind == ToolKind::Read { Access::Read { path } } else { Access::Write { path } };
+            let prepared = PreparedCall { kind, accesses: vec![access], replay: Replay::Unsafe, child: None };
+            let confirmation = Box::new(people::question(words[1]));
+            let (details, arguments) = (people::details(kind), json!({}));
+            let judgement = Judgement::Ask { details, arguments, prepared, confirmation };
+            Input::Judged { call: call(1), judgement }
+        }
+        "answer" => people::answer(words[1], words[2]),
+        "settle" => people::settle(words[1], words[2]),
+        "waits" | "works" => Input::ChildWaits { call: call(1), waits: words[0] == "waits" },
+        "unpark-by-hand" => Input::Unpark { by: None },
         "steer" => Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None },
         "context-free" => Input::ContextFree,
         "slot-taken" => Input::SlotTaken,
@@ -269,6 +290,15 @@ fn render(body: &EventBody) -> String {
             let output = it.output.as_ref().map(|text| format!(" output={text:?}")).unwrap_or_default();
             format!("{name} {} {:?}{error}{child}{output}", it.call_id, it.to)
         }
+        EventBody::RunWaiting(it) => format!("{name} {}", it.waiting),
+        EventBody::ConfirmationResolved(it) => {
+            let resolution = &it.resolution;
+            format!("{name} {} {:?} by {:?}", it.confirmation_id, resolution.outcome, resolution.by)
+        }
+        EventBody::ConfirmationRevised(it) => {
+            format!("{name} {} {:?}", it.confirmation.confirmation_id, it.why)
+        }
+        EventBody::ConfirmationRequested(it) => format!("{name} {}", it.confirmation.confirmation_id),
         EventBody::RunQueued(it) => {
             let front = if it.front { " front" } else { "" };
             let whole = if it.run.is_some() { " with all it needs" } else { "" };
@@ -978,9 +1008,12 @@ fn conflicting_calls_keep_the_models_order() {
         run d read /w/g
         run e edit /w
         tool a
+        run b edit /w/f
         tool d
         tool b
+        run c read /w/f
         tool c
+        run e edit /w
         ",
         expect![[r#"
             > model a b c d e
@@ -1010,6 +1043,8 @@ fn conflicting_calls_keep_the_models_order() {
               wants tool(a) tool(d) timer@1000ms
             > tool a
               tool.state a Success
+              wants judge(b…) tool(d) timer@1000ms
+            > run b edit /w/f
               tool.state b Executing
               wants tool(b) tool(d) timer@1000ms
             > tool d
@@ -1017,10 +1052,14 @@ fn conflicting_calls_keep_the_models_order() {
               wants tool(b) timer@1000ms
             > tool b
               tool.state b Success
+              wants judge(c…) timer@1000ms
+            > run c read /w/f
               tool.state c Executing
               wants tool(c) timer@1000ms
             > tool c
               tool.state c Success
+              wants judge(e…) timer@1000ms
+            > run e edit /w
               tool.state e Executing
               wants tool(e) timer@1000ms
         "#]],
@@ -1284,4 +1323,5 @@ fn the_end_of_a_call_keeps_what_it_put_out() {
     );
 }
 
+mod people;
 mod waiting;

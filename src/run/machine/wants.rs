@@ -73,8 +73,8 @@ impl RunMachine {
         let waits = open.map(|call| match call.state {
             CallState::AwaitingApproval => Some(true),
             CallState::Executing if call.child().is_some() => call.child_waits,
-            // It is behind a call that is open itself.
-            CallState::Scheduled => Some(true),
+            // It is behind a call that is open itself, or is about to be judged again.
+            CallState::Scheduled => Some(self.is_in_the_way(call)),
             _ => Some(false),
         });
         waits.fold(Some(true), |all, one| match (all, one) {

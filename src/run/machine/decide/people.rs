@@ -132,7 +132,9 @@ impl Deciding<'_> {
 
     /// Says so when the run begins or ends to do nothing but wait for people: its clock stands still meanwhile.
     pub(super) fn say_whether_it_waits(&mut self) {
-        let Some(waiting) = self.machine.waits_for_people() else { return };
+        let Some(waiting) = self.machine.waits_for_people().filter(|_| self.machine.parked.is_none()) else {
+            return;
+        };
         if waiting != self.machine.is_waiting && !self.machine.is_finished() {
             self.emit(RunWaiting { waiting });
         }

@@ -9,6 +9,7 @@ use crate::protocol::{
     FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
 };
 
+mod dictated;
 mod gemini;
 mod gemini_reply;
 mod http;
@@ -20,7 +21,8 @@ mod replay;
 mod sse;
 mod tool_names;
 
-pub use registry::{Models, OFFLINE, ResolveError, ResolvedModel};
+pub use dictated::Dictated;
+pub use registry::{DICTATED, Models, OFFLINE, ResolveError, ResolvedModel};
 
 /// A provider's streaming endpoint for one model.
 ///

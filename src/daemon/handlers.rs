@@ -21,6 +21,7 @@ mod queue;
 mod runs;
 mod session;
 mod sessions;
+mod tool_calls;
 mod tools;
 
 pub(super) use sessions::{no_session, remove_closed};
@@ -33,6 +34,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     daemon::register(&mut api);
     config::register(&mut api);
     agents::register(&mut api);
+    tool_calls::register(&mut api);
     tools::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     Model,
+    dictated::Dictation,
     offline::Offline,
     providers::Providers,
     replay::{Order, Replay},
@@ -20,6 +21,8 @@ use crate::{
 
 /// The name of the model that needs no provider (spec 04, "`offline`").
 pub const OFFLINE: &str = "offline";
+/// The name of the model behind `tools/call`.
+pub const DICTATED: &str = "dictated";
 
 /// The models this daemon can ask, by the names users write.
 #[derive(Clone, Default)]
@@ -122,6 +125,8 @@ impl Models {
             model.clone()
         } else if name == OFFLINE {
             Arc::new(Offline)
+        } else if name == DICTATED {
+            Arc::new(Dictation)
         } else if let Some(path) = name.strip_prefix("replay:") {
             open_recording(path, Order::ByMethod)?
         } else if let Some(path) = name.strip_prefix("replay+strict:") {

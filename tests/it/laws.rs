@@ -11,6 +11,7 @@ mod calls;
 mod children;
 mod delivery;
 mod log;
+mod people;
 mod runs;
 mod tests;
 mod turns;
@@ -30,6 +31,7 @@ const LOG_LAWS: &[fn(&Log, &mut Violations)] = &[
     children::a_child_names_its_parent,
     children::a_child_ends_before_its_call,
     children::one_run_works_in_a_context,
+    people::remembered_rules_have_their_answers,
 ];
 
 /// Laws over the events of one run, finished or not.
@@ -64,6 +66,11 @@ const RUN_LAWS: &[fn(&Run, &mut Violations)] = &[
     calls::complete_task_ends_last,
     calls::only_a_restart_interrupts,
     calls::a_mutator_is_never_rerun,
+    calls::change_files_while_they_execute,
+    people::are_asked_and_resolved_once,
+    people::wait_with_their_calls,
+    people::are_answered_before_their_calls_run,
+    people::stand_still_while_all_wait,
 ];
 
 /// Checks a whole log, from its first event, of runs that may still be going on. The events are envelopes as

@@ -263,3 +263,18 @@ pub fn put_out_what_their_runs_think(log: &Log, violations: &mut Violations) {
         }
     }
 }
+
+/// 05, "Undo": a file changes while its call executes, and never by a call that only reads.
+pub fn change_files_while_they_execute(run: &Run, violations: &mut Violations) {
+    let mut executing = HashSet::new();
+    for event in &run.events {
+        if event.brings_call_to("executing") {
+            executing.insert(event.text("callId"));
+        } else if event.ends_call() {
+            executing.remove(event.text("callId"));
+        } else if event.is("file.changed") && !executing.contains(event.text("callId")) {
+            let call = event.text("callId");
+            violations.add(event, format_args!("call {call} changes a file and does not execute"));
+        }
+    }
+}

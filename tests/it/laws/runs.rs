@@ -1,5 +1,7 @@
 //! Laws about a run's beginning, its stops, its grace and its end (spec 03).
 
+use std::collections::BTreeSet;
+
 use super::log::{Event, Run, Violations};
 
 /// Reasons that are reached by a limit: a stop comes first, and a grace turn may follow.
@@ -178,6 +180,11 @@ pub fn the_record_counts_what_the_log_shows(run: &Run, violations: &mut Violatio
             if counted != shown {
                 violations.add(end, format_args!("`{field}` is {counted}, the log shows {shown}"));
             }
+        }
+        let shown: BTreeSet<&str> = run.of_kind("file.changed").map(|event| event.text("path")).collect();
+        let counted: BTreeSet<&str> = end.texts("filesChanged").collect();
+        if counted != shown {
+            violations.add(end, format_args!("`filesChanged` is {counted:?}, the log shows {shown:?}"));
         }
         // Not equal: calls of the daemon's own, such as a summary, cost tokens too.
         for field in ["promptTokens", "cachedTokens", "outputTokens", "thoughtTokens"] {

@@ -159,9 +159,157 @@ const FAMILY: &str = r#"
     @q run.completed {"reason": "ABORTED", "turns": 0, "toolCalls": 0}
 "#;
 
+/// Three calls are asked about: one is allowed for the session after it was changed on disk, one denied, one nobody
+/// answers before the run is cancelled.
+const QUESTIONS: &str = r#"
+    run.started {"completion": "tool"}
+    turn.started {"turn": 1}
+    model.started {"stream": "s1", "attempt": 1}
+    model.completed {"stream": "s1", "calls": ["c1", "c2", "c3"]}
+    tool.state c1 >validating
+    tool.state c2 >validating
+    tool.state c3 >validating
+    tool.state c1 validating>scheduled {"details": {"kind": "edit"}}
+    tool.state c1 scheduled>awaitingApproval
+    confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "digest": "d1"}}
+    tool.state c2 validating>scheduled
+    tool.state c2 scheduled>awaitingApproval
+    confirmation.requested {"confirmation": {"confirmationId": "q2", "toolCallId": "c2", "digest": "d1"}}
+    tool.state c3 validating>scheduled
+    tool.state c3 scheduled>awaitingApproval
+    confirmation.requested {"confirmation": {"confirmationId": "q3", "toolCallId": "c3", "digest": "d1"}}
+    run.waiting {"waiting": true}
+    run.resumed {"unclean": true}
+    run.waiting {"waiting": true}
+    confirmation.revised {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "digest": "d2"}}
+    confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowSession", "by": "client", "digest": "d2", "rule": {"id": "u1"}}
+    tool.state c1 awaitingApproval>executing
+    run.waiting {"waiting": false}
+    policy.changed {"added": [{"id": "u1"}], "^": {"runId": null}}
+    confirmation.resolved {"confirmationId": "q2", "toolCallId": "c2", "outcome": "deny", "by": "client", "digest": "d1"}
+    tool.state c2 awaitingApproval>error {"error": {"type": "USER_DENIED", "message": "no"}}
+    file.changed {"callId": "c1", "path": "/w/a", "change": "modified", "undoId": "u"}
+    tool.state c1 executing>success
+    run.waiting {"waiting": true}
+    run.stopping {"reason": "ABORTED", "then": "end"}
+    confirmation.resolved {"confirmationId": "q3", "toolCallId": "c3", "outcome": "deny", "by": "system", "digest": "d1"}
+    tool.state c3 awaitingApproval>cancelled
+    run.waiting {"waiting": false}
+    turn.completed {"turn": 1, "toolCalls": 3}
+    run.completed {"reason": "ABORTED", "turns": 1, "toolCalls": 3, "filesChanged": ["/w/a"]}
+"#;
+
+#[test]
+fn every_lost_event_of_a_question_is_noticed() {
+    let whole = log(QUESTIONS);
+    for lost in 0..whole.len() {
+        let kind = whole[lost]["type"].as_str().unwrap();
+        let mut log = whole.clone();
+        log.remove(lost);
+        // A revision that is lost is an answer to something else; a resumption says nothing of questions.
+        let is_proof =
+            kind.starts_with("confirmation.") || ["policy.changed", "file.changed"].contains(&kind);
+        if is_proof {
+            assert!(check_finished(&log).is_err(), "nobody misses {}", whole[lost]);
+        }
+    }
+}
+
+fn caught_asking(from: &str, to: &str, expected: Expect) {
+    let text = QUESTIONS.replacen(from, to, 1);
+    assert_ne!(text, QUESTIONS, "nothing was changed");
+    expected.assert_eq(&check(&log(&text)).unwrap_err().join("\n"));
+}
+
+#[test]
+fn consent_is_a_persons_and_to_what_was_asked() {
+    let allowed = r#""outcome": "allowSession", "by": "client", "digest": "d2""#;
+    for by in ["policy", "deadline", "system"] {
+        let other = format!(r#""outcome": "allowSession", "by": "{by}", "digest": "d2""#);
+        let text = QUESTIONS.replacen(allowed, &other, 1);
+        let told = check(&log(&text)).unwrap_err().join("\n");
+        assert!(told.contains("not by a person"), "{told}");
+    }
+    caught_asking(
+        allowed,
+        r#""outcome": "allowSession", "by": "client", "digest": "d1""#,
+        expect!["seq 21, run r1: an older question is answered"],
+    );
+    caught_asking(
+        allowed,
+        r#""outcome": "deny", "by": "client", "digest": "d2""#,
+        expect![[r#"
+        seq 22, run r1: call c1 runs after Some(("deny", "client"))
+        seq 24: no answer made the rule u1"#]],
+    );
+}
+
+#[test]
+fn questions_begin_and_end_once() {
+    let denied = r#"confirmation.resolved {"confirmationId": "q2""#;
+    caught_asking(
+        denied,
+        r#"confirmation.resolved {"confirmationId": "q1""#,
+        expect![[r#"
+        seq 25, run r1: the question q1 is not open, and ends
+        seq 25, run r1: an older question is answered"#]],
+    );
+    caught_asking(
+        "tool.state c2 scheduled>awaitingApproval",
+        "thought {}",
+        expect![[r#"
+        seq 12, run r1: a thought of , which was never opened
+        seq 13, run r1: call c2 does not begin to wait with its question
+        seq 26, run r1: call c2 says it comes from awaitingApproval, but it was scheduled"#]],
+    );
+}
+
+#[test]
+fn waiting_is_said_when_it_changes_and_nothing_goes_on_meanwhile() {
+    caught_asking(
+        r#"run.waiting {"waiting": false}"#,
+        r#"run.waiting {"waiting": true}"#,
+        expect![[r#"
+        seq 23, run r1: the run says again that waiting is true
+        seq 29, run r1: the run says again that waiting is true"#]],
+    );
+    caught_asking(
+        "run.resumed {\"unclean\": true}",
+        "turn.completed {\"turn\": 1, \"toolCalls\": 3}",
+        expect![[r#"
+            seq 18, run r1: `turn.completed`, but call c1 has not ended
+            seq 18, run r1: `turn.completed`, but call c2 has not ended
+            seq 18, run r1: `turn.completed`, but call c3 has not ended
+            seq 18, run r1: turn.completed while the run waits for a person
+            seq 19, run r1: the run says again that waiting is true
+            seq 34, run r1: turn 1 is completed, but it is not going on"#]],
+    );
+}
+
+#[test]
+fn rules_and_files_are_what_the_log_shows() {
+    caught_asking(
+        r#"{"added": [{"id": "u1"}]"#,
+        r#"{"added": [{"id": "u2"}]"#,
+        expect![[r#"
+        seq 21, run r1: the rule u1 was promised and never written
+        seq 24: no answer made the rule u2"#]],
+    );
+    caught_asking(
+        r#""filesChanged": ["/w/a"]"#,
+        r#""filesChanged": []"#,
+        expect![[r#"seq 35, run r1: `filesChanged` is {}, the log shows {"/w/a"}"#]],
+    );
+    caught_asking(
+        r#"file.changed {"callId": "c1""#,
+        r#"file.changed {"callId": "c2""#,
+        expect!["seq 27, run r1: call c2 changes a file and does not execute"],
+    );
+}
+
 #[test]
 fn lawful_logs_pass() {
-    for text in [GOOD, RECOVERED, PENDING, PANICKED, CANCELLED, FAMILY] {
+    for text in [GOOD, RECOVERED, PENDING, PANICKED, CANCELLED, FAMILY, QUESTIONS] {
         assert_eq!(check(&log(text)), Ok(()), "{text}");
         assert_eq!(check_finished(&log(text)), Ok(()), "{text}");
     }

@@ -1,0 +1,128 @@
+//! `tools/call`: a client's own call, as a run of its own, so that rules, questions, records and undo are those of any
+//! call.
+
+use std::{path::PathBuf, sync::Arc};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by, internal,
+    sessions::open_session,
+};
+use crate::{
+    models::{DICTATED, Dictated},
+    protocol::{
+        AgentDefinition, AgentLimits, AgentName, ApprovalParams, ClientId, Completion, ErrorKind, EventBody,
+        IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, Seq, ToolName, ToolSelection,
+        ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
+    },
+    run::{RunRequest, StartOptions, Where},
+    store::Filter,
+    sys::ids,
+};
+
+/// One turn for the call, one to hand in that it was made; a rule of the machine may want one more.
+const TURNS: u32 = 3;
+
+pub fn register(api: &mut Api<State>) {
+    api.method::<ToolsCall, _, _>(call);
+}
+
+async fn call(
+    state: Arc<State>,
+    caller: Caller,
+    params: ToolsCallParams,
+) -> Result<ToolsCallResult, RpcError> {
+    let ToolsCallParams { session_id, tool, arguments } = params;
+    let summary = open_session(&state, &session_id).await?;
+    let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
+    let catalog = state
+        .catalog(roots.clone())
+        .await
+        .map_err(|error| internal("the agents could not be read", &error))?;
+    let prompt = Dictated { tool: tool.clone(), arguments }.message();
+    if state.redactor.get().owned(prompt.clone()) != prompt {
+        let message =
+            "/arguments: hold a secret, which the record of a run does not keep; nothing was called";
+        return Err(RpcError::new(ErrorKind::InvalidParams, message));
+    }
+    let by = by(&caller);
+    let request = RunRequest {
+        definition: Arc::new(definition(&tool)),
+        digest: format!("sha256:{:x}", Sha256::digest(tool.as_str())),
+        catalog: Arc::new(catalog),
+        roots,
+        prompt: Some(prompt),
+        inputs: serde_json::Map::new(),
+        limits: LimitsParams::default(),
+        approval: ApprovalParams::default(),
+        initiator: by.as_deref().map(ClientId::from),
+        model: None,
+    };
+    let plan = state.executor.plan(request).await?;
+    let options = StartOptions { place: Where::Session(session_id), if_busy: IfBusy::Queue, by, keyed: None };
+    let started = state.executor.start(plan, options).await?;
+    end_of_call(&state, &started.run).await
+}
+
+/// An agent that has this one tool. Its name is its own, so that calls of clients do not wait for each other.
+fn definition(tool: &ToolName) -> AgentDefinition {
+    let id = ids::fresh::<String>();
+    let short = id.rsplit('-').next().unwrap_or_default();
+    AgentDefinition {
+        name: AgentName::from(format!("client-{short}")),
+        title: "A client's call".to_owned(),
+        description: None,
+        version: None,
+        color: None,
+        model: ModelChoice { name: Some(DICTATED.into()), ..ModelChoice::default() },
+        limits: AgentLimits { max_turns: Some(TURNS), ..AgentLimits::default() },
+        completion: Some(Completion::Tool),
+        inputs: vec![InputSpec {
+            name: "prompt".to_owned(),
+            description: None,
+            required: true,
+            default: None,
+            schema: serde_json::json!({ "type": "string" }),
+        }],
+        output: None,
+        query: "${prompt}".to_owned(),
+        initial_messages: Vec::new(),
+        tools: ToolSelection { allow: Some(vec![tool.clone()]), ..ToolSelection::default() },
+        hidden: true,
+        prompt: "A client calls a tool.".to_owned(),
+    }
+}
+
+/// Waits for the call's end, however long a person takes. Whoever hangs up leaves a run that goes on.
+async fn end_of_call(state: &State, run: &RunId) -> Result<ToolsCallResult, RpcError> {
+    let types = ["tool.state", "run.completed"].map(str::to_owned).to_vec();
+    let mut log = state.store.follow(Filter { types, ..Filter::run(run.clone()) }, Seq(0));
+    let mut ended: Option<ToolState> = None;
+    loop {
+        for event in log.next().await? {
+            match event.parse()? {
+                Some(EventBody::ToolState(data)) if data.to.is_end() && ended.is_none() => {
+                    ended = Some(data);
+                }
+                Some(EventBody::RunCompleted(end)) => {
+                    let Some(data) = ended else {
+                        let message = end.message.unwrap_or_else(|| "the call was never made".to_owned());
+                        return Err(RpcError::new(ErrorKind::Conflict, message));
+                    };
+                    return Ok(ToolsCallResult {
+                        call_id: data.call_id,
+                        run_id: run.clone(),
+                        result: data.result.unwrap_or_default(),
+                        seq: event.seq,
+                    });
+                }
+                _ => (),
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Laws about questions to people (spec 01, "Invariants"; 03, "The loop", 3; 05, "Scheduler"; 06).
+
+use std::collections::HashMap;
+
+use super::log::{Event, Log, Run, Violations};
+
+/// What a person, or a rule, says with it that the call may run.
+const CONSENT: &[&str] = &["allowOnce", "allowSession", "allowProject", "allowUser", "modify", "answer"];
+
+fn asked_by<'a>(event: &Event<'a>) -> &'a str {
+    event.data("confirmation")["confirmationId"].as_str().unwrap_or("")
+}
+
+/// 01, "Invariants": every question is asked once and ends once, and nothing is said of it before or after.
+pub fn are_asked_and_resolved_once(run: &Run, violations: &mut Violations) {
+    let mut open: HashMap<&str, bool> = HashMap::new();
+    for event in &run.events {
+        match event.kind {
+            "confirmation.requested" => {
+                if open.insert(asked_by(event), true).is_some() {
+                    violations.add(event, format_args!("the question {} is asked again", asked_by(event)));
+                }
+            }
+            "confirmation.revised" => {
+                if open.get(asked_by(event)) != Some(&true) {
+                    violations.add(event, format_args!("the question {} is not open", asked_by(event)));
+                }
+            }
+            "confirmation.resolved" => {
+                let id = event.text("confirmationId");
+                if open.insert(id, false) != Some(true) {
+                    violations.add(event, format_args!("the question {id} is not open, and ends"));
+                }
+            }
+            _ => (),
+        }
+    }
+}
+
+/// 06, "Confirmation": asked in the transaction in which its call begins to wait; 01: over before its run is.
+pub fn wait_with_their_calls(run: &Run, violations: &mut Violations) {
+    let mut waiting: HashMap<&str, Option<&str>> = HashMap::new();
+    for event in &run.events {
+        if event.brings_call_to("awaitingApproval") {
+            waiting.insert(event.text("callId"), None);
+        } else if event.is("confirmation.requested") {
+            let call = event.data("confirmation")["toolCallId"].as_str().unwrap_or("");
+            match waiting.get_mut(call) {
+                Some(question @ None) => *question = Some(asked_by(event)),
+                _ => violations
+                    .add(event, format_args!("call {call} does not begin to wait with its question")),
+            }
+        } else if event.is("confirmation.resolved") {
+            waiting.remove(event.text("toolCallId"));
+        } else if event.is("tool.state") && waiting.contains_key(event.text("callId")) {
+            let call = event.text("callId");
+            violations.add(event, format_args!("call {call} goes on while its question is open"));
+        } else if event.is("run.completed") {
+            for call in waiting.keys() {
+                violations.add(event, format_args!("the question of call {call} is open at the end"));
+            }
+        }
+    }
+}
+
+/// 06: a call that asked runs only after consent, by whom it may be given, and to what was asked last.
+pub fn are_answered_before_their_calls_run(run: &Run, violations: &mut Violations) {
+    let mut digests: HashMap<&str, &str> = HashMap::new();
+    let mut verdicts: HashMap<&str, (&str, &str)> = HashMap::new();
+    for event in &run.events {
+        match event.kind {
+            "confirmation.requested" | "confirmation.revised" => {
+                let subject = event.data("confirmation");
+                digests.insert(asked_by(event), subject["digest"].as_str().unwrap_or(""));
+            }
+            "confirmation.resolved" => {
+                let (outcome, by) = (event.text("outcome"), event.text("by"));
+                verdicts.insert(event.text("toolCallId"), (outcome, by));
+                if CONSENT.contains(&outcome) && by != "client" {
+                    violations.add(event, format_args!("consent is given by {by}, not by a person"));
+                }
+                // With `modify` the answer was to the question before the change it brought.
+                let current = digests.get(event.text("confirmationId"));
+                if outcome != "modify" && current.is_some_and(|digest| *digest != event.text("digest")) {
+                    violations.add(event, "an older question is answered");
+                }
+            }
+            "tool.state" if event.text("to") == "executing" && event.text("from") == "awaitingApproval" => {
+                match verdicts.get(event.text("callId")) {
+                    Some((outcome, _)) if CONSENT.contains(outcome) => (),
+                    verdict => violations
+                        .add(event, format_args!("call {} runs after {verdict:?}", event.text("callId"))),
+                }
+            }
+            _ => (),
+        }
+    }
+}
+
+/// 03, 3: `run.waiting` tells of changes only, and while it holds no model is asked and no time passes.
+pub fn stand_still_while_all_wait(run: &Run, violations: &mut Violations) {
+    let mut waits = false;
+    for event in &run.events {
+        match event.kind {
+            "run.waiting" => {
+                let now = event.data("waiting").as_bool();
+                if now == Some(waits) {
+                    violations.add(event, format_args!("the run says again that waiting is {waits}"));
+                }
+                waits = now.unwrap_or(waits);
+            }
+            // What goes on says anew whether it waits.
+            "run.resumed" => waits = false,
+            "turn.started" | "turn.completed" | "model.started" if waits => {
+                violations.add(event, format_args!("{} while the run waits for a person", event.kind));
+            }
+            "run.completed" if waits => violations.add(event, "the run ends while it waits for a person"),
+            _ => (),
+        }
+    }
+}
+
+/// 06: a remembered rule stands in the log with the answer that made it, in one transaction: right after its step.
+pub fn remembered_rules_have_their_answers(log: &Log, violations: &mut Violations) {
+    let mut promised: HashMap<&str, &Event> = HashMap::new();
+    for event in &log.events {
+        if event.is("confirmation.resolved") && CONSENT.contains(&event.text("outcome")) {
+            if let Some(rule) = event.data("rule")["id"].as_str() {
+                promised.insert(rule, event);
+            }
+        } else if event.is("policy.changed") {
+            for rule in event.data("added").as_array().into_iter().flatten() {
+                let id = rule["id"].as_str().unwrap_or("");
+                if promised.remove(id).is_none() {
+                    violations.add(event, format_args!("no answer made the rule {id}"));
+                }
+            }
+        }
+    }
+    for (rule, event) in promised {
+        violations.add(event, format_args!("the rule {rule} was promised and never written"));
+    }
+}

@@ -18,7 +18,7 @@ use subagentd::{
     models::Models,
     redact::{Redactor, RedactorParts},
     sys::clock::SystemClock,
-    tools::Registry,
+    tools::{OwnFiles, Registry},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -96,7 +96,9 @@ impl House {
         }
         let runtime = ground::daemon_runtime()?;
         let secret = (SECRET.0.to_owned(), SECRET.1.to_owned());
+        let base = folder.path();
         let settings = Settings {
+            own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
             agents: AgentPlaces { user: folder.path().join("agents") },
             config: parts.config,

@@ -5,6 +5,7 @@
 //! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
 
 mod attach;
+mod edits;
 mod ground;
 mod house;
 mod http;
@@ -29,13 +30,14 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 8] = [
+    let groups: [(&str, Group); 9] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
         ("http", http::measure),
         ("texts", texts::measure),
         ("attach", attach::measure),
+        ("edits", edits::measure),
         ("wire", wire::measure),
         ("process", process::measure),
     ];

@@ -50,6 +50,8 @@ pub(super) struct Keep<'a> {
     pub before: Option<(&'a Found, &'a str)>,
     /// The digest of what will be there.
     pub after: Option<&'a str>,
+    /// Folders that are missing above the place, and will be made with the file.
+    pub folders: usize,
 }
 
 /// A change whose undoing is prepared. It is either made or forgotten.

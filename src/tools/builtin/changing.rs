@@ -1,7 +1,12 @@
 //! How does a call change a file? Shared by the tools that write: what would change is computed when a call is prepared,
 //! shown to whoever decides, and made when it runs, if what is there is still what was shown.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    panic::resume_unwind,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    thread,
+};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -58,12 +63,12 @@ impl Ground {
     }
 
     /// Refuses a file that is not as the model of this run last saw it.
-    pub fn known(&self, place: &Place, digest: Option<&str>) -> Result<Seen, ToolError> {
+    pub fn known(&self, place: &Place, before: Option<&Before>) -> Result<Seen, ToolError> {
         let Some(seen) = self.reads.of(&self.workspace.absolute(place)) else { return Ok(Seen::Never) };
-        match digest {
-            Some(digest) if digest == seen => Ok(Seen::AsItIs),
-            digest => {
-                let what = if digest.is_some() { "was changed" } else { "was removed" };
+        match before {
+            Some(before) if before.digest() == seen => Ok(Seen::AsItIs),
+            before => {
+                let what = if before.is_some() { "was changed" } else { "was removed" };
                 let shown = self.workspace.shown(place);
                 let message =
                     format!("`{shown}` {what} since you last read it; read it again, then decide anew");
@@ -83,14 +88,19 @@ pub enum Seen {
 /// What is at a place when a call is prepared.
 pub struct Before {
     pub found: Found,
-    pub digest: String,
+    digest: OnceLock<String>,
 }
 
 impl Before {
     /// `None` when nothing is there.
     pub fn of(workspace: &Workspace, place: &Place) -> Result<Option<Before>, ToolError> {
         let found = workspace.find(place)?;
-        Ok(found.map(|found| Before { digest: digest::of(&found.bytes), found }))
+        Ok(found.map(|found| Before { digest: OnceLock::new(), found }))
+    }
+
+    /// Perf: of 10 MB it takes about as long as writing them, so it is taken once, and only when it is needed.
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| digest::of(&self.found.bytes))
     }
 }
 
@@ -151,11 +161,15 @@ impl Change {
         };
         let mut accesses = vec![Access::Write { path: workspace.access_path(&place) }];
         accesses.extend(made_folders(workspace, &place));
-        let after = after.map(|bytes| {
-            let digest = digest::of(&bytes);
-            (bytes, digest)
+        // Perf: both at once; see `Before::digest`.
+        let (before, after) = thread::scope(|scope| {
+            let hashing = scope.spawn(|| before.as_ref().map(|before| before.digest().to_owned()));
+            let after = after.map(|bytes| {
+                let digest = digest::of(&bytes);
+                (bytes, digest)
+            });
+            (hashing.join().unwrap_or_else(|panic| resume_unwind(panic)), after)
         });
-        let before = before.map(|before| before.digest);
         Change { ground, place, accesses, before, after, details, display, counts }
     }
 
@@ -223,11 +237,11 @@ impl Change {
         if stop.is_cancelled() {
             return Err(stopped());
         }
-        let there = Before::of(workspace, &self.place)?;
-        if there.as_ref().map(|there| &there.digest) != self.before.as_ref() {
+        let found = workspace.find(&self.place)?;
+        if found.is_some() != self.before.is_some() {
             return Err(self.is_changed());
         }
-        let found = there.as_ref().map(|there| &there.found);
+        let found = found.as_ref();
         let keep = Keep {
             workspace,
             place: &self.place,
@@ -237,31 +251,52 @@ impl Change {
                 (Some(_), Some(_)) => FileChange::Modified,
                 (Some(_), None) => FileChange::Deleted,
             },
-            before: there.as_ref().map(|there| (&there.found, there.digest.as_str())),
+            before: found.zip(self.before.as_deref()),
             after: self.after.as_ref().map(|(_, digest)| digest.as_str()),
+            folders: workspace.missing_folders(&self.place),
         };
-        let kept = own_files.undo().keep(session, call, &keep)?;
-        let placed = match (&self.after, found) {
-            (Some((bytes, _)), over) => {
-                workspace.put(&self.place, &Wish { bytes, over, attributes: None }, stop)
-            }
-            (None, Some(found)) => workspace.remove(&self.place, found),
-            (None, None) => Ok(Placed::Done),
+        // Perf: what is there is compared and kept while the new content is written beside it; all three wait for the
+        // disk or take a processor. Nothing changes before the first two are done.
+        let (kept, placed) = thread::scope(|scope| {
+            let comparing = scope
+                .spawn(|| found.map(|found| digest::of(&found.bytes)).as_deref() == self.before.as_deref());
+            let keeping = scope.spawn(|| own_files.undo().keep(session, call, &keep));
+            let mut waiting = Some((comparing, keeping));
+            let mut done = None;
+            let mut may_go_on = || {
+                let Some((comparing, keeping)) = waiting.take() else { return false };
+                let is_same = comparing.join().unwrap_or_else(|panic| resume_unwind(panic));
+                let kept = keeping.join().unwrap_or_else(|panic| resume_unwind(panic));
+                let may_go_on = is_same && kept.is_ok();
+                done = Some((is_same, kept));
+                may_go_on
+            };
+            let placed = match (&self.after, found) {
+                (Some((bytes, _)), over) => {
+                    let wish = Wish { bytes, over, attributes: None };
+                    workspace.put(&self.place, &wish, stop, &mut may_go_on)
+                }
+                (None, Some(found)) if may_go_on() => workspace.remove(&self.place, found),
+                (None, Some(_)) => Ok(Placed::Stopped),
+                (None, None) => Ok(Placed::Done),
+            };
+            // Also when the new content could not be written: what was kept has to be forgotten.
+            may_go_on();
+            (done, placed)
+        });
+        // Invariant: `may_go_on` was called at least once.
+        let Some((is_same, kept)) = kept else { return Err(stopped()) };
+        let kept = kept?;
+        let error = match placed {
+            Ok(Placed::Done) => None,
+            Ok(Placed::Changed) => Some(self.is_changed()),
+            Ok(Placed::Stopped) if !is_same => Some(self.is_changed()),
+            Ok(Placed::Stopped) => Some(stopped()),
+            Err(error) => Some(error),
         };
-        match placed {
-            Ok(Placed::Done) => {}
-            Ok(Placed::Changed) => {
-                kept.forget();
-                return Err(self.is_changed());
-            }
-            Ok(Placed::Stopped) => {
-                kept.forget();
-                return Err(stopped());
-            }
-            Err(error) => {
-                kept.forget();
-                return Err(error);
-            }
+        if let Some(error) = error {
+            kept.forget();
+            return Err(error);
         }
         let path = workspace.absolute(&self.place);
         match &self.after {

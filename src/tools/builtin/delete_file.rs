@@ -61,7 +61,7 @@ impl Definition for DeleteFile {
             _ => error,
         })?;
         let ground = Ground::of(cx);
-        ground.known(&place, before.as_ref().map(|before| before.digest.as_str()))?;
+        ground.known(&place, before.as_ref())?;
         let Some(before) = before else {
             let message = format!("there is no `{shown}`");
             return Err(ToolError { kind: ToolErrorType::FileNotFound, message });

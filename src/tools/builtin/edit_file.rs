@@ -112,7 +112,7 @@ impl Definition for EditFile {
         let place = cx.workspace.resolve(&path)?;
         let ground = Ground::of(cx);
         let before = Before::of(&cx.workspace, &place)?;
-        let seen = ground.known(&place, before.as_ref().map(|before| before.digest.as_str()))?;
+        let seen = ground.known(&place, before.as_ref())?;
         let shown = cx.workspace.shown(&place);
         let old = before.as_ref().map(|before| Text::of(&before.found.bytes)).transpose();
         let old = old.map_err(|what| {

@@ -65,7 +65,7 @@ impl Definition for MoveFile {
         let (from, to) = (workspace.resolve(&arguments.from)?, workspace.resolve(&arguments.to)?);
         let ground = Ground::of(cx);
         let before = Before::of(workspace, &from)?;
-        ground.known(&from, before.as_ref().map(|before| before.digest.as_str()))?;
+        ground.known(&from, before.as_ref())?;
         let Some(before) = before else {
             let message = format!("there is no `{}`", workspace.shown(&from));
             return Err(ToolError { kind: ToolErrorType::FileNotFound, message });
@@ -89,7 +89,7 @@ impl Definition for MoveFile {
             Access::Write { path: workspace.access_path(&to) },
         ];
         accesses.extend(made_folders(workspace, &to));
-        let call = Call { ground, from, to, digest: before.digest, accesses };
+        let call = Call { ground, from, to, digest: before.digest().to_owned(), accesses };
         Ok(Box::new(call))
     }
 }
@@ -162,15 +162,16 @@ impl Invocation for Call {
 impl Call {
     fn make(&self, session: &SessionId, call: &CallId) -> Result<FileChanged, ToolError> {
         let Ground { workspace, own_files, reads, .. } = &self.ground;
-        let there = Before::of(workspace, &self.from)?.filter(|there| there.digest == self.digest);
+        let there = Before::of(workspace, &self.from)?.filter(|there| there.digest() == self.digest);
         let Some(there) = there else { return Err(self.is_changed()) };
         let keep = Keep {
             workspace,
             place: &self.to,
             from: Some(&self.from),
             change: FileChange::Moved,
-            before: Some((&there.found, &there.digest)),
-            after: Some(&there.digest),
+            before: Some((&there.found, &self.digest)),
+            after: Some(&self.digest),
+            folders: workspace.missing_folders(&self.to),
         };
         let kept = own_files.undo().keep(session, call, &keep)?;
         match workspace.rename(&self.from, &self.to, &there.found) {
@@ -187,7 +188,7 @@ impl Call {
         let (from, to) = (workspace.absolute(&self.from), workspace.absolute(&self.to));
         // Only what the model knows moves along.
         if reads.of(&from).is_some() {
-            reads.note(to, there.digest);
+            reads.note(to, self.digest.clone());
         }
         reads.forget(&from);
         Ok(kept.made())

@@ -63,7 +63,7 @@ impl Definition for WriteFile {
         let place = cx.workspace.resolve(&path)?;
         let ground = Ground::of(cx);
         let before = Before::of(&cx.workspace, &place)?;
-        ground.known(&place, before.as_ref().map(|before| before.digest.as_str()))?;
+        ground.known(&place, before.as_ref())?;
         // What is no text has no form to keep.
         let old = before.as_ref().and_then(|before| Text::of(&before.found.bytes).ok());
         let mut note = None;

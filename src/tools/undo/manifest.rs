@@ -79,7 +79,7 @@ impl Manifest {
             change: keep.change,
             before: keep.before.map(before),
             after: keep.after.map(str::to_owned),
-            folders: workspace.missing_folders(keep.place),
+            folders: keep.folders,
         }
     }
 

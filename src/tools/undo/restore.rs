@@ -183,7 +183,7 @@ impl Restoring {
     fn put_back(&self, place: &Place, over: Option<&Found>) -> Result<(), UndoError> {
         let attributes = self.kept.manifest.before.as_ref().map(|before| before.attributes());
         let wish = Wish { bytes: &self.kept.content, over, attributes };
-        self.placed(self.ground.workspace.put(place, &wish, &CancellationToken::new()))
+        self.placed(self.ground.workspace.put(place, &wish, &CancellationToken::new(), &mut || true))
     }
 
     fn remove(&self, place: &Place, there: Option<&Found>) -> Result<(), UndoError> {

@@ -141,16 +141,24 @@ impl Workspace {
         place.relative.ancestors().skip(1).take_while(is_missing).count()
     }
 
-    /// Makes the file at a place what is wished, durably, with the folders above it. Blocks.
-    pub fn put(&self, place: &Place, wish: &Wish<'_>, stop: &CancellationToken) -> Result<Placed, ToolError> {
+    /// Makes the file at a place what is wished, durably, with the folders above it. `may_go_on` is asked last of all
+    /// before anything changes; after false it is as if the work was to stop. Blocks.
+    pub fn put(
+        &self,
+        place: &Place,
+        wish: &Wish<'_>,
+        stop: &CancellationToken,
+        may_go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Placed, ToolError> {
         let failed = |errno| self.write_failure(place, errno);
         let name = place.relative.file_name().ok_or_else(|| self.is_a_folder(place))?;
         let mut made = Made::default();
         let folder = self.folder_for(place, &mut made).map_err(failed)?;
         let attributes = wish.attributes.or(wish.over.map(|found| found.attributes));
+        let mut is_ready = |is_filled: bool| !stop.is_cancelled() && (!is_filled || may_go_on());
         let placed = match wish.over {
-            Some(found) => replace(&folder, name, wish.bytes, found, attributes, stop),
-            None => create(&folder, name, wish.bytes, attributes, stop),
+            Some(found) => replace(&folder, name, wish.bytes, found, attributes, &mut is_ready),
+            None => create(&folder, name, wish.bytes, attributes, &mut is_ready),
         };
         if placed != Ok(Placed::Done) {
             made.unmake();
@@ -327,10 +335,10 @@ fn create(
     name: &OsStr,
     bytes: &[u8],
     attributes: Option<Attributes>,
-    stop: &CancellationToken,
+    is_ready: &mut dyn FnMut(bool) -> bool,
 ) -> Result<Placed, Errno> {
     let mut draft = Draft::begin(folder, Mode::from_raw_mode(NEW_FILE))?;
-    if !fill(&mut draft, bytes, attributes, stop)? {
+    if !fill(&mut draft, bytes, attributes, is_ready)? {
         return Ok(Placed::Stopped);
     }
     match draft.take_free_name(folder, name) {
@@ -348,11 +356,11 @@ fn replace(
     bytes: &[u8],
     found: &Found,
     attributes: Option<Attributes>,
-    stop: &CancellationToken,
+    is_ready: &mut dyn FnMut(bool) -> bool,
 ) -> Result<Placed, Errno> {
     // Closed to others until it has the old file's own permissions.
     let mut draft = Draft::begin(folder, Mode::RUSR | Mode::WUSR)?;
-    if !fill(&mut draft, bytes, attributes, stop)? {
+    if !fill(&mut draft, bytes, attributes, is_ready)? {
         return Ok(Placed::Stopped);
     }
     // Note: between this look and the next call somebody may still write; no system call compares and replaces.
@@ -364,16 +372,16 @@ fn replace(
     Ok(Placed::Done)
 }
 
-/// Writes and syncs; false when it was to stop.
+/// Writes and syncs; false when it was to stop. `is_ready` is asked before each piece, and with true at the end.
 fn fill(
     draft: &mut Draft,
     bytes: &[u8],
     attributes: Option<Attributes>,
-    stop: &CancellationToken,
+    is_ready: &mut dyn FnMut(bool) -> bool,
 ) -> Result<bool, Errno> {
     let file = draft.file();
     for piece in bytes.chunks(PIECE_BYTES) {
-        if stop.is_cancelled() {
+        if !is_ready(false) {
             return Ok(false);
         }
         file.write_all(piece).map_err(|error| errno_of(&error))?;
@@ -382,7 +390,7 @@ fn fill(
         dress(file, attributes)?;
     }
     fsync(&*file)?;
-    Ok(!stop.is_cancelled())
+    Ok(is_ready(true))
 }
 
 /// Gives a new file the owner and mode of another.

@@ -48,7 +48,7 @@ impl Fixture {
 
     fn put(&self, place: &Place, bytes: &[u8], over: Option<&Found>) -> Result<Placed, ToolErrorType> {
         let wish = Wish { bytes, over, attributes: None };
-        self.workspace.put(place, &wish, &self.stop).map_err(|error| error.kind)
+        self.workspace.put(place, &wish, &self.stop, &mut || true).map_err(|error| error.kind)
     }
 
     fn text(&self, path: &str) -> String {
@@ -138,6 +138,12 @@ fn work_that_is_stopped_leaves_nothing() {
         fixture.stop.cancel();
         assert_eq!(fixture.put(&fixture.place("a.txt"), b"new", Some(&found)), Ok(Placed::Stopped));
         assert_eq!(fixture.put(&fixture.place("x/y/z"), b"new", None), Ok(Placed::Stopped));
+        for over in [None, Some(&found)] {
+            let wish = Wish { bytes: b"new", over, attributes: None };
+            let stop = CancellationToken::new();
+            let place = fixture.place(if over.is_some() { "a.txt" } else { "x/z" });
+            assert_eq!(fixture.workspace.put(&place, &wish, &stop, &mut || false), Ok(Placed::Stopped));
+        }
         assert_eq!(fixture.text("a.txt"), "old");
         assert_eq!(fixture.names(), NAMES);
     }

@@ -17,7 +17,7 @@ use crate::{
     run::{Executor, ExecutorParts, RunDefaults},
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current, ids, systemd::Notifier},
-    tools::{OutputLimits, Registry},
+    tools::{OutputLimits, OwnFiles, Registry},
 };
 
 mod clients;
@@ -60,6 +60,8 @@ pub struct Settings {
     pub sources: Sources,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
+    /// What tools must not change unasked, and where what they change is kept.
+    pub own_files: OwnFiles,
 }
 
 /// A running daemon. Dropping it without [`Daemon::stop`] is a crash, and recovered from like one.
@@ -93,6 +95,7 @@ impl Daemon {
             policy: Policy::builtin(),
             defaults: defaults(&settings.config),
             redactor: settings.redactor.clone(),
+            own_files: Arc::new(settings.own_files.clone()),
             agents: settings.agents.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),

@@ -9,25 +9,32 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{
-        Access, CallId, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, ToolDeclaration,
-        ToolError, ToolErrorType, ToolResult,
+        Access, CallId, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, SessionId,
+        ToolDeclaration, ToolError, ToolErrorType, ToolResult,
     },
     redact::Redactor,
     sys::clock::Clock,
 };
 
 mod builtin;
+mod digest;
 mod nearest;
+mod own_files;
 mod parameters;
+mod reads;
 mod registry;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod walk;
 mod work;
 mod workspace;
 
 pub use nearest::nearest;
+pub use own_files::OwnFiles;
+pub use reads::Reads;
 pub use registry::{Lookup, PreparedCall, Registry, Toolset, entry_matches};
+pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
 pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
@@ -96,6 +103,10 @@ pub struct PrepareContext {
     /// For what a tool shows in part. A whole secret is found in the result; a part of one no longer is, so secrets
     /// are hidden before anything is cut.
     pub redactor: Redactor,
+    /// What a tool must not change unasked, and where what it changes is kept for undo.
+    pub own_files: Arc<OwnFiles>,
+    /// What the model of this run has seen of which file. One a run.
+    pub reads: Reads,
 }
 
 /// How much of an output the model gets (setting `tools.output.maxChars`).
@@ -113,6 +124,8 @@ impl Default for OutputLimits {
 /// What a running call gets.
 #[derive(Clone)]
 pub struct CallContext {
+    /// What is kept for undo is kept by session.
+    pub session: SessionId,
     /// Fires when the run stops; a call that does not end within two seconds is dropped.
     pub cancel: CancellationToken,
     /// Time left for the call; `None` = the tool's own bound.

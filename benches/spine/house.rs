@@ -18,7 +18,7 @@ use subagentd::{
     models::Models,
     redact::{Redactor, RedactorParts},
     sys::clock::SystemClock,
-    tools::Registry,
+    tools::{OwnFiles, Registry, Tool},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -56,11 +56,13 @@ pub struct HouseParts {
     pub config: Config,
     /// Names and files of agents besides the one that reads.
     pub agents: Vec<(&'static str, String)>,
+    /// Tools besides the built-in ones, or in their place.
+    pub tools: Vec<Arc<dyn Tool>>,
 }
 
 impl HouseParts {
     pub fn with(models: Models) -> HouseParts {
-        HouseParts { models, config: Config::default(), agents: Vec::new() }
+        HouseParts { models, config: Config::default(), agents: Vec::new(), tools: Vec::new() }
     }
 
     /// With a model named `zero`.
@@ -96,7 +98,9 @@ impl House {
         }
         let runtime = ground::daemon_runtime()?;
         let secret = (SECRET.0.to_owned(), SECRET.1.to_owned());
+        let base = folder.path();
         let settings = Settings {
+            own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
             agents: AgentPlaces { user: folder.path().join("agents") },
             config: parts.config,
@@ -104,7 +108,8 @@ impl House {
             sources: Sources::default(),
             redactor: Redactor::new(RedactorParts { environment: iter::once(secret), patterns: Vec::new() }),
         };
-        let edges = Edges { clock: SystemClock::new(), models: parts.models, tools: Registry::built_in() };
+        let edges =
+            Edges { clock: SystemClock::new(), models: parts.models, tools: Registry::with(parts.tools) };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;
             daemon.listen(UnixListener::bind(&socket)?);
@@ -115,6 +120,11 @@ impl House {
 
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// The workspace.
+    pub fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
     }
 
     pub async fn client(&self) -> anyhow::Result<Client> {

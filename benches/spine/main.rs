@@ -5,6 +5,7 @@
 //! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
 
 mod attach;
+mod edits;
 mod ground;
 mod house;
 mod http;
@@ -38,6 +39,7 @@ fn main() -> anyhow::Result<()> {
         ("texts", texts::measure),
         ("attach", attach::measure),
         ("policy", policy::measure),
+        ("edits", edits::measure),
         ("wire", wire::measure),
         ("process", process::measure),
     ];

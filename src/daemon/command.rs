@@ -5,7 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::Write as _,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -35,7 +35,7 @@ use crate::{
         process,
         systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
     },
-    tools::Registry,
+    tools::{OwnFiles, Registry},
 };
 
 mod check;
@@ -154,11 +154,17 @@ async fn run(
     let notifier = Notifier::from_env(&|name| env::var_os(name))
         .map_err(|error| DaemonError::System { what: "the service manager cannot be told", error })?;
     let notifier = Arc::new(notifier);
+    // The socket's folder is the daemon's own where nobody chose another.
+    let sockets = places.socket.parent().map(Path::to_owned).into_iter().chain(options.socket.clone());
+    let settings_files = [sources.files.system.clone(), sources.files.user.clone()];
+    let guarded: Vec<PathBuf> = sockets.chain(settings_files).collect();
     let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
+    let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded);
     let settings = Settings {
         state_dir,
+        own_files,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,
         problems,

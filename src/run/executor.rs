@@ -34,7 +34,7 @@ use crate::{
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{Registry, Toolset},
+    tools::{OwnFiles, Registry, Toolset},
 };
 
 mod answers;
@@ -64,6 +64,8 @@ pub struct ExecutorParts {
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
+    /// What tools must not change unasked, and where what they change is kept.
+    pub own_files: Arc<OwnFiles>,
     /// Where the agents lie that resumed runs may call.
     pub agents: AgentPlaces,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
@@ -156,7 +158,8 @@ impl Drop for Place {
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        let ExecutorParts { store, clock, models, registry, policy, defaults, redactor, .. } = parts;
+        let ExecutorParts { store, clock, models, registry, policy, defaults, redactor, own_files, .. } =
+            parts;
         let (per_session, in_all) = parts.max_concurrent;
         let shared = Shared {
             store,
@@ -167,6 +170,7 @@ impl Executor {
                 policy: Arc::new(Rules::new(policy)),
                 defaults,
                 redactor,
+                own_files,
             }),
             agents: parts.agents,
             tracker: parts.tracker,
@@ -189,9 +193,9 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, policy, .. } = &*self.supplies();
-        let (registry, policy) = (registry.clone(), Arc::clone(policy));
-        self.shared.supplies.replace(Supplies { models, registry, policy, defaults, redactor });
+        let Supplies { registry, policy, own_files, .. } = &*self.supplies();
+        let (registry, policy, own_files) = (registry.clone(), Arc::clone(policy), Arc::clone(own_files));
+        self.shared.supplies.replace(Supplies { models, registry, policy, defaults, redactor, own_files });
         self.shared.slots.resize(per_session, in_all);
     }
 

@@ -22,7 +22,7 @@ use crate::{
         ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp, ToolName, Violation, default_max_depth,
     },
     redact::Redactor,
-    tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
+    tools::{OutputLimits, OwnFiles, PrepareContext, Reads, Registry, Toolset, Workspace, WorkspaceError},
 };
 
 /// Turns of a run (spec 02, `run.maxTurns`).
@@ -112,6 +112,7 @@ pub(super) struct Supplies {
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
+    pub own_files: Arc<OwnFiles>,
 }
 
 /// What a run that is called by another gets from it.
@@ -316,6 +317,8 @@ fn equipment(
             workspace,
             output: supplies.defaults.output,
             redactor: supplies.redactor.clone(),
+            own_files: Arc::clone(&supplies.own_files),
+            reads: Reads::default(),
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),

@@ -6,19 +6,26 @@ use futures_util::future::{BoxFuture, ready};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Invocation, PrepareContext, Tool, parameters::Parameters};
+use super::{Invocation, PrepareContext, Tool, parameters::Parameters, work};
 use crate::protocol::{Replay, Risk, ToolDeclaration, ToolError, ToolKind};
 
+mod ask_user;
+mod changing;
+mod delete_file;
+mod edit_file;
 mod glob;
 mod grep;
 mod list_directory;
+mod move_file;
 mod page;
 mod patterns;
 mod read_file;
 mod read_many_files;
 mod reading;
+mod save_memory;
 #[cfg(test)]
 mod tests;
+mod write_file;
 mod write_todos;
 
 /// Every built-in tool.
@@ -29,19 +36,35 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         BuiltIn::<read_many_files::ReadManyFiles>::tool(),
         BuiltIn::<glob::Glob>::tool(),
         BuiltIn::<grep::Grep>::tool(),
+        BuiltIn::<write_file::WriteFile>::tool(),
+        BuiltIn::<edit_file::EditFile>::tool(),
+        BuiltIn::<delete_file::DeleteFile>::tool(),
+        BuiltIn::<move_file::MoveFile>::tool(),
+        BuiltIn::<save_memory::SaveMemory>::tool(),
         BuiltIn::<write_todos::WriteTodos>::tool(),
+        BuiltIn::<ask_user::AskUser>::tool(),
     ]
 }
 
 /// What one tool here says of itself; [`BuiltIn`] makes the [`Tool`] of it.
 trait Definition: Send + Sync + 'static {
     /// What the schema's arguments are read into.
-    type Arguments: DeserializeOwned;
+    type Arguments: DeserializeOwned + Send + 'static;
 
     /// Its parameters are a literal that compiles; a test makes every one of them.
     fn declaration() -> ToolDeclaration;
 
-    /// Checks what a schema cannot say, without waiting. May read, never write.
+    /// What a restart may do with a call. Of what changes nothing: running it again is as good as running it once.
+    fn replay() -> Replay {
+        Replay::Safe
+    }
+
+    /// Whether `check` takes so long that it has to leave the async threads alone.
+    fn is_heavy(_arguments: &Self::Arguments, _cx: &PrepareContext) -> bool {
+        false
+    }
+
+    /// Checks what a schema cannot say. May read, never write.
     fn check(arguments: Self::Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError>;
 }
 
@@ -66,9 +89,8 @@ impl<T: Definition> Tool for BuiltIn<T> {
         &self.declaration
     }
 
-    /// Nothing here changes a file or adds to what is there, so running a call again is as good as running it once.
     fn replay(&self) -> Replay {
-        Replay::Safe
+        T::replay()
     }
 
     fn prepare<'a>(
@@ -76,19 +98,35 @@ impl<T: Definition> Tool for BuiltIn<T> {
         arguments: Value,
         cx: &'a PrepareContext,
     ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        let read = self.parameters.read::<T::Arguments>(arguments);
-        Box::pin(ready(read.and_then(|arguments| T::check(arguments, cx))))
+        match self.parameters.read::<T::Arguments>(arguments) {
+            Err(error) => Box::pin(ready(Err(error))),
+            Ok(arguments) if T::is_heavy(&arguments, cx) => {
+                let cx = cx.clone();
+                Box::pin(work::aside(move || T::check(arguments, &cx)))
+            }
+            Ok(arguments) => Box::pin(ready(T::check(arguments, cx))),
+        }
     }
 }
 
 /// A declaration of the lowest risk.
 fn safe(name: &str, title: &str, kind: ToolKind, description: &str, parameters: Value) -> ToolDeclaration {
+    declared(name, title, (kind, Risk::Safe), description, parameters)
+}
+
+fn declared(
+    name: &str,
+    title: &str,
+    (kind, risk): (ToolKind, Risk),
+    description: &str,
+    parameters: Value,
+) -> ToolDeclaration {
     ToolDeclaration {
         name: name.into(),
         title: title.to_owned(),
         description: description.to_owned(),
         kind,
-        risk: Risk::Safe,
+        risk,
         parameters,
     }
 }

@@ -23,6 +23,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("include_pattern", "include"),
     ("glob", "include"),
     ("is_background", "background"),
+    ("allow_multiple", "replaceAll"),
     ("description", "text"),
     ("content", "text"),
 ];
@@ -138,6 +139,8 @@ pub fn canonical_arguments(schema: &Value, arguments: Value) -> Value {
 /// Recursion ends with the value, whose depth the JSON reader bounds.
 fn canonical(schema: &Value, value: Value) -> Value {
     match value {
+        // A choice with a description of its own, where a text is wanted.
+        Value::Object(given) if schema.get("type").is_some_and(|kind| kind == "string") => labelled(given),
         Value::Object(given) => match schema.get("properties").and_then(Value::as_object) {
             Some(properties) => Value::Object(canonical_object(schema, properties, given)),
             None => Value::Object(given),
@@ -196,6 +199,16 @@ fn meant<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> 
     let candidates = listed.map(|(_, canonical)| (*canonical).to_owned()).chain([camel_case(name)]);
     let candidate = candidates.into_iter().find(|candidate| properties.contains_key(candidate))?;
     properties.get_key_value(&candidate).map(|(name, _)| name.as_str())
+}
+
+/// `{label, description}` as one text; anything else stays, for the check to report.
+fn labelled(given: Map<String, Value>) -> Value {
+    let text = |name: &str| given.get(name).and_then(Value::as_str);
+    match (text("label"), text("description")) {
+        (Some(label), Some(description)) => Value::String(format!("{label}: {description}")),
+        (Some(label), None) => Value::String(label.to_owned()),
+        (None, _) => Value::Object(given),
+    }
 }
 
 /// `word` as the schema's `enum` spells it, when it means just one of its words but for case, `-`, `_` and blanks.

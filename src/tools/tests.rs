@@ -21,6 +21,8 @@ pub(super) struct Bench {
     pub workspace: Arc<Workspace>,
     pub output: OutputLimits,
     pub redactor: Redactor,
+    pub own_files: Arc<OwnFiles>,
+    pub reads: Reads,
     pub cancel: CancellationToken,
     pub clock: Arc<dyn Clock>,
 }
@@ -33,7 +35,10 @@ impl Bench {
         let clock = SystemClock::new();
         let output = OutputLimits::default();
         let cancel = CancellationToken::new();
-        let bench = Bench { _folder: folder, workspace, output, redactor: Redactor::none(), cancel, clock };
+        let base = folder.path();
+        let own_files = Arc::new(OwnFiles::new(&base.join("config"), &base.join("state"), []));
+        let (redactor, reads) = (Redactor::none(), Reads::default());
+        let bench = Bench { _folder: folder, workspace, output, redactor, own_files, reads, cancel, clock };
         for (path, content) in files {
             bench.write(path, content.as_bytes());
         }
@@ -70,11 +75,18 @@ impl Bench {
             workspace: Arc::clone(&self.workspace),
             output: self.output,
             redactor: self.redactor.clone(),
+            own_files: Arc::clone(&self.own_files),
+            reads: self.reads.clone(),
         }
     }
 
     pub fn call_context(&self) -> CallContext {
-        CallContext { cancel: self.cancel.clone(), deadline: None, clock: Arc::clone(&self.clock) }
+        CallContext {
+            session: "s1".into(),
+            cancel: self.cancel.clone(),
+            deadline: None,
+            clock: Arc::clone(&self.clock),
+        }
     }
 
     /// Prepares a call with every tool on offer.
@@ -87,12 +99,22 @@ impl Bench {
     /// Prepares a call and runs it with a fitting permit. A refusal looks as it does to a model.
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolResult {
         match self.prepare(tool, arguments).await {
-            Ok(invocation) => {
-                let permit = Permit::mint("c1".into(), invocation.accesses().to_vec());
-                run(invocation, permit, self.call_context()).await
-            }
+            Ok(invocation) => self.run(invocation).await,
             Err(error) => ToolResult::failure(error.kind, error.message),
         }
+    }
+
+    /// Runs a prepared call with a fitting permit.
+    pub async fn run(&self, invocation: Box<dyn Invocation>) -> ToolResult {
+        let permit = Permit::mint("c1".into(), invocation.accesses().to_vec());
+        run(invocation, permit, self.call_context()).await
+    }
+
+    /// The same with folders of the workspace as the daemon's own, and `socket` as its socket.
+    pub fn owning(mut self, config: &str, state: &str, socket: &str) -> Bench {
+        let own = |path: &str| self.root().join(path);
+        self.own_files = Arc::new(OwnFiles::new(&own(config), &own(state), [own(socket)]));
+        self
     }
 
     /// What the model reads, with the workspace's own path written `ROOT`.
@@ -239,13 +261,22 @@ async fn a_stopped_run_ends_every_tool_with_cancelled() {
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "**"})),
         ("grep", json!({"pattern": "hello"})),
+        ("write_file", json!({"path": "b.txt", "content": "b"})),
+        ("edit_file", json!({"path": "a.txt", "oldString": "hello", "newString": "b"})),
+        ("delete_file", json!({"path": "a.txt"})),
+        ("move_file", json!({"from": "a.txt", "to": "b.txt"})),
+        ("save_memory", json!({"fact": "likes tea", "scope": "project"})),
         ("write_todos", json!({"todos": []})),
     ];
     bench.cancel.cancel();
     for (tool, arguments) in calls {
         let result = bench.call(tool, arguments).await;
         assert_eq!(result.error.unwrap().kind, ToolErrorType::Cancelled, "{tool}");
+        assert_eq!(result.effects, [], "{tool}");
     }
+    let left: Vec<_> = fs::read_dir(bench.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.txt"]);
+    assert_eq!(fs::read_to_string(bench.root().join("a.txt")).unwrap(), "hello");
 }
 
 #[tokio::test]
@@ -268,7 +299,13 @@ fn preparing_is_ready_at_the_first_poll() {
         ("list_directory", json!({})),
         ("glob", json!({"pattern": "*"})),
         ("grep", json!({"pattern": "x"})),
+        ("write_file", json!({"path": "b.txt", "content": "b"})),
+        ("edit_file", json!({"path": "a.txt", "oldString": "hello", "newString": "b"})),
+        ("delete_file", json!({"path": "a.txt"})),
+        ("move_file", json!({"from": "a.txt", "to": "b.txt"})),
+        ("save_memory", json!({"fact": "likes tea"})),
         ("write_todos", json!({"todos": []})),
+        ("ask_user", json!({"questions": [{"question": "Tea?"}]})),
     ] {
         let prepared = bench.prepare(tool, arguments).now_or_never();
         assert!(prepared.is_some_and(|outcome| outcome.is_ok()), "{tool}");

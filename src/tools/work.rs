@@ -15,6 +15,15 @@ const MAX_WORK_TIME: Duration = Duration::from_secs(60);
 /// How long work that was told to stop is waited for.
 const STOP_TIME: Duration = Duration::from_secs(2);
 
+/// Runs `work` on a blocking thread and waits for it: for work that is bounded but too much for the async threads.
+pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // It cannot be cancelled: nobody holds its handle but this.
+        Err(error) => resume_unwind(error.into_panic()),
+    }
+}
+
 /// Runs `work` on a blocking thread. `work` looks at the token often and returns soon after it fires: when the
 /// run stops, when the time is up, and when the returned future is dropped. What it returns then is not used.
 pub fn off_thread(
@@ -53,6 +62,50 @@ pub fn off_thread(
                 stop.cancel();
                 wait_a_little(job, &cx).await;
                 let message = format!("not finished after {} s; narrow what is searched", limit.as_secs());
+                ToolResult::failure(ToolErrorType::TimedOut, message)
+            }
+        }
+    }
+}
+
+/// Runs `work` on a blocking thread, and tells what it did whatever else happens: work that changes something must not be
+/// reported as stopped when it was not. `work` looks at the token up to the moment from which on it cannot be stopped, and
+/// is done soon after.
+pub fn to_the_end(
+    cx: CallContext,
+    work: impl FnOnce(&CancellationToken) -> ToolResult + Send + 'static,
+) -> impl Future<Output = ToolResult> + Send + 'static {
+    async move {
+        let stop = cx.cancel.child_token();
+        let _stops_when_dropped = stop.clone().drop_guard();
+        let seen_by_work = stop.clone();
+        let mut job = tokio::task::spawn_blocking(move || work(&seen_by_work));
+        let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
+        let joined = tokio::select! {
+            biased;
+            joined = &mut job => Some(joined),
+            () = cx.cancel.cancelled() => None,
+            () = cx.clock.sleep(limit) => None,
+        };
+        let joined = match joined {
+            Some(joined) => Some(joined),
+            None => {
+                stop.cancel();
+                tokio::select! {
+                    biased;
+                    joined = &mut job => Some(joined),
+                    () = cx.clock.sleep(STOP_TIME) => None,
+                }
+            }
+        };
+        match joined {
+            Some(Ok(result)) => result,
+            Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime is going down.
+            Some(Err(_)) => cancelled(),
+            None => {
+                tracing::warn!("a change did not stop; it hangs in the file system");
+                let message = "it hangs in the file system; whether anything was changed is not known";
                 ToolResult::failure(ToolErrorType::TimedOut, message)
             }
         }

@@ -1,14 +1,14 @@
 //! Where may file tools reach? The roots of a session, held open, and the one way to open what lies below them.
 //!
 //! It hides how a path text becomes a place (`resolve`), how the kernel is made to keep an opening below a root
-//! (`beneath`), how odd names are written (`name`) and which ignore rules hold (`ignores`). Nothing else in
-//! `tools` opens a workspace file.
+//! (`beneath`), how odd names are written (`name`), which ignore rules hold (`ignores`) and how a file is replaced whole
+//! or not at all (`write`). Nothing else in `tools` opens a workspace file.
 
 use std::{
     ffi::OsStr,
     fs::File,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use rustix::{
@@ -24,9 +24,11 @@ mod name;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use beneath::Opener;
 pub use ignores::Rules;
+pub use write::{Attributes, Found, Placed, Wish};
 
 /// The roots of a session. Their folders stay open, so renaming one does not move the boundary.
 #[derive(Debug)]
@@ -145,6 +147,24 @@ impl Workspace {
     /// The absolute path of a place.
     pub fn absolute(&self, place: &Place) -> PathBuf {
         join(&self.root(place).path, &place.relative)
+    }
+
+    /// The place at an absolute path that has neither links nor `..`: links in it are not followed, opening it fails.
+    /// `None` when it lies in no root.
+    pub fn place_at(&self, path: &Path) -> Option<Place> {
+        let place = self.locate(path)?;
+        let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+        place.relative.components().all(is_normal).then_some(place)
+    }
+
+    /// The root that a place lies in.
+    pub fn root_of(&self, place: &Place) -> &Path {
+        &self.root(place).path
+    }
+
+    /// The absolute path in one piece that [`written_path`] reads back, whatever its bytes.
+    pub fn written(&self, place: &Place) -> String {
+        name::written(&self.absolute(place))
     }
 
     /// The absolute path as accesses carry it: always UTF-8.
@@ -279,6 +299,14 @@ impl Workspace {
     fn first_root(&self) -> &Root {
         // Invariant: `open_with` refuses an empty list.
         &self.roots[0]
+    }
+}
+
+/// What [`Workspace::written`] wrote.
+pub fn written_path(text: &str) -> Option<PathBuf> {
+    match name::bytes_of(text) {
+        None => Some(PathBuf::from(text)),
+        Some(read) => read.ok(),
     }
 }
 

@@ -19,7 +19,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings},
     models::Models,
     sys::clock::SystemClock,
-    tools::Registry,
+    tools::{OwnFiles, Registry},
 };
 use tokio::{io::AsyncWriteExt as _, net::UnixStream};
 
@@ -462,6 +462,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
     set(1, 999).await;
     let before = std::fs::read(&path).unwrap();
     let settings = Settings {
+        own_files: OwnFiles::new(&house.dir.path().join("config"), &state, []),
         state_dir: state,
         agents: AgentPlaces { user: house.dir.path().join("agents") },
         config: Config::default(),

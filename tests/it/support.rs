@@ -20,7 +20,7 @@ use subagentd::{
     redact::Redactor,
     store::Filter,
     sys::clock::{Clock, ManualClock, SystemClock},
-    tools::{Registry, Tool},
+    tools::{OwnFiles, Registry, Tool},
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
@@ -113,6 +113,11 @@ impl House {
             problems: Vec::new(),
             sources: self.sources.clone(),
             redactor: self.redactor.clone(),
+            own_files: OwnFiles::new(
+                &self.dir.path().join("config"),
+                &self.dir.path().join("state"),
+                [self.dir.path().join("agents"), self.dir.path().join("settings.json")],
+            ),
         };
         let edges = Edges {
             clock: Arc::clone(&self.clock),

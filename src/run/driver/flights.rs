@@ -186,7 +186,8 @@ impl Driver {
         let Some(judged) = self.machine.prepared(&call).cloned() else { return };
         let cancel = CancellationToken::new();
         let clock = Arc::clone(&self.parts.clock);
-        let cx = CallContext { cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
+        let session = self.identity.session.clone();
+        let cx = CallContext { session, cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
         let standing = self.standing(&self.machine);

@@ -15,7 +15,7 @@ use crate::{
     protocol::{Access, Location, Part, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
     redact::Redactor,
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, work,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Reads, digest, work,
         workspace::{Opened, Place, Workspace},
     },
 };
@@ -78,6 +78,7 @@ impl Definition for ReadFile {
             accesses,
             output: cx.output,
             redactor: cx.redactor.clone(),
+            reads: cx.reads.clone(),
         }))
     }
 }
@@ -96,6 +97,7 @@ struct Call {
     accesses: Vec<Access>,
     output: OutputLimits,
     redactor: Redactor,
+    reads: Reads,
 }
 
 impl Invocation for Call {
@@ -152,6 +154,7 @@ impl Call {
                 return ToolResult::failure(ToolErrorType::ReadContentFailure, message);
             }
         };
+        self.reads.note(self.workspace.absolute(&self.place), digest::of(&bytes));
         match reading::content(&bytes) {
             Content::Image { .. } if MAX_IMAGE_BYTES < bytes.len() => self.is_too_large_to_show(bytes.len()),
             Content::Image { mime } => self.image(&bytes, mime),

@@ -11,7 +11,9 @@ use super::{Definition, patterns, safe};
 use crate::{
     protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
     redact::Redactor,
-    tools::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, work, workspace::Workspace},
+    tools::{
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Reads, work, workspace::Workspace,
+    },
 };
 
 mod report;
@@ -82,6 +84,7 @@ impl Definition for ReadManyFiles {
             selection,
             output: cx.output,
             redactor: cx.redactor.clone(),
+            reads: cx.reads.clone(),
         }))
     }
 }
@@ -103,6 +106,7 @@ struct Call {
     accesses: Vec<Access>,
     output: OutputLimits,
     redactor: Redactor,
+    reads: Reads,
 }
 
 impl Invocation for Call {
@@ -136,7 +140,7 @@ impl Invocation for Call {
 impl Call {
     fn read(&self, stop: &CancellationToken) -> ToolResult {
         let selected = self.selection.select(&self.workspace, &self.redactor, stop);
-        let mut report = Report::new(&self.workspace, &self.redactor, self.output.max_chars);
+        let mut report = Report::new(&self.workspace, &self.redactor, &self.reads, self.output.max_chars);
         for file in &selected.files {
             if stop.is_cancelled() {
                 break;

@@ -47,6 +47,7 @@ const CLASS_NAMES: &[(&str, &str)] = &[
     ("WebSearchTool", "web_search"),
     ("MemoryTool", "save_memory"),
     ("WriteTodosTool", "write_todos"),
+    ("AskUserTool", "ask_user"),
 ];
 
 /// What `name` stands for by the table, with `-` read as `_`; `None` when it is no alias.

@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Vec<ToolName> {
 }
 
 fn registry() -> Registry {
-    let extra = ["write_file", "mcp.github.create_issue", "mcp.github.list-issues", "mcp.files.read"];
+    let extra = ["web_fetch", "mcp.github.create_issue", "mcp.github.list-issues", "mcp.files.read"];
     Registry::with(extra.into_iter().map(Probe::named).collect())
 }
 
@@ -35,9 +35,8 @@ fn the_order_never_changes() {
         expect!["list_directory read_file glob grep"],
     );
     let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
-    let first =
-        ["list_directory", "read_file", "read_many_files", "glob", "grep", "write_todos", "write_file"];
-    assert_eq!(listed[..7], first);
+    let listed = listed.join(" ");
+    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file save_memory write_todos ask_user web_fetch mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
 }
 
 #[test]
@@ -51,7 +50,9 @@ fn deny_beats_allow() {
     check(
         Some(&["*", "grep"]),
         &["grep", "write_file"],
-        expect!["list_directory read_file read_many_files glob write_todos"],
+        expect![
+            "list_directory read_file read_many_files glob edit_file delete_file move_file save_memory write_todos ask_user web_fetch"
+        ],
     );
     check(Some(&["grep"]), &["*"], expect![""]);
     check(Some(&[]), &[], expect![""]);
@@ -64,7 +65,9 @@ fn aliases_and_class_names_match_like_names() {
     check(
         Some(&["*"]),
         &["Grep", "ReadFileTool", "Write"],
-        expect!["list_directory read_many_files glob write_todos"],
+        expect![
+            "list_directory read_many_files glob edit_file delete_file move_file save_memory write_todos ask_user web_fetch"
+        ],
     );
 }
 
@@ -73,11 +76,13 @@ fn a_star_stays_within_its_segment() {
     check(
         Some(&["*"]),
         &[],
-        expect!["list_directory read_file read_many_files glob grep write_todos write_file"],
+        expect![
+            "list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file save_memory write_todos ask_user web_fetch"
+        ],
     );
     check(Some(&["mcp.github.*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
     check(Some(&["mcp.*.*"]), &["mcp.*.read"], expect!["mcp.github.create_issue mcp.github.list-issues"]);
-    check(Some(&["*_file"]), &[], expect!["read_file write_file"]);
+    check(Some(&["*_file"]), &[], expect!["read_file write_file edit_file delete_file move_file"]);
     check(Some(&["mcp__github__*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
     check(
         Some(&["mcp.*"]),
@@ -133,7 +138,11 @@ fn every_alias_of_a_built_in_tool_leads_to_it() {
         ("read_file", &["Read"]),
         ("read_many_files", &["read-many-files"]),
         ("glob", &["Glob"]),
+        ("write_file", &["Write", "write-file"]),
+        ("edit_file", &["replace", "edit", "Edit", "MultiEdit", "smart_edit", "smart-edit"]),
+        ("save_memory", &["memory"]),
         ("write_todos", &["TodoWrite"]),
+        ("ask_user", &["AskUserQuestion"]),
         ("grep", &["grep_search", "search_file_content", "Grep", "ripgrep", "search_content"]),
     ];
     for (canonical, aliases) in aliases {

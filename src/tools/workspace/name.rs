@@ -49,6 +49,14 @@ pub fn bytes_of(text: &str) -> Option<Result<PathBuf, String>> {
     })
 }
 
+/// An absolute `path` so that [`bytes_of`], or the text itself, is the same path again.
+pub fn written(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => format!("{PREFIX}{}", BASE64.encode(path.as_os_str().as_bytes())),
+    }
+}
+
 /// `path` as UTF-8, for the log: components that are not are written `path-bytes:…`. Different paths stay
 /// different.
 pub fn utf8(path: &Path) -> PathBuf {

@@ -100,7 +100,7 @@ impl Workspace {
     }
 
     /// The innermost root that `path` lies in, compared by components; `..` in the rest is not a match.
-    fn locate(&self, path: &Path) -> Option<Place> {
+    pub(super) fn locate(&self, path: &Path) -> Option<Place> {
         let inside = |root: &super::Root| path.strip_prefix(&root.path).ok().map(Path::to_owned);
         let found = self.roots.iter().enumerate().filter_map(|(index, root)| Some((index, inside(root)?)));
         let (root, relative) = found.min_by_key(|(_, relative)| relative.components().count())?;

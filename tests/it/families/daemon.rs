@@ -10,7 +10,7 @@ use subagentd::{
     models::Models,
     redact::Redactor,
     sys::clock::SystemClock,
-    tools::Registry,
+    tools::{OwnFiles, Registry},
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -56,6 +56,7 @@ async fn serve(effects: &Path) {
     assert!(problems.is_empty(), "{problems:?}");
     let listener = rpc::bind(&places.socket).await.unwrap();
     let settings = Settings {
+        own_files: OwnFiles::new(&places.config_dir, &places.state_dir, []),
         state_dir: places.state_dir,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
         config,

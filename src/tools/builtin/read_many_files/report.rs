@@ -9,9 +9,11 @@ use crate::{
     protocol::{Part, ToolResult},
     redact::Redactor,
     tools::{
+        Reads,
         builtin::reading::{
             self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_IMAGE_BYTES, NOTE_CHARS, Range,
         },
+        digest,
         workspace::{Opened, Place, Workspace},
     },
 };
@@ -49,6 +51,7 @@ impl NotShown {
 pub struct Report<'a> {
     workspace: &'a Workspace,
     redactor: &'a Redactor,
+    reads: &'a Reads,
     parts: Vec<Part>,
     /// What comes into the next text part.
     text: String,
@@ -65,11 +68,17 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(workspace: &'a Workspace, redactor: &'a Redactor, max_chars: usize) -> Report<'a> {
+    pub fn new(
+        workspace: &'a Workspace,
+        redactor: &'a Redactor,
+        reads: &'a Reads,
+        max_chars: usize,
+    ) -> Report<'a> {
         let left_for_list = MAX_LIST_CHARS.min(max_chars / 5);
         Report {
             workspace,
             redactor,
+            reads,
             parts: Vec::new(),
             text: String::new(),
             not_shown: Vec::new(),
@@ -107,7 +116,11 @@ impl<'a> Report<'a> {
         };
         let bytes = self.read(&file, size, chosen.is_named)?;
         match reading::content(&bytes) {
-            Content::Text { text, encoding } => self.show_text(&chosen.place, &text, encoding),
+            Content::Text { text, encoding } => {
+                // What is shown is read whole, unlike what is left out.
+                self.reads.note(self.workspace.absolute(&chosen.place), digest::of(&bytes));
+                self.show_text(&chosen.place, &text, encoding);
+            }
             Content::Image { mime } if chosen.is_named => self.show_image(&chosen.place, &bytes, mime)?,
             // Of an image that is not wanted only the beginning was read.
             Content::Image { mime } | Content::BrokenImage { mime } if !chosen.is_named => {

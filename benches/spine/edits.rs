@@ -1,0 +1,173 @@
+//! What does a change of a large file take, against writing that file durably once?
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use subagentd::{
+    protocol::{Access, Effect, Location, Replay, Risk, ToolDeclaration, ToolError, ToolResult},
+    tools::{CallContext, Invocation, Permit, PrepareContext, Registry, Tool},
+};
+
+use crate::{
+    ground::{now, since},
+    house::{House, HouseParts, client_runtime},
+    model::{Reply, Zero},
+    table::{Row, Table, least, listed, millis},
+};
+
+/// Bytes of the file that is edited.
+const FILE_BYTES: usize = 10_000_000;
+const REPEATS: usize = 7;
+const EDITOR: &str =
+    "---\nkind: agent\nname: editor\ndescription: Edits.\ncompletion: tool\ntools: [edit_file]\n---\nEdit.\n";
+
+pub fn measure(table: &mut Table) -> anyhow::Result<()> {
+    let timed = Timed::new()?;
+    let times = Arc::clone(&timed.times);
+    let model = Zero::new(|asked| match asked.ordinal {
+        0 => Reply::Calls(vec![(
+            "edit_file",
+            json!({ "path": "large.txt", "oldString": "the one place", "newString": "another place" }),
+        )]),
+        _ => Reply::done(),
+    });
+    let agents = vec![("editor", EDITOR.to_owned())];
+    let house = House::open(HouseParts { agents, tools: vec![Arc::new(timed)], ..HouseParts::zero(&model) })?;
+    let file = house.work().join("large.txt");
+    let (mut edits, mut writes) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let content = content();
+        writes.push(millis(durably(&file, content.as_bytes())?));
+        client_runtime()?
+            .block_on(async { house.client().await?.run(house.start_of("editor", "zero")).await })?;
+        ensure!(
+            fs::read_to_string(&file)? == content.replace("the one place", "another place"),
+            "not edited"
+        );
+        let took = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
+        edits.push(millis(took.iter().sum()));
+    }
+    table.row(Row {
+        name: "edit_file, exact match in 10 MB, kept for undo",
+        figure: least(&edits),
+        bound: 3.0 * least(&writes),
+        unit: "ms",
+        is_rate: false,
+        baseline: Some(("one durable write", least(&writes))),
+        note: format!("{}; writes {}", listed(&edits), listed(&writes)),
+    });
+    house.close()
+}
+
+/// Lines of text with one place in the middle that stands out.
+fn content() -> String {
+    let line = |n: usize| format!("line {n} of a file that is long\n");
+    let half = FILE_BYTES / 2;
+    let mut content = String::with_capacity(FILE_BYTES + 100);
+    let mut n = 0;
+    while content.len() < half {
+        content.push_str(&line(n));
+        n += 1;
+    }
+    content.push_str("the one place\n");
+    while content.len() < FILE_BYTES {
+        content.push_str(&line(n));
+        n += 1;
+    }
+    content
+}
+
+/// A new file that takes the place of the old one, as an editor saves it.
+fn durably(path: &Path, bytes: &[u8]) -> anyhow::Result<Duration> {
+    let folder = path.parent().context("it lies in a folder")?;
+    let began = now();
+    let draft = folder.join("draft");
+    let mut file = File::create(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    File::open(folder)?.sync_all()?;
+    Ok(since(began))
+}
+
+/// The built-in tool, timed; said to be safe, since nobody is there to be asked.
+struct Timed {
+    declaration: ToolDeclaration,
+    tool: Arc<dyn Tool>,
+    times: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl Timed {
+    fn new() -> anyhow::Result<Timed> {
+        let registry = Registry::built_in();
+        let tool = Arc::clone(registry.get(&"edit_file".into()).context("it is built in")?);
+        let declaration = ToolDeclaration { risk: Risk::Safe, ..tool.declaration().clone() };
+        Ok(Timed { declaration, tool, times: Arc::default() })
+    }
+}
+
+impl Tool for Timed {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn replay(&self) -> Replay {
+        self.tool.replay()
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
+        Box::pin(async move {
+            let began = now();
+            let invocation = self.tool.prepare(arguments, cx).await?;
+            note(&self.times, since(began));
+            let times = Arc::clone(&self.times);
+            Ok::<Box<dyn Invocation>, _>(Box::new(TimedCall { invocation, times }))
+        })
+    }
+}
+
+struct TimedCall {
+    invocation: Box<dyn Invocation>,
+    times: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl Invocation for TimedCall {
+    fn accesses(&self) -> &[Access] {
+        self.invocation.accesses()
+    }
+
+    fn description(&self) -> String {
+        self.invocation.description()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.invocation.locations()
+    }
+
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let TimedCall { invocation, times } = *self;
+        Box::pin(async move {
+            let began = now();
+            let result = invocation.run(permit, cx).await;
+            note(&times, since(began));
+            assert!(matches!(result.effects[..], [Effect::File(_)]), "{:?}", result.error);
+            result
+        })
+    }
+}
+
+fn note(times: &Mutex<Vec<Duration>>, took: Duration) {
+    times.lock().unwrap_or_else(PoisonError::into_inner).push(took);
+}

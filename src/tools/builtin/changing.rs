@@ -1,0 +1,340 @@
+//! How does a call change a file? Shared by the tools that write: what would change is computed when a call is prepared,
+//! shown to whoever decides, and made when it runs, if what is there is still what was shown.
+
+use std::{
+    panic::resume_unwind,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    thread,
+};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    protocol::{
+        Access, CallId, ConfirmationDetails, Effect, FileChange, FileChanged, Location, Risk, SessionId,
+        ToolError, ToolErrorType, ToolResult,
+    },
+    redact::Redactor,
+    tools::{
+        CallContext, OwnFiles, Permit, PrepareContext, Reads, digest,
+        undo::Keep,
+        work,
+        workspace::{Found, Place, Placed, Wish, Workspace},
+    },
+};
+
+pub mod diff;
+pub mod text;
+
+use text::Text;
+
+/// Bytes of a file's content in a question to a person; the diff shows what changes in longer ones.
+const SHOWN_CONTENT_BYTES: usize = 64 * 1024;
+/// Bytes of a diff in a question to a person, and of one that a result shows people.
+const SHOWN_DIFF_BYTES: usize = 256 * 1024;
+const RESULT_DIFF_BYTES: usize = 16 * 1024;
+/// Smaller files are worked on at once: handing one to another thread costs more than the work.
+pub const SMALL_BYTES: u64 = 256 * 1024;
+
+/// Where a change happens, and by whom it is told.
+pub struct Ground {
+    pub workspace: Arc<Workspace>,
+    pub own_files: Arc<OwnFiles>,
+    pub reads: Reads,
+    pub redactor: Redactor,
+}
+
+impl Ground {
+    pub fn of(cx: &PrepareContext) -> Ground {
+        Ground {
+            workspace: Arc::clone(&cx.workspace),
+            own_files: Arc::clone(&cx.own_files),
+            reads: cx.reads.clone(),
+            redactor: cx.redactor.clone(),
+        }
+    }
+
+    /// How dangerous it is to change this place; `None` = no more than the tool is.
+    pub fn risk(&self, place: &Place) -> Option<Risk> {
+        self.own_files.risk(&self.workspace, &self.workspace.absolute(place))
+    }
+
+    /// Refuses a file that is not as the model of this run last saw it.
+    pub fn known(&self, place: &Place, before: Option<&Before>) -> Result<Seen, ToolError> {
+        let Some(seen) = self.reads.of(&self.workspace.absolute(place)) else { return Ok(Seen::Never) };
+        match before {
+            Some(before) if before.digest() == seen => Ok(Seen::AsItIs),
+            before => {
+                let what = if before.is_some() { "was changed" } else { "was removed" };
+                let shown = self.workspace.shown(place);
+                let message =
+                    format!("`{shown}` {what} since you last read it; read it again, then decide anew");
+                Err(ToolError { kind: ToolErrorType::FileChanged, message })
+            }
+        }
+    }
+}
+
+/// What the model of this run knows of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    Never,
+    AsItIs,
+}
+
+/// What is at a place when a call is prepared.
+pub struct Before {
+    pub found: Found,
+    digest: OnceLock<String>,
+}
+
+impl Before {
+    /// `None` when nothing is there.
+    pub fn of(workspace: &Workspace, place: &Place) -> Result<Option<Before>, ToolError> {
+        let found = workspace.find(place)?;
+        Ok(found.map(|found| Before { digest: OnceLock::new(), found }))
+    }
+
+    /// Perf: of 10 MB it takes about as long as writing them, so it is taken once, and only when it is needed.
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| digest::of(&self.found.bytes))
+    }
+}
+
+/// A file as it would be.
+pub struct Change {
+    ground: Ground,
+    place: Place,
+    accesses: Vec<Access>,
+    /// The digest of what is there.
+    before: Option<String>,
+    /// What would be, and its digest; `None` = nothing.
+    after: Option<(Vec<u8>, String)>,
+    details: ConfirmationDetails,
+    /// For people, where the result shows what changed.
+    display: String,
+    /// Lines added and removed.
+    pub counts: (usize, usize),
+}
+
+impl Change {
+    /// `before` and `after` are what is there and what would be; the texts are the same as people read them, where they
+    /// can.
+    pub fn new(
+        ground: Ground,
+        place: Place,
+        before: Option<Before>,
+        after: Option<Vec<u8>>,
+        texts: (Option<&Text>, Option<&Text>),
+    ) -> Change {
+        let workspace = &ground.workspace;
+        let shown = workspace.shown(&place);
+        let diff = match (before.is_some(), texts.0, after.is_some(), texts.1) {
+            (true, None, _, _) | (_, _, true, None) => diff::Diff::default(),
+            (_, old, _, new) => diff::Diff::of(&shown, old.map(Text::bytes), new.map(Text::bytes)),
+        };
+        // Hidden before it is cut: half a secret is not found any more.
+        let counts = (diff.added, diff.removed);
+        let diff = ground.redactor.owned(diff.text);
+        let content = |text: Option<&Text>| {
+            let text = text?.as_str()?;
+            (text.len() <= SHOWN_CONTENT_BYTES).then(|| text.to_owned())
+        };
+        let display = match diff.as_str() {
+            "" => String::new(),
+            diff => {
+                let (head, cut) = cut(diff, RESULT_DIFF_BYTES);
+                let more = if cut == 0 { String::new() } else { format!("\n[{cut} more bytes]") };
+                format!("```diff\n{}{more}\n```", head.trim_end_matches('\n'))
+            }
+        };
+        let (head, cut_bytes) = cut(&diff, SHOWN_DIFF_BYTES);
+        let details = ConfirmationDetails::Edit {
+            path: workspace.shown_absolute(&place),
+            diff: head.to_owned(),
+            old_content: content(texts.0),
+            new_content: content(texts.1),
+            cut_bytes,
+        };
+        let mut accesses = vec![Access::Write { path: workspace.access_path(&place) }];
+        accesses.extend(made_folders(workspace, &place));
+        // Perf: both at once; see `Before::digest`.
+        let (before, after) = thread::scope(|scope| {
+            let hashing = scope.spawn(|| before.as_ref().map(|before| before.digest().to_owned()));
+            let after = after.map(|bytes| {
+                let digest = digest::of(&bytes);
+                (bytes, digest)
+            });
+            (hashing.join().unwrap_or_else(|panic| resume_unwind(panic)), after)
+        });
+        Change { ground, place, accesses, before, after, details, display, counts }
+    }
+
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    pub fn shown(&self) -> String {
+        self.ground.workspace.shown(&self.place)
+    }
+
+    pub fn locations(&self) -> Vec<Location> {
+        vec![Location { path: self.ground.workspace.shown_absolute(&self.place), line: None }]
+    }
+
+    pub fn risk(&self) -> Option<Risk> {
+        self.ground.risk(&self.place)
+    }
+
+    pub fn details(&self) -> ConfirmationDetails {
+        self.details.clone()
+    }
+
+    pub fn basis(&self) -> String {
+        let path = self.ground.workspace.written(&self.place);
+        let after = self.after.as_ref().map_or("", |(_, digest)| digest);
+        digest::of_parts([path.as_str(), self.before.as_deref().unwrap_or(""), after])
+    }
+
+    pub fn is_new(&self) -> bool {
+        self.before.is_none()
+    }
+
+    /// Makes the change and tells of it: `said` is what the model reads.
+    pub fn run(
+        self,
+        said: String,
+        data: Value,
+        permit: Permit,
+        cx: CallContext,
+    ) -> BoxFuture<'static, ToolResult> {
+        let session = cx.session.clone();
+        Box::pin(work::to_the_end(cx, move |stop| {
+            let display = self.display.clone();
+            match self.make(&session, permit.call(), stop) {
+                Ok(changed) => ToolResult {
+                    return_display: (!display.is_empty()).then_some(display),
+                    data: Some(data),
+                    effects: vec![Effect::File(changed)],
+                    ..ToolResult::text(said)
+                },
+                Err(error) => ToolResult::failure(error.kind, error.message),
+            }
+        }))
+    }
+
+    /// Makes the change, if what is there is what preparing saw. Blocks.
+    pub fn make(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        stop: &CancellationToken,
+    ) -> Result<FileChanged, ToolError> {
+        let Ground { workspace, own_files, reads, .. } = &self.ground;
+        if stop.is_cancelled() {
+            return Err(stopped());
+        }
+        let found = workspace.find(&self.place)?;
+        if found.is_some() != self.before.is_some() {
+            return Err(self.is_changed());
+        }
+        let found = found.as_ref();
+        let keep = Keep {
+            workspace,
+            place: &self.place,
+            from: None,
+            change: match (found, &self.after) {
+                (None, _) => FileChange::Created,
+                (Some(_), Some(_)) => FileChange::Modified,
+                (Some(_), None) => FileChange::Deleted,
+            },
+            before: found.zip(self.before.as_deref()),
+            after: self.after.as_ref().map(|(_, digest)| digest.as_str()),
+            folders: workspace.missing_folders(&self.place),
+        };
+        // Perf: what is there is compared and kept while the new content is written beside it; all three wait for the
+        // disk or take a processor. Nothing changes before the first two are done.
+        let (kept, placed) = thread::scope(|scope| {
+            let comparing = scope
+                .spawn(|| found.map(|found| digest::of(&found.bytes)).as_deref() == self.before.as_deref());
+            let keeping = scope.spawn(|| own_files.undo().keep(session, call, &keep));
+            let mut waiting = Some((comparing, keeping));
+            let mut done = None;
+            let mut may_go_on = || {
+                let Some((comparing, keeping)) = waiting.take() else { return false };
+                let is_same = comparing.join().unwrap_or_else(|panic| resume_unwind(panic));
+                let kept = keeping.join().unwrap_or_else(|panic| resume_unwind(panic));
+                let may_go_on = is_same && kept.is_ok();
+                done = Some((is_same, kept));
+                may_go_on
+            };
+            let placed = match (&self.after, found) {
+                (Some((bytes, _)), over) => {
+                    let wish = Wish { bytes, over, attributes: None };
+                    workspace.put(&self.place, &wish, stop, &mut may_go_on)
+                }
+                (None, Some(found)) if may_go_on() => workspace.remove(&self.place, found),
+                (None, Some(_)) => Ok(Placed::Stopped),
+                (None, None) => Ok(Placed::Done),
+            };
+            // Also when the new content could not be written: what was kept has to be forgotten.
+            may_go_on();
+            (done, placed)
+        });
+        // Invariant: `may_go_on` was called at least once.
+        let Some((is_same, kept)) = kept else { return Err(stopped()) };
+        let kept = kept?;
+        let error = match placed {
+            Ok(Placed::Done) => None,
+            Ok(Placed::Changed) => Some(self.is_changed()),
+            Ok(Placed::Stopped) if !is_same => Some(self.is_changed()),
+            Ok(Placed::Stopped) => Some(stopped()),
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error {
+            kept.forget();
+            return Err(error);
+        }
+        let path = workspace.absolute(&self.place);
+        match &self.after {
+            Some((_, digest)) => reads.note(path, digest.clone()),
+            None => reads.forget(&path),
+        }
+        Ok(kept.made())
+    }
+
+    fn is_changed(&self) -> ToolError {
+        let message = format!(
+            "`{}` was changed after this call was prepared, so nothing was written; read it again, then decide anew",
+            self.shown()
+        );
+        ToolError { kind: ToolErrorType::FileChanged, message }
+    }
+}
+
+/// What a call that was stopped in time says.
+pub fn stopped() -> ToolError {
+    let message = "the run was stopped before the call was done; nothing was changed".to_owned();
+    ToolError { kind: ToolErrorType::Cancelled, message }
+}
+
+/// The folders that are made for a place: each is written to the workspace as well.
+pub fn made_folders(workspace: &Workspace, place: &Place) -> Vec<Access> {
+    let path = workspace.access_path(place);
+    let missing = workspace.missing_folders(place);
+    let folders: Vec<PathBuf> = path.ancestors().skip(1).take(missing).map(PathBuf::from).collect();
+    folders.into_iter().rev().map(|path| Access::Write { path }).collect()
+}
+
+/// The beginning of a text, in whole lines where it has some, and how many bytes are left out.
+fn cut(text: &str, bytes: usize) -> (&str, u64) {
+    if text.len() <= bytes {
+        return (text, 0);
+    }
+    let end = text.floor_char_boundary(bytes);
+    let end = text[..end].rfind('\n').unwrap_or(end);
+    (&text[..end], (text.len() - end) as u64)
+}

@@ -1,0 +1,184 @@
+//! Which lines does a change remove and add? As a unified diff.
+//!
+//! Perf: what both files begin and end with is skipped by comparing bytes, and what is left of large files is taken apart
+//! at the next lines that agree again, so that the work grows with the change and not with the square of the file.
+
+use std::{collections::HashMap, fmt::Write as _, ops::Range};
+
+use memchr::memchr_iter;
+use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+/// Lines of a stretch, old and new, in which the smallest difference is looked for. Its price is their product.
+const MAX_EXACT_LINES: usize = 4_000;
+/// Lines looked ahead for two that agree again, in larger stretches.
+const LOOK_AHEAD: usize = 200;
+
+#[derive(Debug, Default)]
+pub struct Diff {
+    /// Empty when nothing differs.
+    pub text: String,
+    pub added: usize,
+    pub removed: usize,
+}
+
+impl Diff {
+    /// `None` = there is no file.
+    pub fn of(shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+        let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let (old_lines, new_lines) = (lines(old_bytes), lines(new_bytes));
+        let ops = operations(&old_lines, &new_lines);
+        let mut diff = Diff::default();
+        for op in &ops {
+            let (removed, added) = match op {
+                DiffOp::Equal { .. } => (0, 0),
+                DiffOp::Delete { old_len, .. } => (*old_len, 0),
+                DiffOp::Insert { new_len, .. } => (0, *new_len),
+                DiffOp::Replace { old_len, new_len, .. } => (*old_len, *new_len),
+            };
+            diff.removed += removed;
+            diff.added += added;
+        }
+        let is_same_presence = old.is_some() == new.is_some();
+        if diff.removed + diff.added == 0 && is_same_presence {
+            return diff;
+        }
+        let name = |side: char, content: Option<&[u8]>| match content {
+            Some(_) => format!("{side}/{shown}"),
+            None => "/dev/null".to_owned(),
+        };
+        let _ = writeln!(diff.text, "--- {}\n+++ {}", name('a', old), name('b', new));
+        for group in group_diff_ops(ops, CONTEXT) {
+            hunk(&mut diff.text, &group, &old_lines, &new_lines);
+        }
+        diff
+    }
+}
+
+/// Lines with their ends; the last may have none.
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for end in memchr_iter(b'\n', bytes) {
+        lines.push(&bytes[start..=end]);
+        start = end + 1;
+    }
+    if start < bytes.len() {
+        lines.push(&bytes[start..]);
+    }
+    lines
+}
+
+fn operations(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
+    let begin = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[begin..], &new[begin..]);
+    let end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old_middle, new_middle) = (begin..old.len() - end, begin..new.len() - end);
+    let mut ops = Vec::new();
+    if begin != 0 {
+        ops.push(DiffOp::Equal { old_index: 0, new_index: 0, len: begin });
+    }
+    middle(old, new, old_middle.clone(), new_middle.clone(), &mut ops);
+    if end != 0 {
+        ops.push(DiffOp::Equal { old_index: old_middle.end, new_index: new_middle.end, len: end });
+    }
+    ops
+}
+
+/// What is left when the same beginning and end are gone.
+fn middle(old: &[&[u8]], new: &[&[u8]], a: Range<usize>, b: Range<usize>, ops: &mut Vec<DiffOp>) {
+    if a.len() + b.len() <= MAX_EXACT_LINES {
+        return exact(old, new, a, b, ops);
+    }
+    let (mut i, mut j) = (a.start, b.start);
+    while i < a.end || j < b.end {
+        let same = old[i..a.end].iter().zip(&new[j..b.end]).take_while(|(x, y)| x == y).count();
+        if same != 0 {
+            ops.push(DiffOp::Equal { old_index: i, new_index: j, len: same });
+            (i, j) = (i + same, j + same);
+            continue;
+        }
+        let (next_i, next_j) =
+            agreeing(&old[i..a.end], &new[j..b.end]).map_or((a.end, b.end), |(di, dj)| (i + di, j + dj));
+        if (next_i - i) + (next_j - j) <= MAX_EXACT_LINES {
+            exact(old, new, i..next_i, j..next_j, ops);
+        } else {
+            changed(i..next_i, j..next_j, ops);
+        }
+        (i, j) = (next_i, next_j);
+    }
+}
+
+/// How far the nearest lines are that agree again: two in a row, or the last ones.
+fn agreeing(old: &[&[u8]], new: &[&[u8]]) -> Option<(usize, usize)> {
+    let agrees = |i: usize, j: usize| {
+        old.get(i).is_some_and(|line| new.get(j) == Some(line)) && old.get(i + 1) == new.get(j + 1)
+    };
+    (1..=2 * LOOK_AHEAD)
+        .find_map(|distance| (0..=distance).map(|i| (i, distance - i)).find(|(i, j)| agrees(*i, *j)))
+}
+
+/// The smallest difference of a stretch.
+fn exact<'a>(old: &[&'a [u8]], new: &[&'a [u8]], a: Range<usize>, b: Range<usize>, ops: &mut Vec<DiffOp>) {
+    // Lines are compared once here, and as numbers from then on.
+    let mut known: HashMap<&[u8], usize> = HashMap::new();
+    let mut number = |line: &&'a [u8]| {
+        let next = known.len();
+        *known.entry(line).or_insert(next)
+    };
+    let old_numbers: Vec<usize> = old[a.clone()].iter().map(&mut number).collect();
+    let new_numbers: Vec<usize> = new[b.clone()].iter().map(&mut number).collect();
+    for op in capture_diff_slices(Algorithm::Myers, &old_numbers, &new_numbers) {
+        let (old_range, new_range) = (op.old_range(), op.new_range());
+        let (old_index, new_index) = (a.start + old_range.start, b.start + new_range.start);
+        match op {
+            DiffOp::Equal { len, .. } => ops.push(DiffOp::Equal { old_index, new_index, len }),
+            _ => changed(old_index..a.start + old_range.end, new_index..b.start + new_range.end, ops),
+        }
+    }
+}
+
+fn changed(old: Range<usize>, new: Range<usize>, ops: &mut Vec<DiffOp>) {
+    let (old_index, old_len, new_index, new_len) = (old.start, old.len(), new.start, new.len());
+    match (old_len, new_len) {
+        (0, 0) => {}
+        (_, 0) => ops.push(DiffOp::Delete { old_index, old_len, new_index }),
+        (0, _) => ops.push(DiffOp::Insert { old_index, new_index, new_len }),
+        _ => ops.push(DiffOp::Replace { old_index, old_len, new_index, new_len }),
+    }
+}
+
+fn hunk(text: &mut String, group: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
+    let old_range = first.old_range().start..last.old_range().end;
+    let new_range = first.new_range().start..last.new_range().end;
+    let _ = writeln!(text, "@@ -{} +{} @@", header(&old_range), header(&new_range));
+    for op in group {
+        let old_lines = &old[op.old_range()];
+        let new_lines = &new[op.new_range()];
+        if let DiffOp::Equal { .. } = op {
+            old_lines.iter().for_each(|line| push(text, ' ', line));
+            continue;
+        }
+        old_lines.iter().for_each(|line| push(text, '-', line));
+        new_lines.iter().for_each(|line| push(text, '+', line));
+    }
+}
+
+/// Lines are counted from 1, and an empty range stands after the line it names.
+fn header(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        len => format!("{},{len}", range.start + 1),
+    }
+}
+
+fn push(text: &mut String, sign: char, line: &[u8]) {
+    text.push(sign);
+    text.push_str(&String::from_utf8_lossy(line));
+    if !line.ends_with(b"\n") {
+        text.push_str("\n\\ No newline at end of file\n");
+    }
+}

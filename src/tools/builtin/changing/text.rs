@@ -1,0 +1,152 @@
+//! How is a text file written, so that changing a part of it leaves the rest byte for byte? Encoding, byte order mark, line
+//! ends.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use memchr::{memchr_iter, memmem};
+
+use super::super::reading::{self, Content};
+
+/// A file's text, and how it is written.
+#[derive(Debug, Clone)]
+pub struct Text {
+    /// UTF-8, without byte order mark and with the file's own line ends. Of a file that is UTF-8 but for some bytes it has
+    /// these bytes as they are.
+    bytes: Vec<u8>,
+    pub form: Form,
+}
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Form {
+    encoding: &'static Encoding,
+    has_mark: bool,
+    pub ends: LineEnds,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnds {
+    /// There is no line end.
+    None,
+    Lf,
+    Crlf,
+    /// Some of each; they are left as they are.
+    Mixed,
+}
+
+impl Text {
+    /// The text of a file; `Err` says what it is instead.
+    pub fn of(bytes: &[u8]) -> Result<Text, String> {
+        let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
+        let has_mark = mark != 0;
+        let (encoding, plain) = match reading::content(bytes) {
+            _ if has_mark && encoding == UTF_8 => (UTF_8, bytes[mark..].to_vec()),
+            Content::Text { text, encoding: None } => (UTF_8, text.into_owned().into_bytes()),
+            Content::Text { encoding: Some(name), .. } if name.starts_with("UTF-8") => {
+                (UTF_8, bytes.to_vec())
+            }
+            Content::Text { text, encoding: Some(name) } => {
+                let encoding = Encoding::for_label(name.as_bytes());
+                let encoding = encoding.ok_or_else(|| format!("text in {name}, which cannot be written"))?;
+                (encoding, text.into_owned().into_bytes())
+            }
+            Content::Image { mime } | Content::BrokenImage { mime } | Content::Binary { mime } => {
+                return Err(format!("a binary file ({mime})"));
+            }
+        };
+        let form = Form { encoding, has_mark, ends: LineEnds::of(&plain) };
+        let text = Text { bytes: plain, form };
+        // What cannot be written back as it was must not be touched.
+        if encoding != UTF_8 && text.written().ok().as_deref() != Some(bytes) {
+            return Err(format!("text that looks like {} but has bytes that are not", encoding.name()));
+        }
+        Ok(text)
+    }
+
+    /// A text for a new file: UTF-8 and as it is given.
+    pub fn new(text: &str) -> Text {
+        let bytes = text.as_bytes().to_vec();
+        let form = Form { encoding: UTF_8, has_mark: false, ends: LineEnds::of(&bytes) };
+        Text { bytes, form }
+    }
+
+    /// Another text, written in the same way.
+    pub fn with_bytes(&self, bytes: Vec<u8>) -> Text {
+        Text { bytes, form: self.form }
+    }
+
+    /// Another text, written as UTF-8.
+    pub fn as_utf8(&self) -> Text {
+        let form = Form {
+            encoding: UTF_8,
+            has_mark: self.form.has_mark && self.form.encoding == UTF_8,
+            ..self.form
+        };
+        Text { bytes: self.bytes.clone(), form }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// `None` when some bytes are no text.
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.bytes).ok()
+    }
+
+    /// The file's bytes; `Err` names an encoding that has no room for some character.
+    pub fn written(&self) -> Result<Vec<u8>, &'static str> {
+        let Form { encoding, has_mark, .. } = self.form;
+        if encoding == UTF_8 {
+            let mark: &[u8] = if has_mark { b"\xef\xbb\xbf" } else { b"" };
+            return Ok([mark, &self.bytes].concat());
+        }
+        let text = std::str::from_utf8(&self.bytes).map_err(|_| encoding.name())?;
+        let units = |pair: fn(u16) -> [u8; 2]| {
+            let mark = has_mark.then_some(0xfeff);
+            mark.into_iter().chain(text.encode_utf16()).flat_map(pair).collect()
+        };
+        if encoding == UTF_16LE {
+            return Ok(units(u16::to_le_bytes));
+        }
+        if encoding == UTF_16BE {
+            return Ok(units(u16::to_be_bytes));
+        }
+        match encoding.encode(text) {
+            (bytes, _, false) => Ok(bytes.into_owned()),
+            (_, _, true) => Err(encoding.name()),
+        }
+    }
+}
+
+impl LineEnds {
+    /// Perf: two passes by memchr.
+    pub fn of(bytes: &[u8]) -> LineEnds {
+        let all = memchr_iter(b'\n', bytes).count();
+        let crlf = memmem::find_iter(bytes, b"\r\n").count();
+        match (all, crlf) {
+            (0, _) => LineEnds::None,
+            (_, 0) => LineEnds::Lf,
+            (all, crlf) if all == crlf => LineEnds::Crlf,
+            _ => LineEnds::Mixed,
+        }
+    }
+
+    /// `text` with these line ends, where they are all the same.
+    pub fn given_to<'a>(self, text: &'a str) -> Cow<'a, str> {
+        match self {
+            LineEnds::None | LineEnds::Mixed => Cow::Borrowed(text),
+            LineEnds::Lf if !text.contains("\r\n") => Cow::Borrowed(text),
+            LineEnds::Lf => Cow::Owned(text.replace("\r\n", "\n")),
+            LineEnds::Crlf => Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n")),
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LineEnds::Crlf => "\r\n",
+            LineEnds::None | LineEnds::Lf | LineEnds::Mixed => "\n",
+        }
+    }
+}

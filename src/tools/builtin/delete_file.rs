@@ -1,0 +1,117 @@
+//! `delete_file`: removes one file, so that it can come back. (spec 05)
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    Definition,
+    changing::{Before, Change, Ground, SMALL_BYTES, text::Text},
+    declared,
+};
+use crate::{
+    protocol::{
+        Access, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolResult,
+    },
+    tools::{CallContext, Invocation, Permit, PrepareContext},
+};
+
+const DESCRIPTION: &str = "\
+Deletes one file. Folders are not deleted. What was in the file is kept, so that the user can undo it.";
+
+pub struct DeleteFile;
+
+impl Definition for DeleteFile {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The file: absolute, or relative to the workspace root."
+                }
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        });
+        declared("delete_file", "Delete file", (ToolKind::Delete, Risk::High), DESCRIPTION, parameters)
+    }
+
+    fn replay() -> Replay {
+        Replay::Unsafe
+    }
+
+    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+        cx.workspace
+            .resolve(&arguments.path)
+            .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let place = cx.workspace.resolve(&arguments.path)?;
+        let shown = cx.workspace.shown(&place);
+        let before = Before::of(&cx.workspace, &place).map_err(|error| match error.kind {
+            ToolErrorType::TargetIsDirectory => {
+                let message = format!("`{shown}` is a folder; delete_file deletes files, one at a time");
+                ToolError { message, ..error }
+            }
+            _ => error,
+        })?;
+        let ground = Ground::of(cx);
+        ground.known(&place, before.as_ref())?;
+        let Some(before) = before else {
+            let message = format!("there is no `{shown}`");
+            return Err(ToolError { kind: ToolErrorType::FileNotFound, message });
+        };
+        let size = before.found.bytes.len();
+        let old = Text::of(&before.found.bytes).ok();
+        let change = Change::new(ground, place, Some(before), None, (old.as_ref(), None));
+        Ok(Box::new(Call { change, size }))
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Arguments {
+    path: String,
+}
+
+struct Call {
+    change: Change,
+    /// Bytes of the file.
+    size: usize,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        self.change.accesses()
+    }
+
+    fn description(&self) -> String {
+        format!("{}, {} bytes", self.change.shown(), self.size)
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.change.locations()
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        self.change.risk()
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        Some(self.change.details())
+    }
+
+    fn basis(&self) -> Option<String> {
+        Some(self.change.basis())
+    }
+
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let Call { change, size } = *self;
+        let said = format!("Deleted `{}` ({size} bytes).", change.shown());
+        change.run(said, json!({ "bytes": size }), permit, cx)
+    }
+}

@@ -1,0 +1,320 @@
+//! `edit_file`: replaces text in a file. (spec 05)
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    Definition,
+    changing::{Before, Change, Ground, SMALL_BYTES, Seen, text::Text},
+    declared,
+};
+use crate::{
+    protocol::{
+        Access, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolResult, Violation,
+    },
+    redact::Redactor,
+    tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal},
+};
+
+mod fuzzy;
+mod lines;
+mod matching;
+
+use matching::{Edit, Expected};
+
+/// Edits of one call. Each goes through the whole file.
+const MAX_EDITS: usize = 100;
+/// Characters of a line that a refusal shows.
+const SHOWN_LINE_CHARS: usize = 200;
+
+const DESCRIPTION: &str = "\
+Replaces text in one file: `oldString` by `newString`.
+- `oldString` is literal text as it stands in the file, never escaped and without line numbers. It must name one place: \
+give at least 3 lines of context on each side. Read the file first.
+- To replace several occurrences give their number as `expectedReplacements`, or `replaceAll: true` for every one.
+- `edits` is a list of replacements of one file, made one after the other, each on what the one before left. If one \
+fails, none is made.
+- An empty `oldString` creates a new file with `newString`.
+- Encoding, line ends and permissions stay as they are. A file that was changed since you last read it is refused: read \
+it again.";
+
+pub struct EditFile;
+
+impl Definition for EditFile {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
+        let old = json!({
+            "type": "string",
+            "description": "The text to replace, as it stands in the file. Empty: create the file."
+        });
+        let new = json!({ "type": "string", "description": "The text to put in its place." });
+        let expected = json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": u32::MAX,
+            "description": "How often the text stands in the file; all are replaced. Default: 1."
+        });
+        let all = json!({
+            "type": "boolean",
+            "description": "Whether to replace every occurrence, however many there are. Default: false."
+        });
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The file: absolute, or relative to the workspace root."
+                },
+                "oldString": old,
+                "newString": new,
+                "expectedReplacements": expected,
+                "replaceAll": all,
+                "edits": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MAX_EDITS,
+                    "description": "Several replacements, instead of oldString and newString.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "oldString": old,
+                            "newString": new,
+                            "expectedReplacements": expected,
+                            "replaceAll": all
+                        },
+                        "required": ["oldString", "newString"],
+                        "additionalProperties": false
+                    }
+                }
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        });
+        declared("edit_file", "Edit file", (ToolKind::Edit, Risk::Low), DESCRIPTION, parameters)
+    }
+
+    fn replay() -> Replay {
+        Replay::Unsafe
+    }
+
+    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+        cx.workspace
+            .resolve(&arguments.path)
+            .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let path = arguments.path.clone();
+        let replacements = arguments.replacements()?;
+        let place = cx.workspace.resolve(&path)?;
+        let ground = Ground::of(cx);
+        let before = Before::of(&cx.workspace, &place)?;
+        let seen = ground.known(&place, before.as_ref())?;
+        let shown = cx.workspace.shown(&place);
+        let old = before.as_ref().map(|before| Text::of(&before.found.bytes)).transpose();
+        let old = old.map_err(|what| {
+            let message = format!("`{shown}` is {what}; it cannot be edited");
+            ToolError { kind: ToolErrorType::EditPreparationFailure, message }
+        })?;
+        let edited = edited(old.as_ref(), &replacements, seen, &shown, &cx.redactor)?;
+        let new = &edited.text;
+        let bytes = new.written().map_err(|encoding| {
+            let message = format!(
+                "`{shown}` is written in {encoding}, which has no room for some character of newString; write it without"
+            );
+            ToolError { kind: ToolErrorType::EditPreparationFailure, message }
+        })?;
+        if before.as_ref().is_some_and(|before| before.found.bytes == bytes) {
+            let message = format!("the edits leave `{shown}` as it is");
+            return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
+        }
+        let whole_old = match &old {
+            None => Some(String::new()),
+            Some(old) => old.as_str().filter(|old| !old.is_empty()).map(str::to_owned),
+        };
+        let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(new)));
+        Ok(Box::new(Call { change, path, whole_old, edited }))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Arguments {
+    path: String,
+    old_string: Option<String>,
+    new_string: Option<String>,
+    expected_replacements: Option<u64>,
+    replace_all: Option<bool>,
+    edits: Option<Vec<Replacement>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Replacement {
+    old_string: String,
+    new_string: String,
+    expected_replacements: Option<u64>,
+    replace_all: Option<bool>,
+}
+
+impl Arguments {
+    fn replacements(self) -> Result<Vec<Replacement>, ToolError> {
+        let wrong = |pointer: &str, message: &str| {
+            refusal(&[Violation { pointer: pointer.to_owned(), message: message.to_owned() }])
+        };
+        let Arguments { old_string, new_string, expected_replacements, replace_all, .. } = self;
+        match (self.edits, old_string, new_string) {
+            (Some(edits), None, None) => Ok(edits),
+            (None, Some(old_string), Some(new_string)) => {
+                Ok(vec![Replacement { old_string, new_string, expected_replacements, replace_all }])
+            }
+            (Some(_), ..) => Err(wrong("/edits", "give either edits, or oldString and newString")),
+            (None, Some(_), None) => Err(wrong("/newString", "missing, but required without edits")),
+            (None, None, _) => Err(wrong("/oldString", "missing, but required without edits")),
+        }
+    }
+}
+
+/// What the edits make of a text.
+struct Edited {
+    text: Text,
+    replaced: usize,
+    /// The first line of the first edit, from 1.
+    line: usize,
+    /// What was done otherwise than asked.
+    notes: Vec<String>,
+}
+
+/// All edits, or the first that fails.
+fn edited(
+    old: Option<&Text>,
+    replacements: &[Replacement],
+    seen: Seen,
+    shown: &str,
+    redactor: &Redactor,
+) -> Result<Edited, ToolError> {
+    let mut text = old.cloned();
+    let (mut replaced, mut line, mut notes) = (0, None, Vec::new());
+    for (number, replacement) in replacements.iter().enumerate() {
+        let prefix = if replacements.len() == 1 { String::new() } else { format!("edits[{number}]: ") };
+        let told = |error: ToolError| ToolError { message: format!("{prefix}{}", error.message), ..error };
+        let Replacement { old_string, new_string, expected_replacements, replace_all } = replacement;
+        let Some(current) = text else {
+            if !old_string.is_empty() {
+                let message = format!("there is no `{shown}`; an empty oldString creates it");
+                return Err(told(ToolError { kind: ToolErrorType::FileNotFound, message }));
+            }
+            text = Some(Text::new(new_string));
+            replaced += 1;
+            line.get_or_insert(1);
+            continue;
+        };
+        if old_string.is_empty() {
+            let message = format!(
+                "an empty oldString creates a file, but `{shown}` is there; give the text to replace, or use write_file"
+            );
+            return Err(told(ToolError { kind: ToolErrorType::AttemptToCreateExistingFile, message }));
+        }
+        let expected = match (replace_all, expected_replacements) {
+            (Some(true), _) => Expected::All,
+            (_, expected) => Expected::Exactly(usize::try_from(expected.unwrap_or(1)).unwrap_or(usize::MAX)),
+        };
+        let may_guess = seen == Seen::AsItIs;
+        let edit = Edit { old: old_string, new: new_string, expected, may_guess };
+        let applied = matching::apply(current.bytes(), current.form.ends, &edit).map_err(|error| {
+            let is_missing = error.kind == ToolErrorType::EditNoOccurrenceFound;
+            let near = if is_missing { nearest(&current, old_string, redactor) } else { String::new() };
+            told(ToolError { message: format!("{}{near}", error.message), ..error })
+        })?;
+        replaced += applied.replaced;
+        line.get_or_insert(applied.line);
+        notes.extend(applied.corrected.map(|note| format!("{prefix}{note}")));
+        text = Some(current.with_bytes(applied.bytes));
+    }
+    // Invariant: the schema and `replacements` give at least one edit, and each leaves a text.
+    let text = text.unwrap_or_else(|| Text::new(""));
+    Ok(Edited { text, replaced, line: line.unwrap_or(1), notes })
+}
+
+/// What stands in the file where the text was probably meant.
+fn nearest(text: &Text, old: &str, redactor: &Redactor) -> String {
+    let near = matching::nearest(text.bytes(), old);
+    if near.is_empty() {
+        return String::new();
+    }
+    // Hidden before it is cut: half a secret is not found any more.
+    let line = |(number, line): &(usize, String)| {
+        let line = redactor.text(line);
+        let head: String = line.chars().take(SHOWN_LINE_CHARS).collect();
+        let mark = if head.len() < line.len() { " […]" } else { "" };
+        format!("{number}: {head}{mark}")
+    };
+    let lines: Vec<String> = near.iter().map(line).collect();
+    format!(". The nearest lines are:\n{}", lines.join("\n"))
+}
+
+struct Call {
+    change: Change,
+    path: String,
+    /// The whole text as it is; `None` where it cannot be given as an argument.
+    whole_old: Option<String>,
+    edited: Edited,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        self.change.accesses()
+    }
+
+    fn description(&self) -> String {
+        let (added, removed) = self.change.counts;
+        format!("{}, +{added} -{removed} lines", self.change.shown())
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let line = u32::try_from(self.edited.line).ok();
+        self.change.locations().into_iter().map(|location| Location { line, ..location }).collect()
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        self.change.risk()
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        Some(self.change.details())
+    }
+
+    fn basis(&self) -> Option<String> {
+        Some(self.change.basis())
+    }
+
+    fn with_content(&self, content: &str) -> Option<Value> {
+        let old = self.whole_old.as_deref()?;
+        Some(json!({ "path": self.path, "oldString": old, "newString": content }))
+    }
+
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let Call { change, edited, .. } = *self;
+        let Edited { replaced, line, notes, .. } = edited;
+        let (added, removed) = change.counts;
+        let verb = if change.is_new() { "Created" } else { "Edited" };
+        let count =
+            if replaced == 1 { "1 replacement".to_owned() } else { format!("{replaced} replacements") };
+        let mut said =
+            format!("{verb} `{}`: {count}, from line {line} on, +{added} -{removed} lines.", change.shown());
+        for note in &notes {
+            said.push_str(&format!("\nNote: {note}."));
+        }
+        let data = json!({
+            "replacements": replaced,
+            "line": line,
+            "added": added,
+            "removed": removed,
+            "corrected": notes,
+        });
+        change.run(said, data, permit, cx)
+    }
+}

@@ -1,0 +1,164 @@
+//! Which lines of a file are the same as some others, but for indentation and trailing blanks?
+
+use std::collections::HashMap;
+
+use memchr::memchr_iter;
+
+/// A text as lines.
+pub struct Lines<'a> {
+    pub text: &'a [u8],
+    pub all: Vec<Line>,
+}
+
+/// One line: `start..end` without its end, `start..full_end` with it.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    pub start: usize,
+    pub end: usize,
+    pub full_end: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub fn of(text: &'a [u8]) -> Lines<'a> {
+        let mut all = Vec::new();
+        let mut start = 0;
+        for at in memchr_iter(b'\n', text) {
+            let end = if start < at && text[at - 1] == b'\r' { at - 1 } else { at };
+            all.push(Line { start, end, full_end: at + 1 });
+            start = at + 1;
+        }
+        if start < text.len() {
+            all.push(Line { start, end: text.len(), full_end: text.len() });
+        }
+        Lines { text, all }
+    }
+
+    /// A line without blanks around it.
+    pub fn trimmed(&self, at: usize) -> &'a [u8] {
+        let line = self.all[at];
+        self.text[line.start..line.end].trim_ascii()
+    }
+
+    /// Where the lines of `pattern` stand in a row, but for blanks; without overlaps. A pattern of nothing but blank lines
+    /// stands nowhere.
+    ///
+    /// Perf: Knuth, Morris and Pratt's search over numbered lines, so that files of many equal lines cost no more.
+    pub fn find(&self, pattern: &[&str]) -> Vec<usize> {
+        if pattern.iter().all(|line| line.trim_ascii().is_empty()) {
+            return Vec::new();
+        }
+        let mut numbers: HashMap<&[u8], usize> = HashMap::new();
+        let wanted: Vec<usize> = pattern
+            .iter()
+            .map(|line| {
+                let next = numbers.len();
+                *numbers.entry(line.trim_ascii().as_bytes()).or_insert(next)
+            })
+            .collect();
+        let borders = borders(&wanted);
+        let (mut found, mut matched) = (Vec::new(), 0);
+        for at in 0..self.all.len() {
+            let number = numbers.get(self.trimmed(at)).copied();
+            while matched != 0 && Some(wanted[matched]) != number {
+                matched = borders[matched - 1];
+            }
+            if Some(wanted[matched]) == number {
+                matched += 1;
+            }
+            if matched == wanted.len() {
+                found.push(at + 1 - matched);
+                matched = 0;
+            }
+        }
+        found
+    }
+}
+
+/// For each beginning, the length of its longest proper beginning that is its end as well.
+fn borders(wanted: &[usize]) -> Vec<usize> {
+    let mut borders = vec![0; wanted.len()];
+    let mut length = 0;
+    for at in 1..wanted.len() {
+        while length != 0 && wanted[at] != wanted[length] {
+            length = borders[length - 1];
+        }
+        if wanted[at] == wanted[length] {
+            length += 1;
+        }
+        borders[at] = length;
+    }
+    borders
+}
+
+/// The lines of a text that was given, and whether the last one has an end.
+pub fn of_pattern(text: &str) -> (Vec<&str>, bool) {
+    let lines = text.split_inclusive('\n').map(|line| line.trim_end_matches('\n').trim_end_matches('\r'));
+    (lines.collect(), text.ends_with('\n'))
+}
+
+/// How lines are indented in a file, by how they are in the text that was given for them.
+pub struct Indents<'a> {
+    /// In the text, and in the file.
+    pairs: Vec<(&'a [u8], &'a [u8])>,
+    /// One level in the text, and in the file, where both can be told.
+    level: Option<(&'a [u8], &'a [u8])>,
+}
+
+impl<'a> Indents<'a> {
+    /// Of lines of the text that stand in the file from `at` on.
+    pub fn of(pattern: &[&'a str], lines: &Lines<'a>, at: usize) -> Indents<'a> {
+        let given = pattern.iter().enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
+        let pair = |(number, line): (usize, &&'a str)| {
+            let Line { start, end, .. } = lines.all[at + number];
+            (indent(line.as_bytes()), indent(&lines.text[start..end]))
+        };
+        let pairs: Vec<_> = given.map(pair).collect();
+        let deeper = |(from, to): (&(&'a [u8], &'a [u8]), &(&'a [u8], &'a [u8]))| {
+            let level = (to.0.strip_prefix(from.0)?, to.1.strip_prefix(from.1)?);
+            (!level.0.is_empty()).then_some(level)
+        };
+        let level = pairs.iter().zip(pairs.iter().skip(1)).find_map(deeper);
+        Indents { pairs, level }
+    }
+
+    /// Writes a line of the new text as the file would have it.
+    pub fn write(&self, line: &str, to: &mut Vec<u8>) {
+        let line = line.as_bytes();
+        if line.trim_ascii().is_empty() {
+            to.extend_from_slice(line);
+            return;
+        }
+        let own = indent(line);
+        let known = self.pairs.iter().filter(|(given, _)| own.starts_with(given));
+        // The first of the longest: lines of the same depth are indented like the first of them.
+        let mut best: Option<&(&[u8], &[u8])> = None;
+        for pair in known {
+            if best.is_none_or(|best| best.0.len() < pair.0.len()) {
+                best = Some(pair);
+            }
+        }
+        match (best, self.pairs.first()) {
+            (Some((given, there)), _) => {
+                to.extend_from_slice(there);
+                let mut rest = &line[given.len()..];
+                while let Some((level, level_there)) = self.level
+                    && let Some(deeper) = rest.strip_prefix(level)
+                {
+                    to.extend_from_slice(level_there);
+                    rest = deeper;
+                }
+                to.extend_from_slice(rest);
+            }
+            // Less deep than anything given: as much deeper or less deep as the first line is.
+            (None, Some((given, there))) if there.ends_with(given) => {
+                to.extend_from_slice(&there[..there.len() - given.len()]);
+                to.extend_from_slice(line);
+            }
+            _ => to.extend_from_slice(line),
+        }
+    }
+}
+
+fn indent(line: &[u8]) -> &[u8] {
+    &line[..line.len() - line.trim_ascii_start().len()]
+}

@@ -1,0 +1,253 @@
+//! Where in a file does an edit apply, and what does the file become? Exactly as given; else but for indentation and
+//! trailing blanks; else but for escapes that are one too many; else, if the model has seen the file, at the one place
+//! that is nearly the same. Where two places fit, none is taken.
+
+use std::{borrow::Cow, ops::Range};
+
+use memchr::memmem;
+
+use super::{
+    super::changing::text::LineEnds,
+    fuzzy,
+    lines::{self, Lines},
+};
+use crate::protocol::{ToolError, ToolErrorType};
+
+/// Places that a refusal names.
+const SHOWN_PLACES: usize = 10;
+
+/// One replacement.
+#[derive(Debug, Clone, Copy)]
+pub struct Edit<'a> {
+    pub old: &'a str,
+    pub new: &'a str,
+    pub expected: Expected,
+    /// The model has seen the file as it is, so a text that is nearly what stands there can be taken for it.
+    pub may_guess: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    Exactly(usize),
+    /// Every occurrence, and at least one.
+    All,
+}
+
+/// What an edit made.
+#[derive(Debug)]
+pub struct Applied {
+    pub bytes: Vec<u8>,
+    pub replaced: usize,
+    /// The first line that was replaced, from 1.
+    pub line: usize,
+    /// How what was replaced differs from what was asked for.
+    pub corrected: Option<String>,
+}
+
+/// A stretch of the file, and what comes in its place.
+struct Swap {
+    range: Range<usize>,
+    new: Vec<u8>,
+}
+
+pub fn apply(text: &[u8], ends: LineEnds, edit: &Edit<'_>) -> Result<Applied, ToolError> {
+    let (old, new) = (ends.given_to(edit.old), ends.given_to(edit.new));
+    if old == new {
+        let message = "oldString and newString are the same".to_owned();
+        return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
+    }
+    if let Some(swaps) = exact(text, &old, &new, edit.expected)? {
+        return Ok(applied(text, swaps, None));
+    }
+    let lines = Lines::of(text);
+    if let Some(swaps) = but_for_blanks(&lines, &old, &new, ends, edit.expected)? {
+        let note = "oldString was matched ignoring indentation and trailing blanks, and newString indented like what \
+                    it replaced";
+        return Ok(applied(text, swaps, Some(note.to_owned())));
+    }
+    if let Some((old, new)) = unescaped(&old, &new) {
+        // A line end that was escaped has to be the file's own.
+        let (old, new) = (ends.given_to(&old), ends.given_to(&new));
+        let note = "oldString and newString were escaped once too often, and matched without that";
+        if let Some(swaps) = exact(text, &old, &new, edit.expected)? {
+            return Ok(applied(text, swaps, Some(note.to_owned())));
+        }
+        if let Some(swaps) = but_for_blanks(&lines, &old, &new, ends, edit.expected)? {
+            let note = format!("{note}, ignoring indentation and trailing blanks");
+            return Ok(applied(text, swaps, Some(note)));
+        }
+    }
+    if edit.expected == Expected::Exactly(1) {
+        match fuzzy::find(&lines, &lines::of_pattern(&old).0) {
+            fuzzy::Found::One { at, len, likeness } if edit.may_guess => {
+                let lines_taken = match len {
+                    1 => format!("line {}", at + 1),
+                    _ => format!("lines {}-{}", at + 1, at + len),
+                };
+                let percent = likeness * 100.0;
+                let note = format!(
+                    "oldString does not stand in the file; {lines_taken}, {percent:.0} % the same, was taken for it"
+                );
+                let swap = swap_lines(&lines, at, &old, &new, ends);
+                return Ok(applied(text, vec![swap], Some(note)));
+            }
+            fuzzy::Found::Several(at) => {
+                let message = format!(
+                    "oldString does not stand in the file, and more than one place is nearly the same: lines {}. \
+                     Give the text exactly as it is in the file, with more lines around it",
+                    listed(at.iter().map(|at| at + 1))
+                );
+                return Err(ToolError { kind: ToolErrorType::EditNoOccurrenceFound, message });
+            }
+            _ => {}
+        }
+    }
+    let hint = if !new.is_empty() && memmem::find(text, new.as_bytes()).is_some() {
+        " (newString stands there already)"
+    } else {
+        ""
+    };
+    let message = format!(
+        "oldString does not stand in the file{hint}. Give the text exactly as it is in the file, without escapes and \
+         line numbers"
+    );
+    Err(ToolError { kind: ToolErrorType::EditNoOccurrenceFound, message })
+}
+
+/// Perf: one pass by memchr's searcher, and one copy.
+fn exact(text: &[u8], old: &str, new: &str, expected: Expected) -> Result<Option<Vec<Swap>>, ToolError> {
+    let starts: Vec<usize> = memmem::find_iter(text, old.as_bytes()).collect();
+    check(starts.len(), expected, || {
+        let line = |start: &usize| memchr::memchr_iter(b'\n', &text[..*start]).count() + 1;
+        starts.iter().take(SHOWN_PLACES).map(line).collect()
+    })?;
+    let swap = |start: usize| Swap { range: start..start + old.len(), new: new.as_bytes().to_vec() };
+    Ok((!starts.is_empty()).then(|| starts.into_iter().map(swap).collect()))
+}
+
+fn but_for_blanks(
+    lines: &Lines<'_>,
+    old: &str,
+    new: &str,
+    ends: LineEnds,
+    expected: Expected,
+) -> Result<Option<Vec<Swap>>, ToolError> {
+    let (pattern, _) = lines::of_pattern(old);
+    let starts = lines.find(&pattern);
+    check(starts.len(), expected, || starts.iter().take(SHOWN_PLACES).map(|at| at + 1).collect())?;
+    let swap = |at: usize| swap_lines(lines, at, old, new, ends);
+    Ok((!starts.is_empty()).then(|| starts.into_iter().map(swap).collect()))
+}
+
+/// None is not too few: there are other ways to look.
+fn check(count: usize, expected: Expected, places: impl FnOnce() -> Vec<usize>) -> Result<(), ToolError> {
+    let expected = match expected {
+        Expected::Exactly(expected) if count != 0 && count != expected => expected,
+        _ => return Ok(()),
+    };
+    let more = if SHOWN_PLACES < count { ", …" } else { "" };
+    let message = format!(
+        "oldString stands in the file {count} times (lines {}{more}), but expectedReplacements is {expected}. Give more \
+         lines around it to name one, or the right expectedReplacements, or replaceAll: true",
+        listed(places().into_iter())
+    );
+    Err(ToolError { kind: ToolErrorType::EditExpectedOccurrenceMismatch, message })
+}
+
+/// Whole lines of the file by the lines of `new`, indented like what they replace.
+fn swap_lines(lines: &Lines<'_>, at: usize, old: &str, new: &str, ends: LineEnds) -> Swap {
+    let (old_lines, old_is_closed) = lines::of_pattern(old);
+    let (new_lines, new_is_closed) = lines::of_pattern(new);
+    let (first, last) = (&lines.all[at], &lines.all[at + old_lines.len() - 1]);
+    let end = if old_is_closed { last.full_end } else { last.end };
+    let line_end: &[u8] = match ends {
+        LineEnds::Mixed if first.end < first.full_end => &lines.text[first.end..first.full_end],
+        ends => ends.as_str().as_bytes(),
+    };
+    let indents = lines::Indents::of(&old_lines, lines, at);
+    let mut swapped = Vec::new();
+    for (number, line) in new_lines.iter().enumerate() {
+        if number != 0 {
+            swapped.extend_from_slice(line_end);
+        }
+        indents.write(line, &mut swapped);
+    }
+    // The file's last line keeps its open end.
+    if new_is_closed && !new_lines.is_empty() && (!old_is_closed || last.end < last.full_end) {
+        swapped.extend_from_slice(line_end);
+    }
+    Swap { range: first.start..end, new: swapped }
+}
+
+fn applied(text: &[u8], swaps: Vec<Swap>, corrected: Option<String>) -> Applied {
+    let grown: usize = swaps.iter().map(|swap| swap.new.len()).sum();
+    let shrunk: usize = swaps.iter().map(|swap| swap.range.len()).sum();
+    let mut bytes = Vec::with_capacity((text.len() + grown).saturating_sub(shrunk));
+    let mut done = 0;
+    for swap in &swaps {
+        bytes.extend_from_slice(&text[done..swap.range.start]);
+        bytes.extend_from_slice(&swap.new);
+        done = swap.range.end;
+    }
+    bytes.extend_from_slice(&text[done..]);
+    let first = swaps.first().map_or(0, |swap| swap.range.start);
+    let line = memchr::memchr_iter(b'\n', &text[..first]).count() + 1;
+    Applied { bytes, replaced: swaps.len(), line, corrected }
+}
+
+/// Both texts without a level of escapes, if the old one has any. In the new one only those go that the old one had:
+/// others may be meant.
+fn unescaped(old: &str, new: &str) -> Option<(String, String)> {
+    const ESCAPES: &[(&str, &str)] = &[
+        ("\\\\", "\\"),
+        ("\\n", "\n"),
+        ("\\t", "\t"),
+        ("\\r", "\r"),
+        ("\\\"", "\""),
+        ("\\'", "'"),
+        ("\\`", "`"),
+    ];
+    let used: Vec<(&str, &str)> =
+        ESCAPES.iter().copied().filter(|(escape, _)| old.contains(escape)).collect();
+    if used.is_empty() {
+        return None;
+    }
+    let plain = |text: &str| {
+        let mut plain = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('\\') {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at..];
+            match used.iter().find(|(escape, _)| rest.starts_with(escape)) {
+                Some((escape, meant)) => {
+                    plain.push_str(meant);
+                    rest = &rest[escape.len()..];
+                }
+                None => {
+                    plain.push('\\');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        plain.push_str(rest);
+        plain
+    };
+    Some((plain(old), plain(new)))
+}
+
+fn listed(numbers: impl Iterator<Item = usize>) -> String {
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The lines of a file that are most like a text, with their numbers; for a refusal.
+pub fn nearest(text: &[u8], old: &str) -> Vec<(usize, String)> {
+    let lines = Lines::of(text);
+    let (pattern, _) = lines::of_pattern(old);
+    let Some(at) = fuzzy::nearest(&lines, &pattern) else { return Vec::new() };
+    /// As many as show where one is.
+    const SHOWN: usize = 5;
+    let shown = lines.all.iter().enumerate().skip(at).take(pattern.len().clamp(1, SHOWN));
+    let text =
+        |line: &lines::Line| -> Cow<'_, str> { String::from_utf8_lossy(&lines.text[line.start..line.end]) };
+    shown.map(|(number, line)| (number + 1, text(line).into_owned())).collect()
+}

@@ -1,0 +1,205 @@
+//! `move_file`: gives a file another name or folder. (spec 05)
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    Definition,
+    changing::{Before, Ground, SMALL_BYTES, made_folders, stopped},
+    declared,
+};
+use crate::{
+    protocol::{
+        Access, CallId, ConfirmationDetails, Effect, FileChange, FileChanged, Location, Replay, Risk,
+        SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+    },
+    tools::{
+        CallContext, Invocation, Permit, PrepareContext, digest,
+        undo::Keep,
+        work,
+        workspace::{Place, Placed},
+    },
+};
+
+const DESCRIPTION: &str = "\
+Moves or renames one file, within the workspace. Folders above the new place are made where they are missing. Nothing may \
+be at the new place, and folders are not moved.";
+
+pub struct MoveFile;
+
+impl Definition for MoveFile {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "from": {
+                    "type": "string",
+                    "description": "The file as it is: absolute, or relative to the workspace root."
+                },
+                "to": {
+                    "type": "string",
+                    "description": "The path it is to have, with its name."
+                }
+            },
+            "required": ["from", "to"],
+            "additionalProperties": false
+        });
+        declared("move_file", "Move file", (ToolKind::Move, Risk::Medium), DESCRIPTION, parameters)
+    }
+
+    fn replay() -> Replay {
+        Replay::Unsafe
+    }
+
+    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+        cx.workspace
+            .resolve(&arguments.from)
+            .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let workspace = &cx.workspace;
+        let (from, to) = (workspace.resolve(&arguments.from)?, workspace.resolve(&arguments.to)?);
+        let ground = Ground::of(cx);
+        let before = Before::of(workspace, &from)?;
+        ground.known(&from, before.as_ref())?;
+        let Some(before) = before else {
+            let message = format!("there is no `{}`", workspace.shown(&from));
+            return Err(ToolError { kind: ToolErrorType::FileNotFound, message });
+        };
+        if let Ok(facts) = workspace.facts(&to) {
+            let shown = workspace.shown(&to);
+            let (kind, message) = match facts.is_folder {
+                true => (
+                    ToolErrorType::TargetIsDirectory,
+                    format!("`{shown}` is a folder; give the whole path that the file is to have"),
+                ),
+                false => (
+                    ToolErrorType::AttemptToCreateExistingFile,
+                    format!("`{shown}` is there already; delete it first, or choose another name"),
+                ),
+            };
+            return Err(ToolError { kind, message });
+        }
+        let mut accesses = vec![
+            Access::Write { path: workspace.access_path(&from) },
+            Access::Write { path: workspace.access_path(&to) },
+        ];
+        accesses.extend(made_folders(workspace, &to));
+        let call = Call { ground, from, to, digest: before.digest().to_owned(), accesses };
+        Ok(Box::new(call))
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Arguments {
+    from: String,
+    to: String,
+}
+
+struct Call {
+    ground: Ground,
+    from: Place,
+    to: Place,
+    /// Of the file.
+    digest: String,
+    accesses: Vec<Access>,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        let workspace = &self.ground.workspace;
+        format!("{} to {}", workspace.shown(&self.from), workspace.shown(&self.to))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let location = |place| Location { path: self.ground.workspace.shown_absolute(place), line: None };
+        vec![location(&self.from), location(&self.to)]
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        // The graver of the two places counts.
+        self.ground.risk(&self.from).max(self.ground.risk(&self.to))
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        let workspace = &self.ground.workspace;
+        let (from, to) = (workspace.shown_absolute(&self.from), workspace.shown_absolute(&self.to));
+        Some(ConfirmationDetails::Info { prompt: format!("Move `{from}` to `{to}`?") })
+    }
+
+    fn basis(&self) -> Option<String> {
+        let workspace = &self.ground.workspace;
+        let (from, to) = (workspace.written(&self.from), workspace.written(&self.to));
+        Some(digest::of_parts([from.as_str(), to.as_str(), self.digest.as_str()]))
+    }
+
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let session = cx.session.clone();
+        Box::pin(work::to_the_end(cx, move |stop| {
+            if stop.is_cancelled() {
+                let error = stopped();
+                return ToolResult::failure(error.kind, error.message);
+            }
+            match self.make(&session, permit.call()) {
+                Ok(changed) => ToolResult {
+                    effects: vec![Effect::File(changed)],
+                    ..ToolResult::text(format!("Moved {}.", self.description()))
+                },
+                Err(error) => ToolResult::failure(error.kind, error.message),
+            }
+        }))
+    }
+}
+
+impl Call {
+    fn make(&self, session: &SessionId, call: &CallId) -> Result<FileChanged, ToolError> {
+        let Ground { workspace, own_files, reads, .. } = &self.ground;
+        let there = Before::of(workspace, &self.from)?.filter(|there| there.digest() == self.digest);
+        let Some(there) = there else { return Err(self.is_changed()) };
+        let keep = Keep {
+            workspace,
+            place: &self.to,
+            from: Some(&self.from),
+            change: FileChange::Moved,
+            before: Some((&there.found, &self.digest)),
+            after: Some(&self.digest),
+            folders: workspace.missing_folders(&self.to),
+        };
+        let kept = own_files.undo().keep(session, call, &keep)?;
+        match workspace.rename(&self.from, &self.to, &there.found) {
+            Ok(Placed::Done) => {}
+            Ok(Placed::Changed | Placed::Stopped) => {
+                kept.forget();
+                return Err(self.is_changed());
+            }
+            Err(error) => {
+                kept.forget();
+                return Err(error);
+            }
+        }
+        let (from, to) = (workspace.absolute(&self.from), workspace.absolute(&self.to));
+        // Only what the model knows moves along.
+        if reads.of(&from).is_some() {
+            reads.note(to, self.digest.clone());
+        }
+        reads.forget(&from);
+        Ok(kept.made())
+    }
+
+    fn is_changed(&self) -> ToolError {
+        let message = format!(
+            "`{}` or `{}` was changed after this call was prepared, so nothing was moved; look again, then decide anew",
+            self.ground.workspace.shown(&self.from),
+            self.ground.workspace.shown(&self.to)
+        );
+        ToolError { kind: ToolErrorType::FileChanged, message }
+    }
+}

@@ -1,0 +1,264 @@
+//! `save_memory`: keeps a fact for later runs. (spec 05, 08 "Memory files")
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt as _, ready};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    Definition,
+    changing::{Before, Change, Ground, text::Text},
+    declared,
+};
+use crate::{
+    protocol::{
+        Access, ConfirmationDetails, Effect, Location, MemorySaved, Replay, Risk, ToolDeclaration, ToolError,
+        ToolErrorType, ToolKind, ToolResult,
+    },
+    tools::{
+        CallContext, Invocation, Permit, PrepareContext, work,
+        workspace::{Place, Workspace},
+    },
+};
+
+mod section;
+
+use section::remembered;
+
+/// Memory files, the first that is there; the first of all is made.
+const FILES: &[&str] = &["AGENTS.md", "GEMINI.md", "CLAUDE.md"];
+/// Characters of a fact: a sentence or two, since every later run reads it.
+const MAX_FACT_CHARS: usize = 2_000;
+
+const DESCRIPTION: &str = "\
+Remembers a fact for later runs, in a file that they are given. Use it when the user asks to remember something, or states \
+a lasting preference or fact about themselves or, with scope `project`, about this workspace. Not for what concerns this \
+task alone, and not for what the files themselves say. One short sentence each.";
+
+pub struct SaveMemory;
+
+impl Definition for SaveMemory {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "fact": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": MAX_FACT_CHARS,
+                    "description": "What to remember: one sentence that can be understood alone."
+                },
+                "scope": {
+                    "type": "string",
+                    "enum": ["user", "project"],
+                    "description": "`user`: for all of the user's work. `project`: for this workspace, seen by whoever shares it. Default: user."
+                }
+            },
+            "required": ["fact"],
+            "additionalProperties": false
+        });
+        declared("save_memory", "Save memory", (ToolKind::Think, Risk::Low), DESCRIPTION, parameters)
+    }
+
+    fn replay() -> Replay {
+        Replay::Unsafe
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let Arguments { fact, scope } = arguments;
+        let scope = scope.unwrap_or(Scope::User);
+        let fact = section::plain(&fact);
+        if fact.is_empty() {
+            return Err(failed("the fact is blank; say what to remember".to_owned()));
+        }
+        let (ground, place) = match scope {
+            Scope::Project => project_memory(cx)?,
+            Scope::User => user_memory(cx)?,
+        };
+        let before = Before::of(&ground.workspace, &place)?;
+        let shown = ground.workspace.shown_absolute(&place);
+        let old = before.as_ref().map(|before| Text::of(&before.found.bytes)).transpose();
+        let old = old.map_err(|what| failed(format!("`{shown}` is {what}; nothing can be added to it")))?;
+        let text = match &old {
+            None => "",
+            Some(old) => {
+                old.as_str().ok_or_else(|| failed(format!("`{shown}` has bytes that are no text")))?
+            }
+        };
+        let Some(with_fact) = remembered(text, &fact) else {
+            return Ok(Box::new(Known {
+                access: [Access::Read { path: ground.workspace.access_path(&place) }],
+                shown,
+            }));
+        };
+        let old_text = text.to_owned();
+        let new = match &old {
+            Some(old) => old.with_bytes(with_fact.into_bytes()),
+            None => Text::new(&with_fact),
+        };
+        let bytes = new.written().map_err(|encoding| {
+            failed(format!(
+                "`{shown}` is written in {encoding}, which has no room for some character of the fact"
+            ))
+        })?;
+        let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
+        Ok(Box::new(Call { change, fact, scope, shown, old_text }))
+    }
+}
+
+/// The user's memory lies in the daemon's own folder, which tools must not write to but here, and below which only this
+/// one file is reached. Where it is a link, the user made it.
+fn user_memory(cx: &PrepareContext) -> Result<(Ground, Place), ToolError> {
+    let folder = cx.own_files.memory_folder();
+    let cannot =
+        |why: &str| failed(format!("the user's memory in `{}` cannot be reached: {why}", folder.display()));
+    let there = FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file());
+    let file = match there {
+        Some(file) => file.canonicalize().map_err(|error| cannot(&error.to_string()))?,
+        None => folder.join(FILES[0]),
+    };
+    // Folders that are missing are made with the file, not before.
+    let root =
+        file.ancestors().skip(1).find(|folder| folder.is_dir()).ok_or_else(|| cannot("it has no folder"))?;
+    let workspace = Workspace::open(&[root.to_owned()]).map_err(|error| cannot(&error.to_string()))?;
+    let below = file.strip_prefix(root).map_err(|error| cannot(&error.to_string()))?;
+    let place = workspace.roots().next().and_then(|root| workspace.place_at(&root.join(below)));
+    let place = place.ok_or_else(|| cannot("its path is not plain"))?;
+    Ok((Ground { workspace: Arc::new(workspace), ..Ground::of(cx) }, place))
+}
+
+fn project_memory(cx: &PrepareContext) -> Result<(Ground, Place), ToolError> {
+    let ground = Ground::of(cx);
+    for name in FILES {
+        let place = ground.workspace.resolve(name)?;
+        if ground.workspace.facts(&place).is_ok_and(|facts| facts.is_file) {
+            return Ok((ground, place));
+        }
+    }
+    let place = ground.workspace.resolve(FILES[0])?;
+    Ok((ground, place))
+}
+
+fn failed(message: String) -> ToolError {
+    ToolError { kind: ToolErrorType::MemoryToolExecutionError, message }
+}
+
+#[derive(Deserialize)]
+pub struct Arguments {
+    fact: String,
+    scope: Option<Scope>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Scope {
+    User,
+    Project,
+}
+
+impl Scope {
+    fn as_str(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+        }
+    }
+}
+
+struct Call {
+    change: Change,
+    fact: String,
+    scope: Scope,
+    shown: String,
+    /// The file's text as it is.
+    old_text: String,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        self.change.accesses()
+    }
+
+    fn description(&self) -> String {
+        format!("{}: {}", self.scope.as_str(), self.fact)
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.change.locations()
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        match self.scope {
+            // It is the one file of the daemon's folder that agents may write, one line at a time.
+            Scope::User => None,
+            Scope::Project => self.change.risk(),
+        }
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        Some(self.change.details())
+    }
+
+    fn basis(&self) -> Option<String> {
+        Some(self.change.basis())
+    }
+
+    /// Only where the content adds one fact to what is there: this tool does nothing else.
+    fn with_content(&self, content: &str) -> Option<Value> {
+        let fact = content
+            .lines()
+            .filter_map(|line| line.strip_prefix("- "))
+            .find(|fact| remembered(&self.old_text, fact).as_deref() == Some(content))?;
+        Some(json!({ "fact": fact, "scope": self.scope.as_str() }))
+    }
+
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let Call { change, fact, scope, shown, .. } = *self;
+        let call_id = permit.call().clone();
+        let saved = MemorySaved { call_id, path: shown.clone(), fact: fact.clone() };
+        let said = format!("Remembered in `{shown}`: {fact}");
+        let running = change.run(said, json!({ "scope": scope.as_str() }), permit, cx);
+        let told = running.map(move |mut result| {
+            if result.error.is_none() {
+                result.effects.push(Effect::Memory(saved));
+            }
+            result
+        });
+        told.boxed()
+    }
+}
+
+/// A fact that stands there already.
+struct Known {
+    access: [Access; 1],
+    shown: String,
+}
+
+impl Invocation for Known {
+    fn accesses(&self) -> &[Access] {
+        &self.access
+    }
+
+    fn description(&self) -> String {
+        "a fact that is known already".to_owned()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        Some(Risk::Safe)
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let result = match cx.cancel.is_cancelled() {
+            true => work::cancelled(),
+            false => ToolResult::text(format!("`{}` says so already.", self.shown)),
+        };
+        ready(result).boxed()
+    }
+}

@@ -1,0 +1,85 @@
+//! Where save_memory writes, and what it leaves alone.
+
+use std::fs;
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::{
+    protocol::{Access, Effect, MemorySaved, Risk},
+    tools::tests::Bench,
+};
+
+#[tokio::test]
+async fn facts_go_to_the_users_file_or_the_projects() {
+    let bench = Bench::new(&[]);
+    let base = bench.outside();
+    let user = base.join("config/AGENTS.md");
+    let place = |text: String| text.replace(base.to_str().unwrap(), "BASE");
+    let mut said = Vec::new();
+    for arguments in [
+        json!({"fact": "- likes tea"}),
+        json!({"fact": "likes\n  tea ", "scope": "user"}),
+        json!({"fact": "uses tabs", "scope": "project"}),
+        json!({"fact": " - "}),
+        json!({"fact": "x", "scope": "world"}),
+    ] {
+        said.push(place(bench.call("memory", arguments).await.llm_content[0].as_text().unwrap().to_owned()));
+    }
+    expect![[r#"
+        Remembered in `BASE/config/AGENTS.md`: likes tea
+        `BASE/config/AGENTS.md` says so already.
+        Remembered in `BASE/ws/AGENTS.md`: uses tabs
+        MEMORY_TOOL_EXECUTION_ERROR: the fact is blank; say what to remember
+        INVALID_TOOL_PARAMS: /scope: not one of "user", "project""#]]
+    .assert_eq(&said.join("\n"));
+    assert_eq!(fs::read_to_string(&user).unwrap(), "## Added Memories\n- likes tea\n");
+    assert_eq!(
+        fs::read_to_string(bench.root().join("AGENTS.md")).unwrap(),
+        "## Added Memories\n- uses tabs\n"
+    );
+}
+
+#[tokio::test]
+async fn preparing_writes_nothing_and_names_what_would_be_written() {
+    let bench = Bench::new(&[("CLAUDE.md", "# Mine\r\n")]);
+    let invocation = bench.prepare("save_memory", json!({"fact": "likes tea"})).await.unwrap();
+    assert!(!bench.outside().join("config").exists());
+    let write = |path: &str| Access::Write { path: bench.outside().canonicalize().unwrap().join(path) };
+    assert_eq!(invocation.accesses(), [write("config/AGENTS.md"), write("config")]);
+    assert_eq!(invocation.risk(), None, "the one file of the daemon's folder that agents may write");
+    let invocation =
+        bench.prepare("save_memory", json!({"fact": "uses tabs", "scope": "project"})).await.unwrap();
+    assert_eq!(invocation.accesses(), [write("ws/CLAUDE.md")]);
+    let content = "# Mine\r\n\r\n## Added Memories\r\n- uses spaces\r\n";
+    assert_eq!(invocation.with_content(content).unwrap(), json!({"fact": "uses spaces", "scope": "project"}));
+    assert_eq!(invocation.with_content("something else"), None);
+    let result = bench.run(invocation).await;
+    let [Effect::File(_), Effect::Memory(saved)] = &result.effects[..] else {
+        panic!("{:?}", result.effects)
+    };
+    let path = bench.root().join("CLAUDE.md").to_str().unwrap().to_owned();
+    assert_eq!(*saved, MemorySaved { call_id: "c1".into(), path, fact: "uses tabs".to_owned() });
+    let known = bench.prepare("save_memory", json!({"fact": "uses tabs", "scope": "project"})).await.unwrap();
+    assert_eq!((known.risk(), known.confirmation()), (Some(Risk::Safe), None));
+    assert_eq!(bench.run(known).await.effects, []);
+}
+
+#[tokio::test]
+async fn what_is_remembered_of_the_user_can_be_undone_too() {
+    let bench = Bench::new(&[]);
+    fs::create_dir(bench.outside().join("config")).unwrap();
+    fs::write(bench.outside().join("dotfile"), "mine\n").unwrap();
+    std::os::unix::fs::symlink("../dotfile", bench.outside().join("config/AGENTS.md")).unwrap();
+    let result = bench.call("save_memory", json!({"fact": "likes tea"})).await;
+    assert_eq!(
+        fs::read_to_string(bench.outside().join("dotfile")).unwrap(),
+        "mine\n\n## Added Memories\n- likes tea\n"
+    );
+    let [Effect::File(changed), Effect::Memory(_)] = &result.effects[..] else {
+        panic!("{:?}", result.effects)
+    };
+    bench.own_files.undo().restore(&"s1".into(), changed, false).unwrap();
+    assert_eq!(fs::read_to_string(bench.outside().join("dotfile")).unwrap(), "mine\n");
+    assert!(bench.outside().join("config/AGENTS.md").is_symlink());
+}

@@ -1,0 +1,147 @@
+//! `write_file`: makes a file's whole content this. (spec 05)
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    Definition,
+    changing::{Before, Change, Ground, SMALL_BYTES, text::Text},
+    declared,
+};
+use crate::{
+    protocol::{
+        Access, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolResult,
+    },
+    tools::{CallContext, Invocation, Permit, PrepareContext},
+};
+
+const DESCRIPTION: &str = "\
+Writes a whole file: creates it, with the folders above it, or replaces what it contains. To change a part of a file use \
+edit_file.
+- An existing file keeps its line ends, encoding, byte order mark and permissions. What you give as `content` is the text \
+alone.
+- A file that was changed since you last read it is refused: read it again.";
+
+pub struct WriteFile;
+
+impl Definition for WriteFile {
+    type Arguments = Arguments;
+
+    fn declaration() -> ToolDeclaration {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The file: absolute, or relative to the workspace root."
+                },
+                "content": { "type": "string", "description": "The whole new text of the file." }
+            },
+            "required": ["path", "content"],
+            "additionalProperties": false
+        });
+        declared("write_file", "Write file", (ToolKind::Edit, Risk::Low), DESCRIPTION, parameters)
+    }
+
+    fn replay() -> Replay {
+        Replay::Unsafe
+    }
+
+    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+        let is_large = |size: u64| SMALL_BYTES < size;
+        is_large(arguments.content.len() as u64)
+            || cx
+                .workspace
+                .resolve(&arguments.path)
+                .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| is_large(facts.size)))
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let Arguments { path, content } = arguments;
+        let place = cx.workspace.resolve(&path)?;
+        let ground = Ground::of(cx);
+        let before = Before::of(&cx.workspace, &place)?;
+        ground.known(&place, before.as_ref())?;
+        // What is no text has no form to keep.
+        let old = before.as_ref().and_then(|before| Text::of(&before.found.bytes).ok());
+        let mut note = None;
+        let mut new = match &old {
+            Some(old) => old.with_bytes(old.form.ends.given_to(&content).into_owned().into_bytes()),
+            None => Text::new(&content),
+        };
+        let bytes = match new.written() {
+            Ok(bytes) => bytes,
+            Err(encoding) => {
+                note = Some(format!(
+                    "It was written in {encoding}, which has no room for some character; it is UTF-8 now"
+                ));
+                new = new.as_utf8();
+                new.bytes().to_vec()
+            }
+        };
+        if before.as_ref().is_some_and(|before| before.found.bytes == bytes) {
+            let message = format!("`{}` has this content already", cx.workspace.shown(&place));
+            return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
+        }
+        let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
+        Ok(Box::new(Call { change, path, note }))
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Arguments {
+    path: String,
+    content: String,
+}
+
+struct Call {
+    change: Change,
+    path: String,
+    note: Option<String>,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        self.change.accesses()
+    }
+
+    fn description(&self) -> String {
+        let (added, removed) = self.change.counts;
+        let what = if self.change.is_new() { "new, " } else { "" };
+        format!("{}, {what}+{added} -{removed} lines", self.change.shown())
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.change.locations()
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        self.change.risk()
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        Some(self.change.details())
+    }
+
+    fn basis(&self) -> Option<String> {
+        Some(self.change.basis())
+    }
+
+    fn with_content(&self, content: &str) -> Option<Value> {
+        Some(json!({ "path": self.path, "content": content }))
+    }
+
+    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        let Call { change, note, .. } = *self;
+        let (added, removed) = change.counts;
+        let verb = if change.is_new() { "Created" } else { "Replaced the content of" };
+        let mut said = format!("{verb} `{}`: +{added} -{removed} lines.", change.shown());
+        if let Some(note) = &note {
+            said.push_str(&format!("\nNote: {note}."));
+        }
+        let data = json!({ "created": change.is_new(), "added": added, "removed": removed });
+        change.run(said, data, permit, cx)
+    }
+}

@@ -1,0 +1,83 @@
+//! Which files are the daemon's own, and how dangerous is it to change a file? (spec 11, "Who may talk to it")
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{UndoStore, workspace::Workspace};
+use crate::protocol::Risk;
+
+/// The system's settings and policies.
+const SYSTEM_CONFIG: &str = "/etc/subagentd";
+/// A workspace's own agents, policies and settings.
+const PROJECT_CONFIG: &str = ".subagentd";
+
+/// Where the files of the daemon lie that its tools must know of.
+#[derive(Debug, Clone)]
+pub struct OwnFiles {
+    /// Settings, agents and policies of the user; and the user's memory file.
+    config_dir: PathBuf,
+    /// Files and folders whose change is `critical`.
+    guarded: Vec<PathBuf>,
+    undo: UndoStore,
+}
+
+impl OwnFiles {
+    /// `more`: what else a tool must not change unasked, e.g. the socket and its folder.
+    pub fn new(config_dir: &Path, state_dir: &Path, more: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
+        let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
+        guarded.extend(more);
+        OwnFiles { config_dir: config_dir.to_owned(), guarded, undo: UndoStore::new(state_dir) }
+    }
+
+    /// Where what calls change is kept.
+    pub fn undo(&self) -> &UndoStore {
+        &self.undo
+    }
+
+    /// The folder of the user's memory file.
+    pub fn memory_folder(&self) -> &Path {
+        &self.config_dir
+    }
+
+    /// How dangerous it is to change the file at an absolute path without links; `None` = no more than the tool is.
+    pub fn risk(&self, workspace: &Workspace, path: &Path) -> Option<Risk> {
+        if self.guarded.iter().any(|guarded| is_within(path, guarded)) {
+            return Some(Risk::Critical);
+        }
+        let below = workspace.roots().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let is_project_config = |name: &std::ffi::OsStr| same_name(&name.to_string_lossy(), PROJECT_CONFIG);
+        // Also a root that lies within such a folder.
+        let is_own = below.iter().chain(path.iter()).any(is_project_config);
+        is_own.then_some(Risk::High)
+    }
+}
+
+/// Whether `path` is `guarded` or below it, by name, through links, or as another name of the same folder.
+fn is_within(path: &Path, guarded: &Path) -> bool {
+    if has_prefix(path, guarded) || guarded.canonicalize().is_ok_and(|it| has_prefix(path, &it)) {
+        return true;
+    }
+    // Mounted twice, or a file system that does not tell case apart: the inode is what counts. A file itself is not
+    // compared: replacing one of its names leaves the others as they are.
+    let Ok(folder) = fs::metadata(guarded) else { return false };
+    folder.is_dir()
+        && path.ancestors().skip(1).any(|ancestor| {
+            fs::metadata(ancestor).is_ok_and(|it| (it.dev(), it.ino()) == (folder.dev(), folder.ino()))
+        })
+}
+
+/// As `starts_with`, but for case: to be too careful on file systems that tell it apart harms little.
+fn has_prefix(path: &Path, prefix: &Path) -> bool {
+    let mut parts = path.iter();
+    prefix.iter().all(|wanted| {
+        parts.next().is_some_and(|part| same_name(&part.to_string_lossy(), &wanted.to_string_lossy()))
+    })
+}
+
+/// Whether a file system that folds case may take one name for the other.
+fn same_name(a: &str, b: &str) -> bool {
+    a == b || a.to_uppercase() == b.to_uppercase()
+}

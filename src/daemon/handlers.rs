@@ -23,6 +23,7 @@ mod session;
 mod sessions;
 mod tool_calls;
 mod tools;
+mod undo;
 
 pub(super) use sessions::{no_session, remove_closed};
 
@@ -36,6 +37,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     agents::register(&mut api);
     tool_calls::register(&mut api);
     tools::register(&mut api);
+    undo::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);
     lists::register(&mut api);

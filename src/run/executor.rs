@@ -34,7 +34,7 @@ use crate::{
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{OwnFiles, Registry, Toolset},
+    tools::{OwnFiles, Registry, Toolset, UndoStore},
 };
 
 mod answers;
@@ -278,6 +278,11 @@ impl Executor {
     /// The session has this mode from now on; the log says so already.
     pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode) {
         self.shared.modes.set(session, mode);
+    }
+
+    /// What calls changed is kept here.
+    pub fn undo_store(&self) -> UndoStore {
+        self.supplies().own_files.undo().clone()
     }
 
     /// The rules that every call is judged by.

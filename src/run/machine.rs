@@ -15,8 +15,8 @@ use std::{
 
 use crate::protocol::{
     Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, ParkReason,
-    PreparedCall, Private, QueuedFor, Reason, RunError, RunId, RunLimits, RunStarted, StopThen, Timestamp,
-    ToolCall, ToolName, Usage,
+    PreparedCall, Private, QueuedFor, Reason, Replay, RunError, RunId, RunLimits, RunStarted, StopThen,
+    Timestamp, ToolCall, ToolName, Usage,
 };
 
 mod apply;
@@ -25,7 +25,7 @@ mod input;
 mod wants;
 
 pub use decide::Opening;
-pub use input::{FailureKind, Input, Judgement, ModelFailure, Partial, Reply, Settled, Settling};
+pub use input::{FailureKind, Input, Judgement, Known, ModelFailure, Partial, Reply, Settled, Settling};
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,6 +236,13 @@ impl RunMachine {
     /// What was judged and committed about a call.
     pub fn prepared(&self, call: &CallId) -> Option<&Arc<PreparedCall>> {
         self.call(call).and_then(|it| it.prepared.as_ref())
+    }
+
+    /// Calls that were running and may not be run again.
+    pub fn cut_off(&self) -> Vec<CallId> {
+        let is_unsafe = |call: &&Call| call.prepared.as_ref().is_none_or(|it| it.replay == Replay::Unsafe);
+        let running = self.calls.iter().filter(|it| it.state == CallState::Executing && it.child().is_none());
+        running.filter(is_unsafe).map(|it| it.request.call_id.clone()).collect()
     }
 
     pub fn is_executing(&self, call: &CallId) -> bool {

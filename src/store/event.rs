@@ -97,6 +97,12 @@ impl Stored {
         head.agent.ok_or_else(|| unreadable("the event names no agent".to_owned()))
     }
 
+    /// `<runId>#<turn>`, of what happened in a turn.
+    pub fn prompt_id(&self) -> Option<String> {
+        let head: EventHead = serde_json::from_str(&self.head).ok()?;
+        head.prompt_id
+    }
+
     /// The event's typed body; `None` for a type this version does not know.
     pub fn parse(&self) -> Result<Option<EventBody>, StoreError> {
         EventBody::parse(&self.kind, &self.body)

@@ -364,7 +364,15 @@ async fn remove(
 ) -> Result<SessionDeleteResult, RpcError> {
     let tombstone = event(state.clock.now(), session, by, SessionDeleted { events: 0 });
     match state.store.delete_session(session, tombstone).await? {
-        Deleted::Gone { seq, events } => Ok(SessionDeleteResult { session_id: session.clone(), seq, events }),
+        Deleted::Gone { seq, events } => {
+            let (undo, of) = (state.executor.undo_store(), session.clone());
+            let forgotten = tokio::task::spawn_blocking(move || undo.forget_session(&of)).await;
+            // The log is without it; what is left over on the disk harms nobody but is to be seen.
+            if !matches!(forgotten, Ok(Ok(()))) {
+                tracing::warn!(%session, ?forgotten, "what was kept for undo could not be removed");
+            }
+            Ok(SessionDeleteResult { session_id: session.clone(), seq, events })
+        }
         Deleted::Busy { live_runs } => {
             let message = format!("session {session} has live runs: {live_runs}");
             Err(RpcError::new(ErrorKind::Busy, message)
@@ -375,12 +383,17 @@ async fn remove(
 }
 
 /// Sessions change one after the other, so that what was read of one still holds when the change is written.
-async fn turn(state: &State) -> Result<SemaphorePermit<'_>, RpcError> {
+pub(super) async fn turn(state: &State) -> Result<SemaphorePermit<'_>, RpcError> {
     let closed = |_| RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping");
     state.session_changes.acquire().await.map_err(closed)
 }
 
-fn event(at: Timestamp, session: &SessionId, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
+pub(super) fn event(
+    at: Timestamp,
+    session: &SessionId,
+    by: Option<String>,
+    body: impl Into<EventBody>,
+) -> NewEvent {
     NewEvent {
         at,
         session: Some(session.clone()),

@@ -26,7 +26,7 @@ use crate::{
     run::{
         driver::{Driver, Holdings, Identity, Message},
         lanes::{Entry, Pass, Wish},
-        machine::{Input, RunMachine},
+        machine::{Input, Known, RunMachine},
         modes::SessionMode,
         plan::{self, Equipment, PlanError},
         slots::Slot,
@@ -35,6 +35,7 @@ use crate::{
     },
     store::{Event, StoreError, Unfinished},
     sys::ids,
+    tools::{Interrupted, WhatIsKnown},
 };
 
 /// Models that are looked for at once. Each may wait for a key command, on a thread of its own.
@@ -101,7 +102,7 @@ impl Executor {
         left: Left,
         catalogs: &mut Catalogs,
         slot: impl Fn(&SessionId) -> Option<Slot>,
-    ) -> Option<Known> {
+    ) -> Option<Recollected> {
         if self.shared.closing.is_cancelled() {
             self.leave(left.place, None);
             return None;
@@ -127,7 +128,8 @@ impl Executor {
             }
         };
         let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
-        let restarted = Input::Restarted { unclean, now };
+        let known = self.known(&folded).await;
+        let restarted = Input::Restarted { unclean, now, known };
         if folded.is_orphan {
             let reason = Some("the run that called it is over".to_owned());
             let cancel = Input::Cancel { by: None, reason, partial: None };
@@ -138,7 +140,24 @@ impl Executor {
             true => slot(&folded.identity.session),
             false => None,
         };
-        Some(Known { left, folded, transcript, tree_replies, roots, catalog, slot, restarted, mode })
+        Some(Recollected { left, folded, transcript, tree_replies, roots, catalog, slot, restarted, mode })
+    }
+
+    /// What the files say of calls that were cut off.
+    async fn known(&self, folded: &Folded) -> Vec<Known> {
+        let cut_off = folded.machine.cut_off();
+        if cut_off.is_empty() {
+            return Vec::new();
+        }
+        let (store, session) = (self.undo_store(), folded.identity.session.clone());
+        unblocked(move || {
+            let known = |call: CallId| {
+                let found = store.known(&session, &call);
+                (!found.is_empty()).then(|| known_of(call, found))
+            };
+            cut_off.into_iter().filter_map(known).collect()
+        })
+        .await
     }
 
     async fn catalog(&self, roots: &[PathBuf], catalogs: &mut Catalogs) -> Arc<Catalog> {
@@ -152,8 +171,8 @@ impl Executor {
     }
 
     /// Looks for the runs' models, each once, and lets the runs go on.
-    async fn equip_all(&self, known: Vec<Known>) {
-        let mut groups: Vec<(ModelRef, Vec<Known>)> = Vec::new();
+    async fn equip_all(&self, known: Vec<Recollected>) {
+        let mut groups: Vec<(ModelRef, Vec<Recollected>)> = Vec::new();
         let mut by_model: HashMap<ModelRef, usize> = HashMap::new();
         for known in known {
             let model = ModelRef::from(known.folded.machine.start().model.clone());
@@ -167,7 +186,7 @@ impl Executor {
         stream::iter(groups).for_each_concurrent(LOOKUPS, going_on).await;
     }
 
-    async fn equip_group(&self, model: ModelRef, group: Vec<Known>) {
+    async fn equip_group(&self, model: ModelRef, group: Vec<Recollected>) {
         let supplies = self.supplies();
         let resolving = unblocked(move || supplies.models.resolve(&model));
         let resolved = tokio::select! {
@@ -186,7 +205,7 @@ impl Executor {
         }
     }
 
-    async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Known) {
+    async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Recollected) {
         let definition = known.folded.seed.definition.clone();
         let (roots, catalog) = (known.roots.clone(), Arc::clone(&known.catalog));
         let supplies = self.supplies();
@@ -205,12 +224,12 @@ impl Executor {
                 };
                 let message = format!("the run cannot go on after the restart: {error}");
                 let fatal = Input::Unresumable { code, message, now: self.shared.clock.now() };
-                let Known { left, folded, restarted, .. } = known;
+                let Recollected { left, folded, restarted, .. } = known;
                 return self.end(left, folded, vec![restarted, fatal]);
             }
             Err(why) => return self.leave(known.left.place, Some((why, known.left.tries))),
         };
-        let Known { left, folded, transcript, tree_replies, slot, restarted, mode, .. } = known;
+        let Recollected { left, folded, transcript, tree_replies, slot, restarted, mode, .. } = known;
         let Folded { identity, seed, mut machine, outputs, .. } = folded;
         if slot.is_some() {
             machine.hold_slot();
@@ -327,6 +346,21 @@ impl Executor {
     }
 }
 
+/// What the files that a call was to change say of it.
+fn known_of(call: CallId, found: Vec<Interrupted>) -> Known {
+    let is =
+        |known| found.iter().filter(move |it| it.known == known).map(|it| format!("`{}`", it.changed.path));
+    let told = [
+        (is(WhatIsKnown::Written).collect::<Vec<_>>(), "it had changed"),
+        (is(WhatIsKnown::NotBegun).collect(), "it had not changed"),
+        (is(WhatIsKnown::Unknown).collect(), "it is unknown whether it changed"),
+    ];
+    let told = told.into_iter().filter(|(paths, _)| !paths.is_empty());
+    let told: Vec<String> = told.map(|(paths, what)| format!("{what} {}", paths.join(", "))).collect();
+    let written = found.iter().filter(|it| it.known == WhatIsKnown::Written);
+    Known { call, changed: written.map(|it| it.changed.clone()).collect(), told: told.join("; ") }
+}
+
 /// The names in a run's path, e.g. `lead#1/reader#2`.
 fn agent_path(start: &RunStarted) -> Vec<AgentName> {
     let name = |step: &str| AgentName::from(step.rsplit_once('#').map_or(step, |(name, _)| name));
@@ -343,7 +377,7 @@ pub(super) struct Left {
 }
 
 /// A run whose log is read, and what else it needs but its model.
-struct Known {
+struct Recollected {
     left: Left,
     folded: Folded,
     transcript: Transcript,

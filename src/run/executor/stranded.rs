@@ -135,7 +135,7 @@ impl Executor {
             let (place, _unread) = self.take_place(run, identity.parent.is_some());
             (place, waiting)
         };
-        let restarted = Input::Restarted { unclean: false, now: self.shared.clock.now() };
+        let restarted = Input::Restarted { unclean: false, now: self.shared.clock.now(), known: Vec::new() };
         let inputs = vec![restarted, Input::Cancel { by, reason, partial: None }];
         let has_ended = self.wind_down(&place, identity, machine, inputs).await;
         if has_ended {

@@ -1,7 +1,7 @@
 //! Given this input, what happened? Each event is applied as it is decided, so that what follows from it
 //! is decided on the state it made. Stale input decides nothing.
 
-use super::{Draft, Input, Phase, RunMachine, Stage, Steer};
+use super::{Draft, Input, Known, Phase, RunMachine, Stage, Steer};
 use crate::protocol::{
     Activity, CallId, CallState, EventBody, Message, ModelRetrying, ParkReason, Private, QueuedFor, Reason,
     Replay, RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType,
@@ -131,7 +131,7 @@ impl Deciding<'_> {
                 }
             }
             Input::Cancel { by, reason, partial } => self.cancel(by, reason, partial),
-            Input::Restarted { unclean, now } => self.restarted(unclean, now),
+            Input::Restarted { unclean, now, known } => self.restarted(unclean, now, &known),
             Input::Unresumable { code, message, now } => {
                 self.discard_stream(&message, now);
                 self.lose_calls("the run could not go on after a restart; what the call did is unknown");
@@ -181,7 +181,7 @@ impl Deciding<'_> {
         self.ask_model(1);
     }
 
-    fn restarted(&mut self, unclean: bool, now: Timestamp) {
+    fn restarted(&mut self, unclean: bool, now: Timestamp, known: &[Known]) {
         if !self.machine.has_begun() {
             // It goes on waiting, and nothing of it was lost.
             if self.machine.parked.is_some() {
@@ -215,11 +215,16 @@ impl Deciding<'_> {
             is_running && (is_stopping || !is_safe)
         });
         for call in lost.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
+            let known = known.iter().find(|known| known.call == call);
+            for changed in known.into_iter().flat_map(|known| &known.changed) {
+                self.emit(changed.clone());
+            }
+            let told = known.map_or("what it did is unknown", |known| known.told.as_str());
             let result = if is_stopping {
-                cancelled("the run was being stopped when the daemon died")
+                cancelled(&format!("the run was being stopped when the daemon died; {told}"))
             } else {
-                let message = "the daemon stopped while the call ran; what it did is unknown, so check before \
-                               you repeat it";
+                let message =
+                    format!("the daemon stopped while the call ran; {told}; check before you repeat it");
                 ToolResult::failure(ToolErrorType::Interrupted, message)
             };
             self.end_call(&call, result);

@@ -3,8 +3,8 @@
 use super::ModelAsk;
 use crate::protocol::{
     Answer, CallDetails, CallId, CompletionResult, Confirmation, ConfirmationId, ConfirmationResolved,
-    ConfirmationRevised, DecidedBy, FinishReason, Message, ParkReason, PreparedCall, RunErrorCode, Timestamp,
-    ToolError, ToolResult, Usage,
+    ConfirmationRevised, DecidedBy, FileChanged, FinishReason, Message, ParkReason, PreparedCall,
+    RunErrorCode, Timestamp, ToolError, ToolResult, Usage,
 };
 
 /// What a driver tells its machine.
@@ -100,6 +100,8 @@ pub enum Input {
     Restarted {
         unclean: bool,
         now: Timestamp,
+        /// What is known of calls that were cut off.
+        known: Vec<Known>,
     },
     /// What the run needs is no longer there, so it cannot go on after a restart.
     Unresumable {
@@ -194,6 +196,16 @@ pub enum Judgement {
     },
     /// It may not, or cannot; the model reads why.
     Refuse(ToolError),
+}
+
+/// What is known of a call that was running when the daemon died (spec 11, promise 4).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    pub call: CallId,
+    /// Files that it had changed.
+    pub changed: Vec<FileChanged>,
+    /// For the model.
+    pub told: String,
 }
 
 /// What an answer comes to, once it was checked.

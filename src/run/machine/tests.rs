@@ -262,7 +262,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         }
         "time" => Input::TimeSpent { partial: partial() },
         "cancel" => Input::Cancel { by: None, reason: None, partial: partial() },
-        "restart" => Input::Restarted { unclean: true, now: Timestamp(0) },
+        "restart" => Input::Restarted { unclean: true, now: Timestamp(0), known: Vec::new() },
         "panic" => Input::Panicked { id: "id".to_owned(), now: Timestamp(0) },
         other => panic!("unknown script word {other}"),
     }

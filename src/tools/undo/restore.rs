@@ -73,6 +73,18 @@ impl UndoStore {
         Restoring { kept, ground, force }.restore()
     }
 
+    /// Whether the file is what `change` left, or is as before already.
+    pub fn is_as_left(&self, session: &SessionId, change: &FileChanged) -> Result<(), UndoError> {
+        let KeptChange { manifest, .. } = self.kept(session, change)?;
+        match known_of(&manifest) {
+            WhatIsKnown::Written | WhatIsKnown::NotBegun => Ok(()),
+            WhatIsKnown::Unknown => {
+                let what = "it is not what the call left";
+                Err(UndoError::Conflict { path: change.path.clone(), what })
+            }
+        }
+    }
+
     /// What is known of the changes of a call that was cut off; empty when it had not begun any.
     pub fn known(&self, session: &SessionId, call: &CallId) -> Vec<Interrupted> {
         let Some(folder) = self.folder(session, call) else { return Vec::new() };

@@ -1,0 +1,259 @@
+//! `session/undo`: files become what they were before calls changed them (spec 05, "Undo").
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+use serde_json::json;
+
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by, internal,
+    sessions::{event, session, turn},
+};
+use crate::{
+    protocol::{
+        CallDetails, CallId, CallState, ErrorKind, EventBody, FileChanged, FileRestored, NotRestorable,
+        RpcError, Seq, SessionId, SessionUndo, SessionUndoParams, SessionUndoResult, ToolKind, ToolName,
+        Violation,
+    },
+    store::{Filter, Stored},
+    tools::{UndoError, UndoStore},
+};
+
+/// Events of the session that are read at once.
+const PAGE: usize = 500;
+
+pub fn register(api: &mut Api<State>) {
+    api.method::<SessionUndo, _, _>(undo);
+}
+
+async fn undo(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionUndoParams,
+) -> Result<SessionUndoResult, RpcError> {
+    let SessionUndoParams { session_id, to_call_id, last_turn, force } = params;
+    let back_to = match (to_call_id, last_turn) {
+        (Some(call), false) => BackTo::Call(call),
+        (None, true) => BackTo::LastTurn,
+        _ => {
+            let message = "one of `toCallId` and `lastTurn` is needed, not both".to_owned();
+            let violations = vec![Violation { pointer: "/toCallId".to_owned(), message: message.clone() }];
+            return Err(RpcError::new(ErrorKind::InvalidParams, message)
+                .with_details(json!({ "violations": violations })));
+        }
+    };
+    let _turn = turn(&state).await?;
+    session(&state, &session_id).await?;
+    let history = History::read(&state, &session_id).await?;
+    let plan = history.plan(&back_to)?;
+    let store = state.executor.undo_store();
+    let (of_session, changes) = (session_id.clone(), plan.changes);
+    let undoing = move || restore(&store, &of_session, &changes, force);
+    let (restored, stopped) = tokio::task::spawn_blocking(undoing)
+        .await
+        .map_err(|error| internal("the files could not be put back", &error))?;
+    let events: Vec<_> = restored
+        .iter()
+        .map(|restored| event(state.clock.now(), &session_id, by(&caller), restored.clone()))
+        .collect();
+    let seq = match events.is_empty() {
+        true => None,
+        false => Some(state.store.append(events).await?.1),
+    };
+    match stopped {
+        None => Ok(SessionUndoResult { session_id, restored, not_restorable: plan.not_restorable, seq }),
+        Some(error) => Err(refused(&error, &restored)),
+    }
+}
+
+/// How far back.
+enum BackTo {
+    Call(CallId),
+    LastTurn,
+}
+
+/// What calls of a session did, in the order of the log.
+struct History {
+    changes: Vec<Change>,
+    calls: Vec<Call>,
+}
+
+struct Change {
+    seq: Seq,
+    prompt: Option<String>,
+    changed: FileChanged,
+    is_undone: bool,
+}
+
+/// A call that ran.
+struct Call {
+    id: CallId,
+    first: Seq,
+    name: ToolName,
+    details: Option<CallDetails>,
+    has_run: bool,
+}
+
+struct Plan {
+    /// Newest first.
+    changes: Vec<FileChanged>,
+    not_restorable: Vec<NotRestorable>,
+}
+
+impl History {
+    async fn read(state: &State, session: &SessionId) -> Result<History, RpcError> {
+        let types = ["file.changed", "file.restored", "tool.state"].map(str::to_owned).to_vec();
+        let filter = Filter { types, sessions: vec![session.clone()], ..Filter::default() };
+        let mut history = History { changes: Vec::new(), calls: Vec::new() };
+        let mut after = Seq(0);
+        loop {
+            let page = state.store.page(&filter, after, PAGE).await?;
+            for stored in &page.events {
+                history.add(stored)?;
+            }
+            if page.events.is_empty() || page.head <= page.searched_to {
+                return Ok(history);
+            }
+            after = page.searched_to;
+        }
+    }
+
+    fn add(&mut self, stored: &Stored) -> Result<(), RpcError> {
+        match stored.parse()? {
+            Some(EventBody::FileChanged(changed)) => {
+                let (seq, prompt) = (stored.seq, stored.prompt_id());
+                self.changes.push(Change { seq, prompt, changed, is_undone: false });
+            }
+            Some(EventBody::FileRestored(restored)) => {
+                let undone = |change: &&mut Change| change.changed.undo_id == restored.undo_id;
+                self.changes.iter_mut().filter(undone).for_each(|change| change.is_undone = true);
+            }
+            Some(EventBody::ToolState(data)) => {
+                match self.calls.iter_mut().rev().find(|it| it.id == data.call_id) {
+                    Some(call) => {
+                        call.details = data.details.or_else(|| call.details.take());
+                        call.has_run |= data.to == CallState::Executing;
+                    }
+                    None => self.calls.push(Call {
+                        id: data.call_id,
+                        first: stored.seq,
+                        name: data.name,
+                        details: data.details,
+                        has_run: false,
+                    }),
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    fn plan(self, back_to: &BackTo) -> Result<Plan, RpcError> {
+        let History { changes, calls } = self;
+        let (from, prompt) = match back_to {
+            BackTo::Call(id) => {
+                let call = calls.iter().find(|call| call.id == *id).ok_or_else(|| {
+                    RpcError::new(ErrorKind::NotFound, format!("the session has no call {id}"))
+                })?;
+                (call.first, None)
+            }
+            BackTo::LastTurn => match changes.iter().rev().find(|change| !change.is_undone) {
+                Some(last) => {
+                    let of_turn = |change: &&Change| change.prompt == last.prompt;
+                    let first = changes.iter().find(of_turn).map_or(last.seq, |change| change.seq);
+                    (first, Some(last.prompt.clone()))
+                }
+                None => return Ok(Plan { changes: Vec::new(), not_restorable: Vec::new() }),
+            },
+        };
+        let is_meant = |change: &&Change| {
+            let of_turn = prompt.as_ref().is_none_or(|prompt| change.prompt == *prompt);
+            !change.is_undone && from <= change.seq && of_turn
+        };
+        let meant: Vec<&Change> = changes.iter().filter(is_meant).collect();
+        let changed: HashSet<&CallId> = changes.iter().map(|change| &change.changed.call_id).collect();
+        let is_beyond = |call: &&Call| {
+            let name = call.name.as_str();
+            let is_foreign = name.starts_with("mcp.") || name.starts_with("discovered_");
+            let is_command = call.details.as_ref().is_some_and(|details| details.kind == ToolKind::Execute);
+            call.has_run && from <= call.first && !changed.contains(&call.id) && (is_foreign || is_command)
+        };
+        let not_restorable = calls.iter().filter(is_beyond).map(|call| NotRestorable {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            why: "what it changed is not known, so it cannot be taken back".to_owned(),
+        });
+        Ok(Plan {
+            not_restorable: not_restorable.collect(),
+            changes: meant.iter().rev().map(|change| change.changed.clone()).collect(),
+        })
+    }
+}
+
+/// Puts back what can be, newest first. Nothing is touched when somebody changed one of the files since, unless it is
+/// forced.
+fn restore(
+    store: &UndoStore,
+    session: &SessionId,
+    changes: &[FileChanged],
+    force: bool,
+) -> (Vec<FileRestored>, Option<UndoError>) {
+    if !force && let Err(error) = look(store, session, changes) {
+        return (Vec::new(), Some(error));
+    }
+    let mut restored = Vec::new();
+    for change in changes {
+        match store.restore(session, change, force) {
+            Ok(done) => restored.push(FileRestored {
+                call_id: change.call_id.clone(),
+                path: done.path,
+                undo_id: change.undo_id.clone(),
+                forced: done.forced,
+            }),
+            Err(error) => return (restored, Some(error)),
+        }
+    }
+    (restored, None)
+}
+
+/// Whether each file is what the newest change left, and each older change is what a newer one found.
+fn look(store: &UndoStore, session: &SessionId, changes: &[FileChanged]) -> Result<(), UndoError> {
+    // What a file will be once the newer changes are undone.
+    let mut then: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+    for change in changes {
+        let (path, after) = (change.path.as_str(), change.after.as_deref());
+        match then.get(path) {
+            Some(state) if *state != after => {
+                let what = "it was changed between two of the calls";
+                return Err(UndoError::Conflict { path: path.to_owned(), what });
+            }
+            Some(_) => (),
+            None => store.is_as_left(session, change)?,
+        }
+        match &change.from {
+            Some(from) => {
+                then.insert(path, None);
+                then.insert(from, change.before.as_deref());
+            }
+            None => drop(then.insert(path, change.before.as_deref())),
+        }
+    }
+    Ok(())
+}
+
+fn refused(error: &UndoError, restored: &[FileRestored]) -> RpcError {
+    let (kind, hint) = match error {
+        UndoError::Conflict { .. } => (ErrorKind::FileConflict, "look at the file; `force` overwrites it"),
+        UndoError::NotKept(_) | UndoError::Damaged(_) => (ErrorKind::Gone, "what it was is kept no more"),
+        UndoError::Unreachable { .. } | UndoError::Failed(_) => {
+            (ErrorKind::Conflict, "mend that, and undo again")
+        }
+    };
+    RpcError::new(kind, error.to_string()).with_details(json!({ "restored": restored })).with_hint(hint)
+}

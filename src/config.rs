@@ -2,17 +2,20 @@
 //!
 //! Settings are layers: defaults, the system's file, the user's file, the environment, flags; the later wins, and
 //! every value knows its origin. A file with mistakes loses only what is mistaken, and all mistakes are told at once,
-//! with line and column. This module also knows the places on disk, how a file that a person wrote is read, and which
-//! known word an unknown one is near to.
+//! with line and column. This module also knows the places on disk, and how a file that a person wrote is read.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::protocol::{AgentName, ModelRef, ToolName};
+// For whoever reads what people wrote: through this door come file, place and word together.
+pub use crate::sys::{
+    mark::{Mark, one_based, problem},
+    nearest::nearest,
+};
 
 mod environment;
 mod keys;
 mod layer;
-mod nearest;
 mod places;
 mod providers;
 mod schema;
@@ -22,12 +25,11 @@ mod source;
 mod sources;
 
 pub use environment::variable_of;
-pub use nearest::nearest;
 pub use places::{NoHome, Places};
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
 pub use schema::schema;
 pub use shown::{Changes, NoSuchSetting, Shown};
-pub use source::{Mark, decode, one_based, problem, read_bounded, reason};
+pub use source::{decode, read_bounded, reason};
 pub use sources::{ConfigPlaces, Sources, is_of_a_flag};
 
 /// Where a value was set; later ones win.

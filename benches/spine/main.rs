@@ -10,6 +10,7 @@ mod house;
 mod http;
 mod log;
 mod model;
+mod policy;
 mod process;
 mod provider;
 mod table;
@@ -29,13 +30,14 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 8] = [
+    let groups: [(&str, Group); 9] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
         ("http", http::measure),
         ("texts", texts::measure),
         ("attach", attach::measure),
+        ("policy", policy::measure),
         ("wire", wire::measure),
         ("process", process::measure),
     ];

@@ -1,4 +1,4 @@
-//! What is in a file that a person wrote, and where in it is this byte?
+//! What is in a file that a person wrote?
 //!
 //! Reads within bounds, never waits for a pipe, and turns what goes wrong into a problem that names the file.
 
@@ -9,31 +9,10 @@ use std::{
     path::Path,
 };
 
-use crate::protocol::{FileProblem, FileProblemCode, Severity};
-
-/// A place in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    /// 1-based.
-    pub line: u32,
-    /// 1-based, in characters.
-    pub column: u32,
-}
-
-impl Mark {
-    /// Where the byte `offset` of `text` stands.
-    pub fn at(text: &str, offset: usize) -> Mark {
-        let before = text.get(..offset).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let lines_before = before[..line_start].bytes().filter(|byte| *byte == b'\n').count();
-        Mark { line: one_based(lines_before), column: one_based(before[line_start..].chars().count()) }
-    }
-}
-
-/// Counts from one; files are too short for the number to reach its end.
-pub fn one_based(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1)
-}
+use crate::{
+    protocol::{FileProblem, FileProblemCode},
+    sys::mark::{Mark, problem},
+};
 
 /// The bytes of a regular file; `None` when there is no such file.
 ///
@@ -79,36 +58,9 @@ pub fn decode<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, FileProblem> 
     })
 }
 
-/// An error in a file; `None` means the file as a whole.
-pub fn problem(
-    path: &Path,
-    mark: Option<Mark>,
-    code: FileProblemCode,
-    message: impl Into<String>,
-) -> FileProblem {
-    FileProblem {
-        path: path.to_owned(),
-        line: mark.map(|mark| mark.line),
-        column: mark.map(|mark| mark.column),
-        severity: Severity::Error,
-        code,
-        message: message.into(),
-        fix: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_count_characters_and_lines_count_from_one() {
-        let text = "a\nöü x\r\nend";
-        let cases = [(0, (1, 1)), (2, (2, 1)), (7, (2, 4)), (text.len(), (3, 4)), (999, (3, 4))];
-        for (offset, (line, column)) in cases {
-            assert_eq!(Mark::at(text, offset), Mark { line, column }, "offset {offset}");
-        }
-    }
 
     #[test]
     fn a_pipe_is_refused_instead_of_waited_for() {

@@ -217,6 +217,8 @@ pub enum FileProblemCode {
     BadYaml,
     /// A settings file is not JSON with comments.
     BadJson,
+    /// A file of rules is not TOML.
+    BadToml,
     WrongType,
     BadValue,
     MissingField,

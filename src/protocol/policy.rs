@@ -98,6 +98,10 @@ pub struct PolicyRule {
     /// The question whose answer made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_confirmation: Option<ConfirmationId>,
+    /// It stands for one that has a mistake, and says at least what that may have meant. No other rule lifts it: mend the
+    /// file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mistaken: bool,
 }
 
 /// Data of `policy.changed`: other rules hold from now on.

@@ -16,8 +16,8 @@ use crate::{
     models::ResolvedModel,
     policy::{Decision, Policy, PolicyCall},
     protocol::{
-        Access, AgentName, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp, ToolCall,
-        ToolError, ToolErrorType, Verdict,
+        Access, AgentName, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp,
+        ToolCall, ToolError, ToolErrorType, Verdict,
     },
     sys::ids,
     tools::{Invocation, Permit, PrepareContext, Toolset},
@@ -118,10 +118,17 @@ impl Gate {
         let accesses = invocation.accesses().to_vec();
         let decision = self.policy.decide(&PolicyCall {
             tool: &declaration.name,
+            aliases: &[],
             agent: &self.agent,
             kind: declaration.kind,
             risk: declaration.risk,
             accesses: &accesses,
+            arguments: &prepared.arguments,
+            commands: None,
+            mode: ApprovalMode::Default,
+            auto_approve: &[],
+            session: None,
+            roots: &self.roots,
         });
         settle(&decision)?;
         let details = CallDetails {

@@ -6,7 +6,7 @@ use crate::{
     protocol::{
         AgentCheck, AgentDefinition, CheckOutcome, FileProblem,
         FileProblemCode::{
-            self, BadJson, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
+            self, BadJson, BadToml, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
             UnknownField, UnknownTool, Unreadable, WrongType,
         },
         Severity,
@@ -16,7 +16,7 @@ use crate::{
 /// The checks that the file's problems answer, and which problems belong to each.
 const OF_FILE: &[(&str, &[FileProblemCode])] = &[
     ("the file can be read", &[Unreadable, TooLarge]),
-    ("front matter is valid YAML", &[NoFrontMatter, BadYaml, BadJson]),
+    ("front matter is valid YAML", &[NoFrontMatter, BadYaml, BadJson, BadToml]),
     ("required fields are present", &[MissingField]),
     ("types are right", &[WrongType]),
     ("values are right: templates name declared inputs, schemas are valid", &[BadValue]),

@@ -1,0 +1,143 @@
+//! Does what a rule names mean this tool, or this agent?
+
+use crate::protocol::ToolName;
+
+/// How MCP tools are spelled without dots. Such a name has one segment, which must not make `m*` mean every server's
+/// tools.
+const MCP_SPELLING: &str = "mcp_";
+
+/// A name, or a pattern in which `*` stands for any characters within a segment; segments are parted by `.`. A lone `*`
+/// means everything. `-` and `_` are the same character here.
+#[derive(Debug)]
+pub(super) enum NamePattern {
+    Everything,
+    Name(String),
+    Pattern { means_mcp_spelling: bool, segments: Vec<Segment> },
+}
+
+impl NamePattern {
+    pub fn new(text: &str) -> NamePattern {
+        match plain(text) {
+            star if star == "*" => NamePattern::Everything,
+            name if !name.contains('*') => NamePattern::Name(name),
+            pattern => NamePattern::Pattern {
+                means_mcp_spelling: pattern.starts_with(MCP_SPELLING),
+                segments: pattern.split('.').map(Segment::new).collect(),
+            },
+        }
+    }
+
+    pub fn matches(&self, names: &Names) -> bool {
+        match self {
+            NamePattern::Everything => true,
+            NamePattern::Name(wanted) => names.all().any(|name| name == wanted),
+            NamePattern::Pattern { means_mcp_spelling, segments } => {
+                let is_open = |alias: &&String| *means_mcp_spelling || !alias.starts_with(MCP_SPELLING);
+                matches_all(segments, &names.name)
+                    || names.aliases.iter().filter(is_open).any(|alias| matches_all(segments, alias))
+            }
+        }
+    }
+}
+
+/// The names of one tool or agent, ready to be compared with many patterns.
+#[derive(Debug)]
+pub(super) struct Names {
+    name: String,
+    aliases: Vec<String>,
+}
+
+impl Names {
+    pub fn of_tool(tool: &ToolName, aliases: &[&str]) -> Names {
+        Names { name: plain(tool.as_str()), aliases: aliases.iter().copied().map(plain).collect() }
+    }
+
+    pub fn of(name: &str) -> Names {
+        Names { name: plain(name), aliases: Vec::new() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &String> {
+        [&self.name].into_iter().chain(&self.aliases)
+    }
+}
+
+/// `*` as any number of characters; the pieces between must follow each other.
+#[derive(Debug)]
+pub(super) enum Segment {
+    Text(String),
+    Pieces { head: String, middle: Vec<String>, tail: String },
+}
+
+impl Segment {
+    fn new(text: &str) -> Segment {
+        let Some((head, rest)) = text.split_once('*') else { return Segment::Text(text.to_owned()) };
+        let mut middle: Vec<String> = rest.split('*').map(str::to_owned).collect();
+        let tail = middle.pop().unwrap_or_default();
+        Segment::Pieces { head: head.to_owned(), middle, tail }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let (head, middle, tail) = match self {
+            Segment::Text(wanted) => return text == wanted,
+            Segment::Pieces { head, middle, tail } => (head, middle, tail),
+        };
+        let Some(mut left) = text.strip_prefix(head.as_str()) else { return false };
+        for piece in middle {
+            match left.split_once(piece.as_str()) {
+                Some((_, after)) => left = after,
+                None => return false,
+            }
+        }
+        left.ends_with(tail.as_str())
+    }
+}
+
+fn matches_all(segments: &[Segment], name: &str) -> bool {
+    let mut parts = name.split('.');
+    segments.iter().all(|segment| parts.next().is_some_and(|part| segment.matches(part)))
+        && parts.next().is_none()
+}
+
+fn plain(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_patterns_and_aliases() {
+        let shell = ("run_shell_command", &["bash", "Bash"][..]);
+        let issue = ("mcp.git-hub.get_issue", &["mcp__git-hub__get_issue"][..]);
+        let cases = [
+            (shell, "run_shell_command", true),
+            (shell, "run-shell-command", true),
+            (shell, "Bash", true),
+            (shell, "BASH", false),
+            (shell, "run_*", true),
+            (shell, "*_shell_*", true),
+            (shell, "*shell*shell*", false),
+            (shell, "run*run_shell_command", false),
+            (shell, "B*", true),
+            (shell, "*", true),
+            (shell, "*.*", false),
+            (shell, "", false),
+            (issue, "*", true),
+            (issue, "mcp.*", false),
+            (issue, "mcp.*.*", true),
+            (issue, "mcp.git_hub.*", true),
+            (issue, "mcp.*.get_*", true),
+            (issue, "mcp.git-hub.get_issue", true),
+            (issue, "mcp__git-hub__get_issue", true),
+            (issue, "mcp__git-hub__*", true),
+            (issue, "m*", false),
+            (issue, "mcp.git-hub", false),
+            (issue, "mcp.git-hub.get_issue.*", false),
+        ];
+        for ((tool, aliases), pattern, expected) in cases {
+            let names = Names::of_tool(&tool.into(), aliases);
+            assert_eq!(NamePattern::new(pattern).matches(&names), expected, "{pattern} of {tool}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What rule would "allow this from now on" write? One that is as narrow as the call, or none.
+
+use super::{PolicyCall, canonical::canonical_json, pattern::ArgsPattern};
+use crate::protocol::{Access, ConfirmationId, PolicyRule, PolicyTier, Risk, SessionId, Timestamp, Verdict};
+
+/// Longest arguments that a rule repeats, in bytes: it is stored, shown to people, and compiled.
+const MOST_ARGUMENT_BYTES: usize = 4 * 1024;
+
+/// Commands that run what stands in their arguments: to remember them is to allow everything (spec 06). A version at the
+/// end of the name does not matter.
+const INTERPRETERS: &[&str] = &[
+    "awk", "bash", "builtin", "bun", "busybox", "bunx", "chroot", "command", "csh", "dash", "deno", "doas",
+    "env", "eval", "exec", "fish", "find", "gawk", "ksh", "lua", "nice", "node", "nohup", "npx", "parallel",
+    "perl", "php", "pipx", "pwsh", "python", "ruby", "setsid", "sh", "source", "ssh", "stdbuf", "su", "sudo",
+    "tclsh", "time", "timeout", "tsx", "uvx", "watch", "xargs", "zsh",
+];
+
+/// For how long and where an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The call's session.
+    Session,
+    /// The call's workspace.
+    Project,
+    /// Everywhere.
+    User,
+}
+
+/// A person's answer that is to be remembered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// Of the new rule.
+    pub id: &'a str,
+    pub scope: Scope,
+    pub created_by: Option<&'a str>,
+    pub created_at: Option<Timestamp>,
+    pub confirmation: &'a ConfirmationId,
+}
+
+/// The narrowest rule that means the call; `None` where none can be as narrow as the call is.
+///
+/// It means this tool at this kind and risk, touching nothing that the call does not touch. Where accesses do not say
+/// what happens, it means these very arguments.
+pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
+    if call.risk == Risk::Critical || call.accesses.is_empty() {
+        return None;
+    }
+    let command_prefix = prefixes(call).unwrap_or_default();
+    let args_pattern = match command_prefix.is_empty() && !accesses_say_all(call.accesses) {
+        true => Some(exact_arguments(call)?),
+        false => None,
+    };
+    let (session, workspace) = place(call, answer.scope)?;
+    Some(PolicyRule {
+        id: answer.id.to_owned(),
+        tier: PolicyTier::User,
+        tool: vec![call.tool.as_str().to_owned()],
+        agent: None,
+        command_prefix,
+        args_pattern,
+        kind: Some(call.kind),
+        risk: Some(call.risk),
+        modes: Vec::new(),
+        workspace,
+        session,
+        accesses: call.accesses.to_vec(),
+        decision: Verdict::Allow,
+        priority: 0,
+        message: None,
+        created_by: answer.created_by.map(str::to_owned),
+        created_at: answer.created_at,
+        from_confirmation: Some(answer.confirmation.clone()),
+        mistaken: false,
+    })
+}
+
+/// Whether nothing but the accesses matters: files and addresses. A command may be parsed, see [`prefixes`]; someone
+/// else's code and what only computes can do anything with its arguments.
+fn accesses_say_all(accesses: &[Access]) -> bool {
+    accesses.iter().all(|access| match access {
+        Access::Read { .. } | Access::Write { .. } | Access::Fetch { .. } => true,
+        Access::Execute { .. } | Access::Opaque { .. } | Access::Nothing => false,
+    })
+}
+
+/// Root command and sub-command of every command of the call. `None` where one has no sub-command or is an interpreter, and
+/// where more than commands decides: high risk stands in options, which a prefix does not see.
+fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
+    let is_known = |access: &Access| {
+        matches!(access, Access::Execute { .. }) || accesses_say_all(std::slice::from_ref(access))
+    };
+    if call.risk >= Risk::High || !call.accesses.iter().all(is_known) {
+        return None;
+    }
+    let mut prefixes = Vec::new();
+    for command in call.commands? {
+        let prefix = prefix(command)?;
+        if !prefixes.contains(&prefix) {
+            prefixes.push(prefix);
+        }
+    }
+    Some(prefixes)
+}
+
+fn prefix(command: &[String]) -> Option<String> {
+    let [root, sub_command, ..] = command else { return None };
+    let is_remembered = is_word(root) && is_word(sub_command) && !is_interpreter(root);
+    is_remembered.then(|| format!("{root} {sub_command}"))
+}
+
+/// A name, not an option, a path, an assignment or a pattern.
+fn is_word(text: &str) -> bool {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_:+.".contains(letter);
+    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(is_of_name)
+}
+
+fn is_interpreter(root: &str) -> bool {
+    let name =
+        root.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-');
+    INTERPRETERS.contains(&name)
+}
+
+fn exact_arguments(call: &PolicyCall<'_>) -> Option<String> {
+    let arguments = canonical_json(call.arguments);
+    let is_short = arguments.len() <= MOST_ARGUMENT_BYTES;
+    is_short.then(|| ArgsPattern::exactly(&arguments)).filter(|pattern| ArgsPattern::new(pattern).is_ok())
+}
+
+/// Session and workspace of the rule. A rule names one workspace folder, so of several folders there is no rule that
+/// would hold for all and no other.
+fn place(call: &PolicyCall<'_>, scope: Scope) -> Option<(Option<SessionId>, Option<String>)> {
+    match (scope, call.roots) {
+        (Scope::Session, _) => Some((Some(call.session?.clone()), None)),
+        (Scope::Project, [root]) => Some((None, Some(root.to_str()?.to_owned()))),
+        (Scope::Project, _) => None,
+        (Scope::User, _) => Some((None, None)),
+    }
+}

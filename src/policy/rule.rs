@@ -1,0 +1,186 @@
+//! Is this rule about this call?
+//!
+//! A rule is compiled once. Matching asks the cheap conditions first, and never makes an `allow` of what it cannot
+//! understand.
+
+use std::{
+    cell::OnceCell,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{
+    PolicyCall,
+    canonical::canonical_json,
+    names::{NamePattern, Names},
+    pattern::ArgsPattern,
+};
+use crate::protocol::{Access, PolicyRule, PolicyTier, Risk, ToolKind, Verdict};
+
+/// One rule, ready to be compared with calls.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub said: PolicyRule,
+    tools: Vec<NamePattern>,
+    agent: Option<NamePattern>,
+    /// Each as words.
+    prefixes: Vec<Vec<String>>,
+    pattern: Option<ArgsPattern>,
+    workspace: Option<PathBuf>,
+    /// A condition was given that cannot be used.
+    is_unusable: bool,
+}
+
+impl Rule {
+    pub fn new(said: PolicyRule) -> Rule {
+        let pattern = said.args_pattern.as_deref().map(ArgsPattern::new);
+        let workspace = said.workspace.as_ref().map(PathBuf::from);
+        let prefixes: Vec<Vec<String>> = said.command_prefix.iter().map(|prefix| words(prefix)).collect();
+        let is_unusable = pattern.as_ref().is_some_and(Result::is_err)
+            || workspace.as_ref().is_some_and(|path| !is_plain(path))
+            || prefixes.iter().any(Vec::is_empty)
+            || said.tool.is_empty();
+        Rule {
+            tools: said.tool.iter().map(|name| NamePattern::new(name)).collect(),
+            agent: said.agent.as_deref().map(NamePattern::new),
+            // What cannot be used is left out: an `allow` is not reached then, anything else is about more.
+            prefixes: if prefixes.iter().any(Vec::is_empty) { Vec::new() } else { prefixes },
+            pattern: pattern.and_then(Result::ok),
+            workspace: workspace.filter(|path| is_plain(path)),
+            is_unusable,
+            said,
+        }
+    }
+
+    /// Remembered from an answer: it may lift an ask.
+    pub fn is_grant(&self) -> bool {
+        self.said.from_confirmation.is_some() && self.said.decision == Verdict::Allow && !self.said.mistaken
+    }
+
+    pub fn names_critical(&self) -> bool {
+        self.said.risk == Some(Risk::Critical)
+    }
+
+    pub fn has_prefixes(&self) -> bool {
+        !self.prefixes.is_empty()
+    }
+
+    /// Whether it is about the call, as far as that does not depend on a single command of it.
+    pub fn matches(&self, subject: &Subject<'_>) -> bool {
+        let call = subject.call;
+        let PolicyRule { decision, kind, risk, modes, session, .. } = &self.said;
+        let may_allow = !self.is_unusable && self.may_allow(call);
+        (*decision != Verdict::Allow || may_allow)
+            && risk.is_none_or(|risk| risk == call.risk)
+            && kind.is_none_or(|kind| kind == call.kind)
+            && (modes.is_empty() || modes.contains(&call.mode))
+            && session.as_ref().is_none_or(|session| call.session == Some(session))
+            && self.means_tool(subject)
+            && self.agent.as_ref().is_none_or(|agent| agent.matches(&subject.agent))
+            && self.workspace.as_ref().is_none_or(|workspace| self.is_of(workspace, call.roots))
+            && self.covers(call.accesses)
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject.arguments()))
+    }
+
+    /// Of a rule that matches: whether it is about this part of the call.
+    pub fn is_about(&self, part: Part<'_>) -> bool {
+        match part {
+            _ if self.prefixes.is_empty() => true,
+            Part::Command(command) => self.prefixes.iter().any(|prefix| command.starts_with(prefix)),
+            Part::Whole | Part::Unknown => false,
+        }
+    }
+
+    /// A project's `allow` counts for nothing, and a critical call is allowed only by a rule of the system or the user
+    /// that says so.
+    fn may_allow(&self, call: &PolicyCall<'_>) -> bool {
+        let is_trusted = matches!(self.said.tier, PolicyTier::System | PolicyTier::User);
+        match call.risk {
+            Risk::Critical => is_trusted && self.names_critical(),
+            Risk::Safe | Risk::Low | Risk::Medium | Risk::High => self.said.tier != PolicyTier::Project,
+        }
+    }
+
+    fn means_tool(&self, subject: &Subject<'_>) -> bool {
+        if self.is_grant() {
+            // It was given to one tool, whose name may look like a pattern or like another tool's alias.
+            return self.said.tool.iter().any(|name| name == subject.call.tool.as_str());
+        }
+        self.tools.is_empty() || self.tools.iter().any(|tool| tool.matches(&subject.tool))
+    }
+
+    /// What allows must hold for every folder of the workspace, what restricts for one.
+    fn is_of(&self, workspace: &Path, roots: &[PathBuf]) -> bool {
+        let is_inside = |root: &PathBuf| is_plain(root) && root.starts_with(workspace);
+        match self.said.decision {
+            Verdict::Allow => !roots.is_empty() && roots.iter().all(is_inside),
+            Verdict::Ask | Verdict::Deny => roots.iter().any(is_inside),
+        }
+    }
+
+    /// Whether the rule's accesses, if it lists any, hold all of the call's. Which command may run is then for the
+    /// prefixes to say.
+    fn covers(&self, accesses: &[Access]) -> bool {
+        let is_covered = |access: &Access| match access {
+            Access::Execute { .. } if self.has_prefixes() => true,
+            Access::Read { .. }
+            | Access::Write { .. }
+            | Access::Execute { .. }
+            | Access::Fetch { .. }
+            | Access::Opaque { .. }
+            | Access::Nothing => self.said.accesses.contains(access),
+        };
+        self.said.accesses.is_empty() || (!accesses.is_empty() && accesses.iter().all(is_covered))
+    }
+}
+
+/// A call, with what is made of it for comparing once.
+pub(super) struct Subject<'a> {
+    pub call: &'a PolicyCall<'a>,
+    tool: Names,
+    agent: Names,
+    arguments: OnceCell<String>,
+}
+
+impl<'a> Subject<'a> {
+    pub fn of(call: &'a PolicyCall<'a>) -> Subject<'a> {
+        let tool = Names::of_tool(call.tool, call.aliases);
+        Subject { call, tool, agent: Names::of(call.agent.as_str()), arguments: OnceCell::new() }
+    }
+
+    // Perf: most rules have no expression, and arguments can be a whole file.
+    fn arguments(&self) -> &str {
+        self.arguments.get_or_init(|| canonical_json(self.call.arguments))
+    }
+}
+
+/// What is judged by itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// The call, of which no command needs to be told apart.
+    Whole,
+    /// One command of a shell call.
+    Command(&'a [String]),
+    /// A call that runs something, and nobody could say which commands.
+    Unknown,
+}
+
+impl<'a> Part<'a> {
+    /// The parts of a call when rules tell commands apart.
+    pub fn all_of(call: &PolicyCall<'a>) -> Vec<Part<'a>> {
+        match call.commands {
+            Some([]) => vec![Part::Whole],
+            Some(commands) => commands.iter().map(|command| Part::Command(command)).collect(),
+            None if call.kind == ToolKind::Execute => vec![Part::Unknown],
+            None => vec![Part::Whole],
+        }
+    }
+}
+
+pub(super) fn words(prefix: &str) -> Vec<String> {
+    prefix.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Absolute and without `..`: what lies below it by its name lies below it.
+pub(super) fn is_plain(path: &Path) -> bool {
+    path.is_absolute() && !path.components().any(|component| component == Component::ParentDir)
+}

@@ -1,0 +1,107 @@
+//! Promises of the policy: what it says of which call, and that nothing is looser than its strictest speaker.
+
+mod defaults;
+mod files;
+mod oracle;
+mod random;
+mod remembering;
+mod verdicts;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::protocol::FileProblem;
+
+/// A call, owned.
+#[derive(Debug, Clone)]
+struct Sketch {
+    tool: ToolName,
+    aliases: Vec<&'static str>,
+    agent: AgentName,
+    kind: ToolKind,
+    risk: Risk,
+    accesses: Vec<Access>,
+    arguments: Value,
+    commands: Option<Vec<Vec<String>>>,
+    mode: ApprovalMode,
+    auto_approve: Vec<Risk>,
+    session: Option<SessionId>,
+    roots: Vec<PathBuf>,
+}
+
+impl Sketch {
+    fn call(&self) -> PolicyCall<'_> {
+        PolicyCall {
+            tool: &self.tool,
+            aliases: &self.aliases,
+            agent: &self.agent,
+            kind: self.kind,
+            risk: self.risk,
+            accesses: &self.accesses,
+            arguments: &self.arguments,
+            commands: self.commands.as_deref(),
+            mode: self.mode,
+            auto_approve: &self.auto_approve,
+            session: self.session.as_ref(),
+            roots: &self.roots,
+        }
+    }
+}
+
+/// `write_file` below `/w`, of risk `low`.
+fn edit(path: &str) -> Sketch {
+    Sketch {
+        tool: "write_file".into(),
+        aliases: vec!["Write"],
+        agent: "fixer".into(),
+        kind: ToolKind::Edit,
+        risk: Risk::Low,
+        accesses: vec![Access::Write { path: path.into() }],
+        arguments: json!({ "path": path, "content": "x" }),
+        commands: None,
+        mode: ApprovalMode::Default,
+        auto_approve: vec![],
+        session: Some("s1".into()),
+        roots: vec!["/w".into()],
+    }
+}
+
+/// `run_shell_command` of risk `medium`, parsed: commands parted by ` ; `.
+fn shell(command: &str) -> Sketch {
+    let words = |command: &str| command.split_whitespace().map(str::to_owned).collect();
+    Sketch {
+        tool: "run_shell_command".into(),
+        aliases: vec!["bash"],
+        kind: ToolKind::Execute,
+        risk: Risk::Medium,
+        accesses: vec![Access::Execute { command: command.into() }],
+        arguments: json!({ "command": command }),
+        commands: Some(command.split(" ; ").map(words).collect()),
+        ..edit("/w/a")
+    }
+}
+
+fn read_rules(tier: PolicyTier, text: &str) -> (Vec<PolicyRule>, Vec<FileProblem>) {
+    let path = Path::new("rules.toml");
+    parse(text, &RuleFile { tier, path, name: "rules.toml", home: Path::new("/home/me") })
+}
+
+/// The rules of some files without mistakes.
+fn policy_of(files: &[(PolicyTier, &str)]) -> Policy {
+    let mut rules = Vec::new();
+    for (tier, text) in files {
+        let (read, problems) = read_rules(*tier, text);
+        let is_mistake = |problem: &FileProblem| problem.severity == crate::protocol::Severity::Error;
+        assert!(!problems.iter().any(is_mistake), "{problems:?}");
+        rules.extend(read);
+    }
+    Policy::new(rules)
+}
+
+fn told(decision: &Decision) -> String {
+    let Decision { verdict, rule, reason, is_default, tier } = decision;
+    let by = if *is_default { "default" } else { "rule" };
+    format!("{verdict:?} · {rule} · {reason} · {by} · {tier:?}")
+}

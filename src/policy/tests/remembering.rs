@@ -1,0 +1,260 @@
+//! What an answer "from now on" would write, and that it is never broader than what was answered.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn answer<'a>(scope: Scope, confirmation: &'a crate::protocol::ConfirmationId) -> Answer<'a> {
+    Answer { id: "r1", scope, created_by: Some("Ann"), created_at: None, confirmation }
+}
+
+fn remember(policy: &Policy, sketch: &Sketch, scope: Scope) -> Option<PolicyRule> {
+    policy.remember(&sketch.call(), &answer(scope, &"c1".into()))
+}
+
+fn check(sketch: &Sketch, scope: Scope, expected: Expect) {
+    let rule = remember(&Policy::builtin(), sketch, scope);
+    let shown = rule.map_or_else(|| "none".to_owned(), |rule| serde_json::to_string(&rule).unwrap());
+    expected.assert_eq(&shown);
+}
+
+fn opaque() -> Sketch {
+    Sketch {
+        tool: "mcp.github.get_issue".into(),
+        aliases: vec![],
+        kind: ToolKind::Other,
+        risk: Risk::Medium,
+        accesses: vec![Access::Opaque { what: "github".into() }],
+        arguments: json!({ "number": 7, "body": "(.*)" }),
+        ..edit("/w/a")
+    }
+}
+
+#[test]
+fn the_rule_is_as_narrow_as_the_call() {
+    check(
+        &edit("/w/a"),
+        Scope::Session,
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","session":"s1","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
+    );
+    check(
+        &edit("/w/a"),
+        Scope::Project,
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","workspace":"/w","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
+    );
+    check(
+        &edit("/w/a"),
+        Scope::User,
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
+    );
+    check(
+        &shell("git status -s ; cargo test --lib ; git status"),
+        Scope::User,
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"commandPrefix":["git status","cargo test"],"kind":"execute","risk":"medium","accesses":[{"access":"execute","command":"git status -s ; cargo test --lib ; git status"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
+    );
+    check(
+        &shell("git"),
+        Scope::User,
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"argsPattern":"\\A\\{\"command\":\"git\"\\}\\z","kind":"execute","risk":"medium","accesses":[{"access":"execute","command":"git"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
+    );
+    check(
+        &opaque(),
+        Scope::User,
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["mcp.github.get_issue"],"argsPattern":"\\A\\{\"body\":\"\\(\\.\\*\\)\",\"number\":7\\}\\z","kind":"other","risk":"medium","accesses":[{"access":"opaque","what":"github"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
+    );
+}
+
+#[test]
+fn what_no_rule_can_mean_is_not_offered() {
+    let none = [
+        (Sketch { risk: Risk::Critical, ..shell("halt now") }, Scope::User),
+        (Sketch { accesses: vec![], ..edit("/w/a") }, Scope::User),
+        (Sketch { session: None, ..edit("/w/a") }, Scope::Session),
+        (Sketch { roots: vec![], ..edit("/w/a") }, Scope::Project),
+        (Sketch { roots: vec!["/w".into(), "/v".into()], ..edit("/w/a") }, Scope::Project),
+        (Sketch { arguments: json!("x".repeat(5_000)), ..opaque() }, Scope::User),
+        // It runs already.
+        (Sketch { risk: Risk::Safe, ..edit("/w/a") }, Scope::User),
+        (Sketch { mode: ApprovalMode::Yolo, ..edit("/w/a") }, Scope::User),
+        // It is refused, whatever is remembered.
+        (Sketch { mode: ApprovalMode::Plan, ..edit("/w/a") }, Scope::User),
+    ];
+    for (sketch, scope) in none {
+        assert_eq!(remember(&Policy::builtin(), &sketch, scope), None, "{sketch:?}");
+    }
+}
+
+#[test]
+fn it_is_offered_only_where_it_would_change_the_next_verdict() {
+    let rule = |tier, text: &'static str| policy_of(&[(tier, text)]);
+    let is_offered = |policy: &Policy| remember(policy, &edit("/w/a"), Scope::User).is_some();
+    assert!(is_offered(&rule(PolicyTier::User, "[[rule]]\ntool = '*'\ndecision = 'ask'\npriority = 9\n")));
+    assert!(is_offered(&rule(PolicyTier::Builtin, "[[rule]]\ntool = '*'\ndecision = 'ask'\n")));
+    for tier in [PolicyTier::System, PolicyTier::Project] {
+        assert!(!is_offered(&rule(tier, "[[rule]]\ntool = '*'\ndecision = 'ask'\n")), "{tier:?}");
+    }
+    for tier in [PolicyTier::System, PolicyTier::User, PolicyTier::Project] {
+        assert!(!is_offered(&rule(tier, "[[rule]]\ntool = '*'\ndecision = 'deny'\n")), "{tier:?}");
+    }
+    let broken = read_rules(PolicyTier::User, "[[rule]]\ntool = '*'\ndecision = 'perhaps'\n").0;
+    assert!(!is_offered(&Policy::new(broken)));
+}
+
+#[test]
+fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
+    let exact = [
+        "bash build.sh",
+        "sh -c ls",
+        "python script",
+        "python3 script",
+        "python3.12 script",
+        "node server",
+        "perl x",
+        "ruby x",
+        "sudo ls",
+        "xargs rm",
+        "env make",
+        "timeout 5 make",
+        "/usr/bin/git status",
+        "./git status",
+        "FOO=1 make",
+        "$GIT status",
+        "git",
+        "git -C /x status",
+        "cat /etc/passwd",
+        "ls *",
+        "git status ; python x",
+    ];
+    for command in exact {
+        let rule = remember(&Policy::builtin(), &shell(command), Scope::User).unwrap();
+        assert_eq!((rule.command_prefix.len(), rule.args_pattern.is_some()), (0, true), "{command}");
+    }
+    for (sketch, why) in [
+        (Sketch { commands: None, ..shell("git status") }, "not parsed"),
+        (Sketch { commands: Some(vec![]), ..shell("git status") }, "no commands"),
+        (Sketch { risk: Risk::High, ..shell("git push --force") }, "high risk stands in options"),
+        (
+            Sketch {
+                accesses: vec![
+                    Access::Execute { command: "git status".into() },
+                    Access::Opaque { what: "x".into() },
+                ],
+                ..shell("git status")
+            },
+            "someone else decides what is touched",
+        ),
+    ] {
+        let rule = remember(&Policy::builtin(), &sketch, Scope::User).unwrap();
+        assert_eq!((rule.command_prefix.len(), rule.args_pattern.is_some()), (0, true), "{why}");
+    }
+}
+
+/// One remembered answer, and other calls.
+#[test]
+fn it_allows_the_same_again_and_nothing_else() {
+    let allowed = |remembered: &Sketch, scope, next: &Sketch| {
+        let rule = remember(&Policy::builtin(), remembered, scope).unwrap();
+        let decision = Policy::builtin().with(rule).decide(&next.call());
+        decision.verdict == Verdict::Allow && decision.rule == "r1"
+    };
+    let write = |path: &str| Access::Write { path: path.into() };
+    let two = Sketch { accesses: vec![write("/w/a"), write("/w/b")], ..edit("/w/a") };
+    let same = [
+        (
+            edit("/w/a"),
+            Scope::User,
+            Sketch { arguments: json!({ "path": "/w/a", "content": "y" }), ..edit("/w/a") },
+        ),
+        (
+            edit("/w/a"),
+            Scope::User,
+            Sketch { agent: "other".into(), session: None, roots: vec![], ..edit("/w/a") },
+        ),
+        (edit("/w/a"), Scope::Session, Sketch { roots: vec![], ..edit("/w/a") }),
+        (edit("/w/a"), Scope::Project, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
+        (two.clone(), Scope::User, edit("/w/b")),
+        (shell("git status"), Scope::User, shell("git status -s")),
+        (shell("git status ; cargo test"), Scope::User, shell("cargo test x")),
+        (opaque(), Scope::User, Sketch { arguments: json!({ "body": "(.*)", "number": 7 }), ..opaque() }),
+    ];
+    for (remembered, scope, next) in &same {
+        assert!(allowed(remembered, *scope, next), "{scope:?} {remembered:?}\n{next:?}");
+    }
+    let other = [
+        (edit("/w/a"), Scope::User, edit("/w/b")),
+        (edit("/w"), Scope::User, edit("/w/b")),
+        (edit("/w/a"), Scope::User, two),
+        (edit("/w/a"), Scope::User, Sketch { accesses: vec![], ..edit("/w/a") }),
+        (edit("/w/a"), Scope::User, Sketch { risk: Risk::High, ..edit("/w/a") }),
+        (edit("/w/a"), Scope::User, Sketch { kind: ToolKind::Delete, ..edit("/w/a") }),
+        (edit("/w/a"), Scope::User, Sketch { tool: "edit_file".into(), ..edit("/w/a") }),
+        (edit("/w/a"), Scope::User, Sketch { mode: ApprovalMode::Plan, ..edit("/w/a") }),
+        (edit("/w/a"), Scope::Session, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
+        (edit("/w/a"), Scope::Session, Sketch { session: None, ..edit("/w/a") }),
+        (edit("/w/a"), Scope::Project, Sketch { roots: vec!["/v".into()], ..edit("/w/a") }),
+        (edit("/w/a"), Scope::Project, Sketch { roots: vec!["/w".into(), "/v".into()], ..edit("/w/a") }),
+        (shell("git status"), Scope::User, shell("git push")),
+        (shell("git status"), Scope::User, shell("git status ; rm x")),
+        (shell("git status"), Scope::User, Sketch { risk: Risk::High, ..shell("git status") }),
+        (shell("git status"), Scope::User, Sketch { commands: None, ..shell("git status") }),
+        (
+            // A redirection.
+            shell("git status"),
+            Scope::User,
+            Sketch {
+                accesses: vec![Access::Execute { command: "git status".into() }, write("/w/a")],
+                ..shell("git status")
+            },
+        ),
+        (shell("bash x"), Scope::User, shell("bash y")),
+        (
+            shell("bash x"),
+            Scope::User,
+            Sketch { arguments: json!({ "command": "bash x", "pty": true }), ..shell("bash x") },
+        ),
+        (opaque(), Scope::User, Sketch { arguments: json!({ "number": 8, "body": "(.*)" }), ..opaque() }),
+        (opaque(), Scope::User, Sketch { arguments: json!({ "number": 7, "body": "(abc)" }), ..opaque() }),
+        (opaque(), Scope::User, Sketch { tool: "mcp.github.get-issue".into(), ..opaque() }),
+    ];
+    for (remembered, scope, next) in &other {
+        assert!(!allowed(remembered, *scope, next), "{scope:?} {remembered:?}\n{next:?}");
+    }
+}
+
+#[test]
+fn a_tool_with_the_name_of_a_pattern_or_an_alias_is_only_itself() {
+    for name in ["mcp.evil.*", "*", "bash", "Write"] {
+        let evil = Sketch { tool: name.into(), aliases: vec![], ..shell("git status") };
+        let rule = remember(&Policy::builtin(), &evil, Scope::User).unwrap();
+        let policy = Policy::builtin().with(rule);
+        assert_eq!(policy.decide(&evil.call()).verdict, Verdict::Allow, "{name}");
+        for innocent in [shell("git status"), Sketch { tool: "mcp.evil.delete".into(), ..evil.clone() }] {
+            assert_eq!(policy.decide(&innocent.call()).verdict, Verdict::Ask, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_remembered_rule_stands_above_asks_and_below_every_deny_of_its_tier() {
+    let rule = remember(&Policy::builtin(), &edit("/w/a"), Scope::User).unwrap();
+    let verdict = |text: &str| {
+        policy_of(&[(PolicyTier::User, text)]).with(rule.clone()).decide(&edit("/w/a").call()).verdict
+    };
+    let ask = "[[rule]]\ntool = '*'\ndecision = 'ask'\npriority = 99\n";
+    let deny = "[[rule]]\ntool = '*'\ndecision = 'deny'\npriority = -99\n";
+    assert_eq!(verdict(ask), Verdict::Allow);
+    assert_eq!(verdict(deny), Verdict::Deny);
+    assert_eq!(verdict(&format!("{ask}{deny}")), Verdict::Ask);
+}

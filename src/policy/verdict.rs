@@ -1,0 +1,105 @@
+//! Which of the rules decides? The paragraph "Verdict" of spec 06, clause by clause.
+
+use std::sync::Arc;
+
+use super::{
+    Decision, PolicyCall, default,
+    rule::{Part, Rule, Subject},
+};
+use crate::protocol::{PolicyTier, Risk, Verdict};
+
+/// Each command of a shell call is judged by itself, and the strictest verdict counts: one that may run does not carry
+/// another one along.
+pub(super) fn decide(rules: &[Arc<Rule>], call: &PolicyCall<'_>) -> Decision {
+    let subject = Subject::of(call);
+    let matching: Vec<&Rule> = rules.iter().map(Arc::as_ref).filter(|rule| rule.matches(&subject)).collect();
+    let tell_commands_apart = matching.iter().any(|rule| rule.has_prefixes());
+    let parts = if tell_commands_apart { Part::all_of(call) } else { Vec::new() };
+    let Some((first, others)) = parts.split_first() else { return judge(&matching, call, Part::Whole) };
+    let first = judge(&matching, call, *first);
+    others.iter().fold(first, |strictest, part| strictest.stricter(judge(&matching, call, *part)))
+}
+
+fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision {
+    let about: Vec<&Rule> = matching.iter().copied().filter(|rule| rule.is_about(part)).collect();
+    let opinion = |tier| speaker(&about, tier).map(|rule| opinion(rule, rule.said.decision, call));
+    let own = match (opinion(PolicyTier::System), opinion(PolicyTier::User)) {
+        (Some(system), Some(user)) => Some(system.stricter(user)),
+        (system, user) => system.or(user),
+    };
+    let ground = own.unwrap_or_else(|| {
+        let built_in = opinion(PolicyTier::Builtin).unwrap_or_else(|| default::lifted(call));
+        default::no_accesses(call).into_iter().fold(built_in, Decision::stricter)
+    });
+    let is_closed = call.risk == Risk::Critical && !owners_name_critical(&about);
+    let mistaken = about.iter().filter(|rule| rule.said.mistaken);
+    let floors = mistaken.map(|rule| self::opinion(rule, rule.said.decision, call));
+    let unknown = matching.iter().filter(|rule| is_perhaps_about(rule, part));
+    let perhaps = unknown.map(|rule| Decision {
+        reason: format!("`{}`: nobody can tell whether it runs what this rule is about", call.tool),
+        ..self::opinion(rule, Verdict::Ask, call)
+    });
+    (is_closed.then(|| default::by_risk(call)).into_iter())
+        .chain(opinion(PolicyTier::Project))
+        .chain(floors)
+        .chain(perhaps)
+        .chain(default::plan_refusal(call))
+        .fold(ground, Decision::stricter)
+}
+
+/// The rule that speaks for a tier: of those with the highest priority the strictest, the first of equals. A remembered
+/// permission stands above the asks, but not where a rule of the tier denies, whatever their priorities.
+fn speaker<'a>(about: &[&'a Rule], tier: PolicyTier) -> Option<&'a Rule> {
+    let of_tier = || about.iter().copied().filter(|rule| rule.said.tier == tier && !rule.said.mistaken);
+    let rank = |rule: &Rule| (rule.said.priority, rule.said.decision);
+    let ordinary = of_tier()
+        .filter(|rule| !rule.is_grant())
+        .reduce(|best, rule| if rank(rule) > rank(best) { rule } else { best });
+    let grant = of_tier().find(|rule| rule.is_grant());
+    let denies = of_tier().any(|rule| rule.said.decision == Verdict::Deny);
+    let may_be_lifted = ordinary.is_none_or(|rule| rule.said.decision == Verdict::Ask) && !denies;
+    if may_be_lifted { grant.or(ordinary) } else { ordinary }
+}
+
+/// Whether a speaker of system or user says `risk = "critical"`: only that silences the default, which denies. A rule
+/// that asks about everything was not meant to open what nothing had opened.
+fn owners_name_critical(about: &[&Rule]) -> bool {
+    [PolicyTier::System, PolicyTier::User]
+        .into_iter()
+        .any(|tier| speaker(about, tier).is_some_and(Rule::names_critical))
+}
+
+/// A rule restricts certain commands, and nobody knows the commands of this call.
+fn is_perhaps_about(rule: &Rule, part: Part<'_>) -> bool {
+    matches!(part, Part::Unknown) && rule.has_prefixes() && rule.said.decision != Verdict::Allow
+}
+
+fn opinion(rule: &Rule, verdict: Verdict, call: &PolicyCall<'_>) -> Decision {
+    let said = &rule.said;
+    let reason = match &said.message {
+        _ if said.mistaken => {
+            format!("`{}`: the rule {} has a mistake and may be about this; mend it", call.tool, said.id)
+        }
+        Some(message) => format!("`{}`: {message}", call.tool),
+        None => format!("`{}`: {} {}", call.tool, whose(rule), deed(verdict)),
+    };
+    Decision { verdict, rule: said.id.clone(), reason, is_default: false, tier: said.tier }
+}
+
+fn whose(rule: &Rule) -> &'static str {
+    match rule.said.tier {
+        _ if rule.is_grant() => "an earlier answer",
+        PolicyTier::System => "a rule of this system",
+        PolicyTier::User => "a rule of the user",
+        PolicyTier::Project => "a rule of the project",
+        PolicyTier::Builtin => "a built-in rule",
+    }
+}
+
+fn deed(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allows it",
+        Verdict::Ask => "wants a person's consent",
+        Verdict::Deny => "forbids it",
+    }
+}

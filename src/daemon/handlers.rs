@@ -21,6 +21,7 @@ mod queue;
 mod runs;
 mod session;
 mod sessions;
+mod standins;
 mod tools;
 
 pub(super) use sessions::{no_session, remove_closed};
@@ -34,6 +35,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     config::register(&mut api);
     agents::register(&mut api);
     tools::register(&mut api);
+    standins::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);
     lists::register(&mut api);

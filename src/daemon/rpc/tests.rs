@@ -121,6 +121,15 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<ConfigGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsValidate, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfirmationList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
+    api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());
+    api.method::<ConfirmationRelease, _, _>(async |_, _, _| not_found());
+    api.method::<ConfirmationRespond, _, _>(async |_, _, _| not_found());
+    api.method::<RunUnpark, _, _>(async |_, _, _| not_found());
+    api.method::<SessionUndo, _, _>(async |_, _, _| not_found());
+    api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ToolsOutput, _, _>(async |_, _, _| not_found());
     api.cancellable::<RunList, _, _>(async |_, _, _| not_found());
     api.method::<RunSteer, _, _>(async |_, _, _| not_found());
     api.cancellable::<QueueList, _, _>(async |_, _, _| not_found());

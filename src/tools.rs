@@ -27,6 +27,7 @@ mod work;
 mod workspace;
 
 pub use nearest::nearest;
+pub use parameters::violations;
 pub use registry::{Lookup, PreparedCall, Registry, Toolset, entry_matches};
 pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 

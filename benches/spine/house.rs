@@ -17,6 +17,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings},
     models::Models,
     redact::{Redactor, RedactorParts},
+    rules::RulePlaces,
     sys::clock::SystemClock,
     tools::Registry,
 };
@@ -99,6 +100,7 @@ impl House {
         let settings = Settings {
             state_dir: folder.path().join("state"),
             agents: AgentPlaces { user: folder.path().join("agents") },
+            rules: RulePlaces::default(),
             config: parts.config,
             problems: Vec::new(),
             sources: Sources::default(),

@@ -29,6 +29,7 @@ use crate::{
     models::Models,
     protocol::{FileProblem, Severity},
     redact::{PatternError, Redactor},
+    rules::RulePlaces,
     store::StoreError,
     sys::{
         clock::SystemClock,
@@ -113,7 +114,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     };
     let sources = Sources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
     if options.check_config {
-        return check_settings(&sources, &mut std::io::stdout());
+        return check_settings(&sources, &rule_places(&places), &mut std::io::stdout());
     }
     process::raise_open_files();
     // Before anything is opened, so that their numbers are still theirs.
@@ -154,12 +155,14 @@ async fn run(
     let notifier = Notifier::from_env(&|name| env::var_os(name))
         .map_err(|error| DaemonError::System { what: "the service manager cannot be told", error })?;
     let notifier = Arc::new(notifier);
+    let rules = rule_places(&places);
     let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
     let settings = Settings {
         state_dir,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
+        rules,
         config,
         problems,
         sources,
@@ -204,6 +207,12 @@ async fn run(
     service::tell(&notifier, systemd::State::Stopping);
     let is_whole = daemon.stop().await;
     if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
+}
+
+fn rule_places(places: &Places) -> RulePlaces {
+    let (system, user) = places.policies();
+    // Without a home a rule that names it is a mistake, and told.
+    RulePlaces { system, user, home: places.home.clone().unwrap_or_default() }
 }
 
 /// Where the daemon listens.

@@ -17,12 +17,14 @@ mod daemon;
 mod events;
 mod lists;
 mod logs;
+mod policy;
 mod queue;
 mod runs;
 mod session;
 mod sessions;
 mod standins;
 mod tools;
+mod workspaces;
 
 pub(super) use sessions::{no_session, remove_closed};
 
@@ -35,6 +37,8 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     config::register(&mut api);
     agents::register(&mut api);
     tools::register(&mut api);
+    policy::register(&mut api);
+    workspaces::register(&mut api);
     standins::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);

@@ -25,9 +25,8 @@ use super::{
     slots::Slots,
 };
 use crate::{
-    agents::{AgentPlaces, Catalog},
     models::Models,
-    policy::Policy,
+    project::{Project, Projects},
     protocol::{AgentDefinition, RunId, SessionId, ToolDeclaration},
     redact::Redactor,
     store::{Store, StoreError},
@@ -35,12 +34,14 @@ use crate::{
     tools::{Registry, Toolset},
 };
 
+mod check;
 mod ending;
 mod requests;
 mod resume;
 mod start;
 mod stranded;
 
+pub use check::{CheckError, CheckRequest};
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 pub use stranded::Stranded;
@@ -56,12 +57,11 @@ pub struct ExecutorParts {
     pub clock: Arc<dyn Clock>,
     pub models: Models,
     pub registry: Registry,
-    pub policy: Policy,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
-    /// Where the agents lie that resumed runs may call.
-    pub agents: AgentPlaces,
+    /// What workspaces bring along, for runs that are resumed; and the rules in force.
+    pub projects: Projects,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
     pub max_concurrent: (usize, usize),
     /// Owns the drivers' tasks.
@@ -92,7 +92,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     /// What new runs get; those that have begun keep what they began with.
     supplies: Current<Supplies>,
-    agents: AgentPlaces,
+    projects: Projects,
     tracker: TaskTracker,
     closing: CancellationToken,
     stop: CancellationToken,
@@ -151,13 +151,13 @@ impl Drop for Place {
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        let ExecutorParts { store, clock, models, registry, policy, defaults, redactor, .. } = parts;
+        let ExecutorParts { store, clock, models, registry, defaults, redactor, .. } = parts;
         let (per_session, in_all) = parts.max_concurrent;
         let shared = Shared {
             store,
             clock,
-            supplies: Current::new(Supplies { models, registry, policy, defaults, redactor }),
-            agents: parts.agents,
+            supplies: Current::new(Supplies { models, registry, defaults, redactor }),
+            projects: parts.projects,
             tracker: parts.tracker,
             closing: parts.closing,
             stop: parts.stop,
@@ -177,9 +177,8 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, policy, .. } = &*self.supplies();
-        let (registry, policy) = (registry.clone(), policy.clone());
-        self.shared.supplies.replace(Supplies { models, registry, policy, defaults, redactor });
+        let registry = self.supplies().registry.clone();
+        self.shared.supplies.replace(Supplies { models, registry, defaults, redactor });
         self.shared.slots.resize(per_session, in_all);
     }
 
@@ -198,8 +197,9 @@ impl Executor {
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, catalog: &Catalog) -> Toolset {
-        plan::toolset(definition, &Callables::of(definition, catalog), &self.supplies())
+    pub fn toolset(&self, definition: &AgentDefinition, project: &Project) -> Toolset {
+        let callables = Callables::of(definition, &project.catalog);
+        plan::toolset(definition, &callables, project, &self.supplies())
     }
 
     /// What a run of this definition would declare as `complete_task`.

@@ -12,9 +12,9 @@ use super::{
     plan::{Inheritance, RunPlan, Supplies},
 };
 use crate::{
-    agents::Catalog,
     models::ResolvedModel,
-    policy::{Decision, Policy, PolicyCall},
+    policy::{Decision, PolicyCall},
+    project::Project,
     protocol::{
         Access, AgentName, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, PreparedCall, RunId, Timestamp,
         ToolCall, ToolError, ToolErrorType, Verdict,
@@ -26,7 +26,6 @@ use crate::{
 /// What a run's calls are judged by.
 pub struct Gate {
     pub agent: AgentName,
-    pub policy: Policy,
     pub toolset: Toolset,
     /// The tools of `toolset` that are agents.
     pub callables: Callables,
@@ -35,7 +34,8 @@ pub struct Gate {
     /// The run's own; runs that it calls inherit it.
     pub model: ResolvedModel,
     pub roots: Vec<PathBuf>,
-    pub catalog: Arc<Catalog>,
+    /// Its rules are those in force when a call is judged.
+    pub project: Arc<Project>,
     pub supplies: Arc<Supplies>,
 }
 
@@ -107,6 +107,9 @@ impl Gate {
     /// A call that passes every check, ready to run. Also used after a restart: what is prepared anew is judged
     /// anew.
     pub async fn prepare(&self, call: &ToolCall, standing: Standing) -> Result<Prepared, ToolError> {
+        if let Some(refusal) = self.callables.untrusted(&call.name) {
+            return Err(refusal);
+        }
         let prepared = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await;
         let invocation = prepared.outcome?;
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
@@ -116,7 +119,7 @@ impl Gate {
         };
         let declaration = tool.declaration();
         let accesses = invocation.accesses().to_vec();
-        let decision = self.policy.decide(&PolicyCall {
+        let decision = self.project.rules.policy().decide(&PolicyCall {
             tool: &declaration.name,
             aliases: &[],
             agent: &self.agent,

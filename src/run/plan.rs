@@ -14,9 +14,9 @@ use super::{
     gate::Gate,
 };
 use crate::{
-    agents::{self, Catalog, MissingTemplateInput},
+    agents::{self, MissingTemplateInput},
     models::{Models, ResolveError, ResolvedModel},
-    policy::Policy,
+    project::Project,
     protocol::{
         AgentDefinition, AgentLimits, Approval, Completion, LimitsParams, Message, ModelRef, Part, RunLimits,
         RunSeed, Timestamp, ToolName, Violation, default_max_depth,
@@ -39,8 +39,8 @@ pub struct RunRequest {
     pub definition: Arc<AgentDefinition>,
     /// Of the definition.
     pub digest: String,
-    /// The agents that it may call are found here.
-    pub catalog: Arc<Catalog>,
+    /// The agents that it may call are found here, and the workspace's own rules and settings.
+    pub project: Arc<Project>,
     /// Absolute.
     pub roots: Vec<PathBuf>,
     pub prompt: Option<String>,
@@ -103,7 +103,6 @@ pub(super) struct Equipment {
 pub(super) struct Supplies {
     pub models: Models,
     pub registry: Registry,
-    pub policy: Policy,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
@@ -126,13 +125,13 @@ impl RunPlan {
         now: Timestamp,
         supplies: &Arc<Supplies>,
     ) -> Result<RunPlan, PlanError> {
-        let RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model } = request;
+        let RunRequest { definition, digest, project, roots, prompt, inputs, limits, model } = request;
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
-        let equipment = equip(&definition, model, &roots, &catalog, supplies)?;
+        let equipment = equip(&definition, model, &roots, &project, supplies)?;
         // Without `headless` yet, every root run is one that somebody looks at.
         let completion = definition.completion.unwrap_or(match definition.output {
             Some(_) => Completion::Tool,
@@ -153,7 +152,7 @@ impl RunPlan {
         parent: &Inheritance<'_>,
     ) -> Result<RunPlan, PlanError> {
         let Callable { definition, digest } = callable;
-        let Gate { supplies, catalog, prepare, model: inherited, .. } = parent.gate;
+        let Gate { supplies, project, prepare, model: inherited, .. } = parent.gate;
         let model = match &definition.model.name {
             Some(name) if *name.as_str() != *inherited.name => {
                 // A recording is read, a key may be fetched: where blocking harms nobody.
@@ -163,7 +162,7 @@ impl RunPlan {
             _ => inherited.clone(),
         };
         let workspace = Arc::clone(&prepare.workspace);
-        let equipment = equipment(definition, model, workspace, &parent.gate.roots, catalog, supplies)?;
+        let equipment = equipment(definition, model, workspace, &parent.gate.roots, project, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
         let limits = resolve_limits(&none_asked, definition.limits, defaults, Completion::Tool);
@@ -269,11 +268,11 @@ pub(super) fn equip(
     definition: &AgentDefinition,
     model: ResolvedModel,
     roots: &[PathBuf],
-    catalog: &Arc<Catalog>,
+    project: &Arc<Project>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
     let workspace = Arc::new(Workspace::open(roots)?);
-    equipment(definition, model, workspace, roots, catalog, supplies)
+    equipment(definition, model, workspace, roots, project, supplies)
 }
 
 fn equipment(
@@ -281,14 +280,13 @@ fn equipment(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    catalog: &Arc<Catalog>,
+    project: &Arc<Project>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
-    let callables = Callables::of(definition, catalog);
+    let callables = Callables::of(definition, &project.catalog);
     let gate = Gate {
         agent: definition.name.clone(),
-        policy: supplies.policy.clone(),
-        toolset: toolset(definition, &callables, supplies),
+        toolset: toolset(definition, &callables, project, supplies),
         callables,
         completion: CompletionTool::new(definition.output.as_ref())?,
         prepare: PrepareContext {
@@ -298,17 +296,28 @@ fn equipment(
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
-        catalog: Arc::clone(catalog),
+        project: Arc::clone(project),
         supplies: Arc::clone(supplies),
     };
     Ok(Equipment { model, gate: Arc::new(gate) })
 }
 
-/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run.
-pub(super) fn toolset(definition: &AgentDefinition, callables: &Callables, supplies: &Supplies) -> Toolset {
+/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
+/// from every run of this workspace.
+pub(super) fn toolset(
+    definition: &AgentDefinition,
+    callables: &Callables,
+    project: &Project,
+    supplies: &Supplies,
+) -> Toolset {
     let mut selection = definition.tools.clone();
-    selection.deny.extend(supplies.defaults.excluded.iter().cloned());
-    supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection)
+    let excluded = supplies.defaults.excluded.iter().chain(&project.settings.exclude);
+    selection.deny.extend(excluded.cloned());
+    if let Some(allow) = &mut selection.allow {
+        allow.retain(|entry| callables.untrusted(entry).is_none());
+    }
+    let toolset = supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection);
+    callables.warnings().fold(toolset, Toolset::with_warning)
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -130,6 +130,13 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<SessionUndo, _, _>(async |_, _, _| not_found());
     api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
     api.cancellable::<ToolsOutput, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());
+    api.cancellable::<PolicyList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<PolicyCheck, _, _>(async |_, _, _| not_found());
+    api.method::<PolicyRemove, _, _>(async |_, _, _| not_found());
+    api.cancellable::<WorkspaceOpen, _, _>(async |_, _, _| not_found());
+    api.cancellable::<WorkspaceList, _, _>(async |_, _, _| not_found());
+    api.method::<WorkspaceTrust, _, _>(async |_, _, _| not_found());
     api.cancellable::<RunList, _, _>(async |_, _, _| not_found());
     api.method::<RunSteer, _, _>(async |_, _, _| not_found());
     api.cancellable::<QueueList, _, _>(async |_, _, _| not_found());

@@ -9,6 +9,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings, rpc},
     models::Models,
     redact::Redactor,
+    rules::RulePlaces,
     sys::clock::SystemClock,
     tools::Registry,
 };
@@ -58,6 +59,7 @@ async fn serve(effects: &Path) {
     let settings = Settings {
         state_dir: places.state_dir,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
+        rules: RulePlaces::default(),
         config,
         problems,
         redactor: Redactor::none(),

@@ -18,7 +18,7 @@ mod schema;
 mod template;
 mod yaml;
 
-pub use catalog::{AgentPlaces, Catalog, Found};
+pub use catalog::{AgentPlaces, Catalog, Found, ProjectAgent};
 pub use definition::front_matter_schema;
 pub use file::AgentFile;
 pub use inputs::resolve;

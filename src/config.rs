@@ -17,6 +17,7 @@ mod environment;
 mod keys;
 mod layer;
 mod places;
+mod project;
 mod providers;
 mod schema;
 mod shapes;
@@ -26,6 +27,7 @@ mod sources;
 
 pub use environment::variable_of;
 pub use places::{NoHome, Places};
+pub use project::ProjectSettings;
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
 pub use schema::schema;
 pub use shown::{Changes, NoSuchSetting, Shown};

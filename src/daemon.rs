@@ -11,13 +11,15 @@ use crate::{
     agents::AgentPlaces,
     config::{Config, Origin, Setting, Sources},
     models::Models,
-    policy::Policy,
-    protocol::{ApprovalParams, FileProblem, LimitsParams},
+    project::Projects,
+    protocol::{ApprovalParams, FileProblem, LimitsParams, WorkspaceTrusted},
     redact::Redactor,
+    rules::{RuleFiles, RulePlaces, RulesInForce},
     run::{Executor, ExecutorParts, RunDefaults},
-    store::{Store, StoreError},
+    store::{Store, StoreError, StoredTrust},
     sys::{clock::Clock, current::Current, ids, systemd::Notifier},
     tools::{OutputLimits, OwnFiles, Registry},
+    trust::Trust,
 };
 
 mod clients;
@@ -53,6 +55,7 @@ pub struct Edges {
 pub struct Settings {
     pub state_dir: PathBuf,
     pub agents: AgentPlaces,
+    pub rules: RulePlaces,
     pub config: Config,
     /// What was wrong in the settings; shown as degraded.
     pub problems: Vec<FileProblem>,
@@ -87,16 +90,16 @@ impl Daemon {
         let Edges { clock, models, tools } = edges;
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
+        let projects = projects(&settings, &store).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
             models: models.clone(),
             registry: tools.clone(),
-            policy: Policy::builtin(),
             defaults: defaults(&settings.config),
             redactor: settings.redactor.clone(),
             own_files: Arc::new(settings.own_files.clone()),
-            agents: settings.agents.clone(),
+            projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
             // The executor's own: runs can be brought to rest in a daemon that goes on.
@@ -108,7 +111,7 @@ impl Daemon {
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
-        let Settings { agents, config, problems, redactor, sources, .. } = settings;
+        let Settings { rules, config, problems, redactor, sources, .. } = settings;
         let problems = without_secrets(problems, &redactor);
         let redactor = Arc::new(Current::new(redactor));
         let state = State {
@@ -118,7 +121,9 @@ impl Daemon {
             store,
             executor,
             tools,
-            agents,
+            projects,
+            rule_places: rules,
+            trust_changes: Semaphore::new(1),
             redactor,
             allowed_uids: Arc::new(Current::new(config.access.allow_uids.value.clone())),
             settings: Current::new(InForce { config, problems, models }),
@@ -262,6 +267,22 @@ async fn ended(tracker: &TaskTracker) -> bool {
             false
         }
     }
+}
+
+/// The rules in force, and what people trust, as files and log have them.
+async fn projects(settings: &Settings, store: &Store) -> Result<Projects, StoreError> {
+    let places = settings.rules.clone();
+    // Before anything runs, so nobody waits for this thread; and without the rules nothing may begin.
+    let files = RuleFiles::read(&places);
+    for problem in without_secrets(files.problems().cloned().collect(), &settings.redactor) {
+        tracing::warn!("rules: {problem}");
+    }
+    let rules = RulesInForce::new(files, store.remembered_rules().await?);
+    let mut trust = Trust::default();
+    for StoredTrust { workspace, trusted, files } in store.trust().await? {
+        trust.take(&WorkspaceTrusted { workspace, trusted, files });
+    }
+    Ok(Projects::new(settings.agents.clone(), places.home, rules, trust))
 }
 
 fn defaults(config: &Config) -> RunDefaults {

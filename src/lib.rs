@@ -16,7 +16,11 @@ pub mod models;
 #[cfg(feature = "daemon")]
 pub mod policy;
 #[cfg(feature = "daemon")]
+pub mod project;
+#[cfg(feature = "daemon")]
 pub mod redact;
+#[cfg(feature = "daemon")]
+pub mod rules;
 #[cfg(feature = "daemon")]
 pub mod run;
 #[cfg(feature = "daemon")]
@@ -25,3 +29,5 @@ pub mod store;
 pub mod sys;
 #[cfg(feature = "daemon")]
 pub mod tools;
+#[cfg(feature = "daemon")]
+pub mod trust;

@@ -13,18 +13,16 @@ mod lanes;
 mod machine;
 mod modes;
 mod plan;
-mod rules;
 mod slots;
 mod think;
 mod transcript;
 
 pub use executor::{
-    AnswerError, Answered, AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, Refit,
-    StartError, StartOptions, Started, Steered, Stranded, Where,
+    AnswerError, Answered, AskError, Cancelled, CheckError, CheckRequest, Executor, ExecutorParts, MakeKeyed,
+    Promoted, Refit, StartError, StartOptions, Started, Steered, Stranded, Where,
 };
 pub use machine::Settling;
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
-pub use rules::Rules;
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.
 async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -32,6 +32,7 @@ mod workspace;
 
 pub use nearest::nearest;
 pub use own_files::OwnFiles;
+pub use parameters::violations;
 pub use reads::Reads;
 pub use registry::{Lookup, PreparedCall, Registry, Toolset, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};

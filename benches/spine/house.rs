@@ -17,6 +17,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings},
     models::Models,
     redact::{Redactor, RedactorParts},
+    rules::RulePlaces,
     sys::clock::SystemClock,
     tools::{OwnFiles, Registry, Tool},
 };
@@ -103,6 +104,7 @@ impl House {
             own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
             agents: AgentPlaces { user: folder.path().join("agents") },
+            rules: RulePlaces::default(),
             config: parts.config,
             problems: Vec::new(),
             sources: Sources::default(),

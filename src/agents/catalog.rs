@@ -15,13 +15,18 @@ use crate::{
     config::{nearest, problem, read_bounded},
     protocol::{
         AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, FileProblem,
-        FileProblemCode::{DuplicateName, Unreadable},
+        FileProblemCode::{DuplicateName, TooLarge, Unreadable},
         Severity,
     },
+    trust::{Consent, Trust, canonical},
 };
 
 /// Where project agents lie below a workspace's root.
 const PROJECT_AGENTS: &str = ".subagentd/agents";
+
+/// What all agent files below one folder may hold together. A collection of thousands is a few MiB; a folder that somebody
+/// filled to harm the reader is left where this ends.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Places that do not depend on a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +49,34 @@ struct Entry {
     scope: AgentScope,
     /// `None` for built-in agents.
     path: Option<PathBuf>,
+    /// Of project agents.
+    own: Option<Own>,
     /// What is used instead.
     hidden_by: Option<String>,
+}
+
+/// Where a workspace has a file of its own, and what people said of it.
+#[derive(Debug, Clone)]
+struct Own {
+    /// Canonical.
+    root: String,
+    /// Below the root.
+    path: String,
+    consent: Consent,
+}
+
+/// An agent file that a workspace brings along.
+#[derive(Debug, Clone, Copy)]
+pub struct ProjectAgent<'a> {
+    /// Canonical.
+    pub root: &'a str,
+    /// Below the root.
+    pub path: &'a str,
+    pub digest: &'a str,
+    pub consent: Consent,
+    pub name: &'a AgentName,
+    /// Missing when the file has errors.
+    pub definition: Option<&'a AgentDefinition>,
 }
 
 /// What a name leads to.
@@ -53,8 +84,8 @@ struct Entry {
 pub enum Found {
     /// It can be started.
     Ready { definition: Arc<AgentDefinition>, digest: String, scope: AgentScope },
-    /// It comes from a workspace that nobody has trusted; the digest is what to acknowledge.
-    Untrusted { digest: String, path: PathBuf },
+    /// It comes from a workspace, and nobody has acknowledged it as it is now; the digest is what to acknowledge.
+    Untrusted { digest: String, path: PathBuf, consent: Consent },
     /// Its file has errors.
     Invalid(Vec<FileProblem>),
     /// No agent has this name.
@@ -79,14 +110,23 @@ impl Catalog {
     }
 
     /// Reads the built-in, the user's and the workspace's agents. Blocks on the file system.
-    pub fn load(places: &AgentPlaces, workspace_roots: &[PathBuf]) -> Catalog {
+    pub fn load(places: &AgentPlaces, workspace_roots: &[PathBuf], trust: &Trust) -> Catalog {
         let mut problems = Vec::new();
         let mut entries: Vec<Entry> = Vec::new();
         for root in workspace_roots {
-            read_folder(&root.join(PROJECT_AGENTS), AgentScope::Project, &mut entries, &mut problems);
+            // A root without a path of its own has nobody's trust, and no agents.
+            let Some(canonical) = canonical(root) else { continue };
+            let own = |path: &Path, digest: &str| {
+                let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+                let consent = trust.consent(&canonical, &path, digest);
+                Some(Own { root: canonical.clone(), path, consent })
+            };
+            let folder = root.join(PROJECT_AGENTS);
+            read_folder(&folder, AgentScope::Project, own, &mut entries, &mut problems);
         }
-        read_folder(&places.user, AgentScope::User, &mut entries, &mut problems);
-        let builtin = |file| Entry { file, scope: AgentScope::Builtin, path: None, hidden_by: None };
+        read_folder(&places.user, AgentScope::User, |_, _| None, &mut entries, &mut problems);
+        let builtin =
+            |file| Entry { file, scope: AgentScope::Builtin, path: None, own: None, hidden_by: None };
         entries.extend(builtin::files().into_iter().map(builtin));
         // Stable: within one place the order of the paths decides among files that are equally good. A broken
         // file stands behind its neighbours of the same name, for it must not keep one from loading.
@@ -115,10 +155,15 @@ impl Catalog {
             return Found::Unknown { nearest: nearest(name.as_str(), names).map(AgentName::from) };
         };
         let digest = entry.file.digest.clone();
-        match (&entry.file.definition, entry.scope, &entry.path) {
-            (None, ..) => Found::Invalid(entry.file.problems.clone()),
-            (Some(_), AgentScope::Project, Some(path)) => Found::Untrusted { digest, path: path.clone() },
-            (Some(definition), scope, _) => Found::Ready { definition: definition.clone(), digest, scope },
+        match (&entry.file.definition, &entry.own) {
+            (None, _) => Found::Invalid(entry.file.problems.clone()),
+            (Some(_), Some(Own { consent, .. })) if *consent != Consent::Now => {
+                let path = entry.path.clone().unwrap_or_default();
+                Found::Untrusted { digest, path, consent: *consent }
+            }
+            (Some(definition), _) => {
+                Found::Ready { definition: definition.clone(), digest, scope: entry.scope }
+            }
         }
     }
 
@@ -129,6 +174,22 @@ impl Catalog {
         entry.file.definition.as_ref()
     }
 
+    /// The agent files that the workspace brings along and that could be read, by name.
+    pub fn of_project(&self) -> impl Iterator<Item = ProjectAgent<'_>> {
+        let readable = self.entries.iter().filter(|entry| !entry.file.is_unread);
+        readable.filter_map(|entry| {
+            let Own { root, path, consent } = entry.own.as_ref()?;
+            let (digest, definition) = (&entry.file.digest, entry.file.definition.as_deref());
+            Some(ProjectAgent { root, path, digest, consent: *consent, name: &entry.file.name, definition })
+        })
+    }
+
+    /// Why the others of the workspace's agent files could not be read.
+    pub fn unread_of_project(&self) -> impl Iterator<Item = &FileProblem> {
+        let unread = self.entries.iter().filter(|entry| entry.own.is_some() && entry.file.is_unread);
+        unread.flat_map(|entry| &entry.file.problems)
+    }
+
     /// Folders that could not be read, and files whose names could not.
     pub fn problems(&self) -> &[FileProblem] {
         &self.problems
@@ -137,14 +198,19 @@ impl Catalog {
     /// What a cloned repository brings cannot take the place of an agent that somebody trusts.
     fn first(&self, name: &AgentName) -> Option<&Entry> {
         let mut of_name = self.entries.iter().filter(|entry| entry.file.name == *name);
-        of_name.clone().find(|entry| !entry.is_untrusted()).or_else(|| of_name.next())
+        of_name.clone().find(|entry| !entry.is_inert()).or_else(|| of_name.next())
     }
 }
 
 impl Entry {
-    /// Nobody can trust a workspace yet.
+    /// Nobody has ever acknowledged it. One that was, and has changed since, keeps its place and asks again: whoever named
+    /// it must not get another agent in silence.
+    fn is_inert(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.consent == Consent::Never)
+    }
+
     fn is_untrusted(&self) -> bool {
-        self.scope == AgentScope::Project
+        self.own.as_ref().is_some_and(|own| own.consent != Consent::Now)
     }
 
     fn status(&self) -> AgentStatus {
@@ -181,44 +247,73 @@ impl Entry {
         }
     }
 
+    fn warn(&mut self, message: String) {
+        let Some(path) = &self.path else { return };
+        let severity = Severity::Warning;
+        let warning = FileProblem { severity, ..problem(path, None, DuplicateName, message) };
+        self.file.problems.push(warning);
+    }
+
     /// Where it is, in words.
     fn place(&self) -> String {
         self.path.as_ref().map_or_else(|| "built in".to_owned(), |path| path.display().to_string())
     }
 }
 
-fn read_folder(folder: &Path, scope: AgentScope, entries: &mut Vec<Entry>, problems: &mut Vec<FileProblem>) {
+fn read_folder(
+    folder: &Path,
+    scope: AgentScope,
+    own: impl Fn(&Path, &str) -> Option<Own>,
+    entries: &mut Vec<Entry>,
+    problems: &mut Vec<FileProblem>,
+) {
     let found = agent_files(folder);
     problems.extend(found.problems);
+    let mut left_bytes = MOST_BYTES;
     for path in found.files {
-        let file = match read_bounded(&path, LARGEST_FILE) {
-            Ok(Some(bytes)) => AgentFile::read(&path, &bytes, scope),
+        let most = LARGEST_FILE.min(left_bytes as u64);
+        let file = match read_bounded(&path, most) {
+            Ok(Some(bytes)) => {
+                left_bytes = left_bytes.saturating_sub(bytes.len());
+                AgentFile::read(&path, &bytes, scope)
+            }
             Ok(None) => AgentFile::unreadable(&path, problem(&path, None, Unreadable, "is gone")),
-            Err(problem) => AgentFile::unreadable(&path, problem),
+            Err(found) if found.code == TooLarge && most < LARGEST_FILE => {
+                let message = format!(
+                    "is not read: the files of this folder hold more than {} MiB together",
+                    MOST_BYTES >> 20
+                );
+                AgentFile::unreadable(&path, problem(&path, None, TooLarge, message))
+            }
+            Err(found) => AgentFile::unreadable(&path, found),
         };
-        entries.push(Entry { file, scope, path: Some(path), hidden_by: None });
+        let own = own(&path, &file.digest);
+        entries.push(Entry { file, scope, path: Some(path), own, hidden_by: None });
     }
 }
 
-/// The entries are sorted, so the first of each name is the one that counts. Untrusted agents are inert: they hide
-/// nobody, and nobody of another place hides them. Two of one name in one place are
-/// somebody's slip, and told; a higher place hiding a lower one is how places are meant to work.
+/// The entries are sorted, so the first of each name is the one that counts. Inert ones hide nobody but each other, nobody
+/// hides them, and they say who is meant instead. Two of one name in one place are somebody's slip, and told; a higher
+/// place hiding a lower one is how places are meant to work.
 fn hide_all_but_the_first(entries: &mut [Entry]) {
-    let mut first = 0;
-    for current in 1..entries.len() {
-        let is_same_name = entries[current].file.name == entries[first].file.name;
-        if !is_same_name || entries[current].is_untrusted() != entries[first].is_untrusted() {
-            first = current;
-            continue;
+    for of_name in entries.chunk_by_mut(|left, right| left.file.name == right.file.name) {
+        for is_inert in [false, true] {
+            let Some(first) = of_name.iter().position(|entry| entry.is_inert() == is_inert) else { continue };
+            let (used, scope) = (of_name[first].place(), of_name[first].scope);
+            for entry in of_name.iter_mut().skip(first + 1).filter(|entry| entry.is_inert() == is_inert) {
+                if entry.scope == scope {
+                    let name = &entry.file.name;
+                    entry.warn(format!("the name `{name}` is taken by {used}, which is used instead"));
+                }
+                entry.hidden_by = Some(used.clone());
+            }
+            if is_inert {
+                continue;
+            }
+            for entry in of_name.iter_mut().filter(|entry| entry.is_inert()) {
+                let name = &entry.file.name;
+                entry.warn(format!("nobody has acknowledged this file; until then `{name}` means {used}"));
+            }
         }
-        let used = entries[first].place();
-        let is_slip = entries[current].scope == entries[first].scope;
-        let entry = &mut entries[current];
-        if let (true, Some(path)) = (is_slip, &entry.path) {
-            let message = format!("the name `{}` is taken by {used}, which is used instead", entry.file.name);
-            let severity = Severity::Warning;
-            entry.file.problems.push(FileProblem { severity, ..problem(path, None, DuplicateName, message) });
-        }
-        entry.hidden_by = Some(used);
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     },
 };
 
+mod approval;
 mod inputs;
 mod look;
 mod messages;
@@ -58,8 +59,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// Fields of the spec that this version does not act on.
-const WITHOUT_EFFECT: &[&str] =
-    &["mcp", "approval", "triggers", "handoffs", "guardrails", "memory", "graph", "tracing"];
+const WITHOUT_EFFECT: &[&str] = &["mcp", "triggers", "handoffs", "guardrails", "memory", "graph", "tracing"];
 
 /// Where a field that stands at the top, but belongs deeper, should stand.
 const DEEPER_FIELDS: &[Suggestion<'static>] = &[
@@ -124,6 +124,7 @@ pub(super) fn read(
     let query = read_query(&fields, &inputs, findings);
     let initial_messages = messages::read(&fields, &inputs, findings);
     let tools = tools::read(&fields, findings);
+    let auto_approve = approval::auto_approve(&fields, findings);
     if body.text.is_empty() {
         let message = "the file has no text after the front matter, so the agent has no system prompt";
         findings.warning(None, MissingField, message, None);
@@ -145,6 +146,7 @@ pub(super) fn read(
         query,
         initial_messages,
         tools,
+        auto_approve,
         hidden,
         prompt: body.text.replace("\r\n", "\n"),
     })

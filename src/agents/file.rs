@@ -2,8 +2,6 @@
 
 use std::{path::Path, sync::Arc};
 
-use sha2::{Digest, Sha256};
-
 use super::{
     definition,
     findings::Findings,
@@ -16,6 +14,7 @@ use crate::{
         AgentDefinition, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadYaml, MissingField, NoFrontMatter},
     },
+    trust::digest,
 };
 
 /// Largest agent file (spec 02, "Foreign files", rule 1).
@@ -26,8 +25,10 @@ pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
 pub struct AgentFile {
     /// The agent's name; for a file without a readable one, the name behind the file's own.
     pub name: AgentName,
-    /// SHA-256 of the bytes, as `sha256:<hex>`.
+    /// SHA-256 of the bytes, as `sha256:<hex>`; of no bytes when the file could not be read.
     pub digest: String,
+    /// Its bytes could not be had.
+    pub is_unread: bool,
     /// Missing when a problem is an error: a file is never loaded half.
     pub definition: Option<Arc<AgentDefinition>>,
     pub problems: Vec<FileProblem>,
@@ -47,6 +48,7 @@ impl AgentFile {
         AgentFile {
             name: name.unwrap_or_else(|| name_of_file(path)),
             digest: digest(bytes),
+            is_unread: false,
             definition: definition.filter(|_| !findings.have_error()).map(Arc::new),
             problems: findings.into_problems(),
         }
@@ -54,7 +56,13 @@ impl AgentFile {
 
     /// A file whose bytes could not be had.
     pub(super) fn unreadable(path: &Path, problem: FileProblem) -> AgentFile {
-        AgentFile { name: name_of_file(path), digest: digest(b""), definition: None, problems: vec![problem] }
+        AgentFile {
+            name: name_of_file(path),
+            digest: digest(b""),
+            is_unread: true,
+            definition: None,
+            problems: vec![problem],
+        }
     }
 }
 
@@ -158,12 +166,4 @@ fn body(whole: &str, start: usize) -> Body<'_> {
 fn name_of_file(path: &Path) -> AgentName {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
     stem.and_then(|stem| names::slug(&stem)).unwrap_or_else(|| AgentName::from("unnamed"))
-}
-
-fn digest(bytes: &[u8]) -> String {
-    let mut digest = "sha256:".to_owned();
-    for byte in Sha256::digest(bytes) {
-        digest.push_str(&format!("{byte:02x}"));
-    }
-    digest
 }

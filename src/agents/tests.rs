@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use expect_test::expect;
 
 use super::*;
-use crate::protocol::{AgentName, AgentScope, AgentStatus, Severity};
+use crate::{
+    protocol::{AgentName, AgentScope, AgentStatus, Severity},
+    trust::Trust,
+};
 
 mod catalog;
 mod files;
@@ -39,7 +42,7 @@ fn built_in_agents_load_without_any_problem() {
 
 #[test]
 fn the_investigator_is_what_the_spec_says() {
-    let catalog = Catalog::load(&AgentPlaces { user: "/nowhere".into() }, &[]);
+    let catalog = Catalog::load(&AgentPlaces { user: "/nowhere".into() }, &[], &Trust::default());
     let Found::Ready { definition, scope, .. } = catalog.find(&AgentName::from("codebase_investigator"))
     else {
         panic!("the alias finds the agent")
@@ -145,7 +148,7 @@ fn the_investigator_is_what_the_spec_says() {
 
 #[test]
 fn the_generalist_may_use_every_tool_and_takes_a_prompt() {
-    let catalog = Catalog::load(&AgentPlaces { user: "/nowhere".into() }, &[]);
+    let catalog = Catalog::load(&AgentPlaces { user: "/nowhere".into() }, &[], &Trust::default());
     let Found::Ready { definition, .. } = catalog.find(&AgentName::from("generalist")) else {
         panic!("the agent is there")
     };

@@ -28,7 +28,7 @@ pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
 const HIDDEN: &str = "redaction.patterns";
 
 /// Names the schema for editors; no setting.
-const SCHEMA: &str = "$schema";
+pub(super) const SCHEMA: &str = "$schema";
 
 /// JSON with comments and trailing commas, and nothing else that JSON does not have.
 pub(super) const DIALECT: ParseOptions = ParseOptions {
@@ -197,13 +197,13 @@ fn keep_place(config: &mut Config, previous: &Config, key: &str) {
     };
 }
 
-struct Layer<'a, 'r, 'p> {
-    path: &'a Path,
-    text: &'a str,
-    origin: Origin,
+pub(super) struct Layer<'a, 'r, 'p> {
+    pub path: &'a Path,
+    pub text: &'a str,
+    pub origin: Origin,
     /// `None` = a file.
-    given: Option<Given<'a>>,
-    reading: &'r mut Reading<'p>,
+    pub given: Option<Given<'a>>,
+    pub reading: &'r mut Reading<'p>,
 }
 
 impl Layer<'_, '_, '_> {
@@ -242,7 +242,7 @@ impl Layer<'_, '_, '_> {
         }
     }
 
-    fn read_value(&mut self, value: &Value<'_>, path: &str) {
+    pub fn read_value(&mut self, value: &Value<'_>, path: &str) {
         let place = value.range().start;
         let Some(key) = find(path) else {
             return self.read_providers(value);
@@ -301,7 +301,7 @@ impl Layer<'_, '_, '_> {
         (self.given.is_none() || offset != 0).then(|| Mark::at(self.text, offset))
     }
 
-    fn report(&mut self, offset: usize, code: FileProblemCode, message: String) {
+    pub fn report(&mut self, offset: usize, code: FileProblemCode, message: String) {
         let found = problem(self.path, self.mark(offset), code, message);
         self.reading.problems.push(found);
     }
@@ -329,7 +329,7 @@ fn expected(path: &str) -> &'static str {
     find(path).map_or("an object with entries", |key| key.expected)
 }
 
-fn no_json(path: &Path, error: &jsonc_parser::errors::ParseError) -> FileProblem {
+pub(super) fn no_json(path: &Path, error: &jsonc_parser::errors::ParseError) -> FileProblem {
     let mark = Mark {
         line: one_based(error.line_display().saturating_sub(1)),
         column: one_based(error.column_display().saturating_sub(1)),

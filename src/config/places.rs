@@ -10,6 +10,9 @@ use super::ConfigPlaces;
 /// The system's settings file.
 const SYSTEM_SETTINGS: &str = "/etc/subagentd/settings.json";
 
+/// The system's rule files (spec 06, "Policy").
+const SYSTEM_POLICIES: &str = "/etc/subagentd/policies";
+
 /// The folders and the socket of one user's daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
@@ -19,6 +22,8 @@ pub struct Places {
     pub state_dir: PathBuf,
     /// Where the daemon listens when nobody says otherwise.
     pub socket: PathBuf,
+    /// The user's; `None` when the environment does not say.
+    pub home: Option<PathBuf>,
 }
 
 /// Neither the XDG variables nor `HOME` say where this user's files lie.
@@ -48,7 +53,13 @@ impl Places {
             config_dir: folder("settings", "XDG_CONFIG_HOME", ".config")?,
             state_dir: folder("state", "XDG_STATE_HOME", ".local/state")?,
             socket,
+            home: absolute("HOME"),
         })
+    }
+
+    /// The folders of rule files: the system's and the user's.
+    pub fn policies(&self) -> (PathBuf, PathBuf) {
+        (PathBuf::from(SYSTEM_POLICIES), self.config_dir.join("policies"))
     }
 
     /// The settings files.

@@ -29,6 +29,7 @@ use crate::{
     models::Models,
     protocol::{FileProblem, Severity},
     redact::{PatternError, Redactor},
+    rules::RulePlaces,
     store::StoreError,
     sys::{
         clock::SystemClock,
@@ -113,7 +114,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     };
     let sources = Sources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
     if options.check_config {
-        return check_settings(&sources, &mut std::io::stdout());
+        return check_settings(&sources, &rule_places(&places), &mut std::io::stdout());
     }
     process::raise_open_files();
     // Before anything is opened, so that their numbers are still theirs.
@@ -158,6 +159,7 @@ async fn run(
     let sockets = places.socket.parent().map(Path::to_owned).into_iter().chain(options.socket.clone());
     let settings_files = [sources.files.system.clone(), sources.files.user.clone()];
     let guarded: Vec<PathBuf> = sockets.chain(settings_files).collect();
+    let rules = rule_places(&places);
     let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
@@ -166,6 +168,7 @@ async fn run(
         state_dir,
         own_files,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
+        rules,
         config,
         problems,
         sources,
@@ -210,6 +213,12 @@ async fn run(
     service::tell(&notifier, systemd::State::Stopping);
     let is_whole = daemon.stop().await;
     if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
+}
+
+fn rule_places(places: &Places) -> RulePlaces {
+    let (system, user) = places.policies();
+    // Without a home a rule that names it is a mistake, and told.
+    RulePlaces { system, user, home: places.home.clone().unwrap_or_default() }
 }
 
 /// Where the daemon listens.

@@ -17,13 +17,16 @@ mod daemon;
 mod events;
 mod lists;
 mod logs;
+mod policy;
 mod queue;
 mod runs;
 mod session;
 mod sessions;
+mod standins;
 mod tool_calls;
 mod tools;
 mod undo;
+mod workspaces;
 
 pub(super) use sessions::{no_session, remove_closed};
 
@@ -38,6 +41,9 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     tool_calls::register(&mut api);
     tools::register(&mut api);
     undo::register(&mut api);
+    policy::register(&mut api);
+    workspaces::register(&mut api);
+    standins::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);
     lists::register(&mut api);

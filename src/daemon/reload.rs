@@ -1,4 +1,4 @@
-//! Which settings are in force, and what happens when they are read anew? (spec 12)
+//! Which settings are in force, and what happens when they and the rules are read anew? (spec 12)
 //!
 //! All of them are one value that is swapped whole: whoever begins something takes it once and keeps what it said. What
 //! is mistaken keeps the value it had. The log is told first; when it cannot be, nothing changes.
@@ -9,8 +9,11 @@ use super::{defaults, handlers::internal, log_lines, state::State};
 use crate::{
     config::{Config, Sources},
     models::Models,
-    protocol::{ConfigChanged, EventHead, FileProblem, Private, ReloadResult, RpcError},
+    protocol::{
+        ConfigChanged, EventBody, EventHead, FileProblem, PolicyChanged, Private, ReloadResult, RpcError,
+    },
     redact::{Pattern, PatternError, Redactor, RedactorParts},
+    rules::RuleFiles,
     run::Refit,
     store::NewEvent,
 };
@@ -65,8 +68,11 @@ async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult,
     let _turn = state.reloads.acquire().await;
     let before = state.settings.get();
     let read = Reading { before: Arc::clone(&before), sources: Arc::clone(&state.sources) };
-    let read = tokio::task::spawn_blocking(move || read.anew()).await;
-    let (config, problems) = read.map_err(|error| internal("the settings could not be read", &error))?;
+    let places = state.rule_places.clone();
+    let read = tokio::task::spawn_blocking(move || (read.anew(), RuleFiles::read(&places))).await;
+    let ((config, mut problems), rules) =
+        read.map_err(|error| internal("the settings could not be read", &error))?;
+    let settings_problems = problems.len();
     let changes = config.changes_since(&before.config);
     let redactor = match config.redaction.patterns.value == before.config.redaction.patterns.value {
         true => state.redactor.get(),
@@ -76,29 +82,53 @@ async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult,
                 .map_err(|error| internal("the patterns to be hidden cannot be used", &error))?,
         ),
     };
-    let problems = without_secrets(problems, &redactor);
+    problems.extend(rules.problems().cloned());
+    let mut problems = without_secrets(problems, &redactor);
     let needs_restart = changes.at_start.clone();
     let changed: Vec<String> = changes.at_once.into_iter().chain(changes.at_start).collect();
-    let mut seq = None;
+    let policies = rules.changed_since(&state.projects.rules().files());
+    let policies: Vec<String> =
+        policies.iter().map(|path| redactor.owned(path.to_string_lossy().into_owned())).collect();
+    let event = |body: EventBody| NewEvent {
+        at: state.clock.now(),
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead { by: by.clone(), ..EventHead::default() },
+        body,
+        private: Private::default(),
+    };
+    let mut events = Vec::new();
     if !changed.is_empty() {
-        let body = ConfigChanged { changed: changed.clone(), needs_restart: needs_restart.clone() };
-        let event = NewEvent {
-            at: state.clock.now(),
-            session: None,
-            run: None,
-            context: None,
-            head: EventHead { by, ..EventHead::default() },
-            body: body.into(),
-            private: Private::default(),
-        };
-        seq = Some(state.store.append(vec![event]).await?.1);
+        let data = ConfigChanged { changed: changed.clone(), needs_restart: needs_restart.clone() };
+        events.push(event(data.into()));
     }
+    if !policies.is_empty() {
+        let files = policies.clone();
+        events.push(event(PolicyChanged { added: Vec::new(), removed: Vec::new(), files }.into()));
+    }
+    let mut seq = None;
+    if !events.is_empty() {
+        seq = Some(state.store.append(events).await?.1);
+    }
+    let of_rules = problems.split_off(settings_problems);
+    state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
-    tracing::info!(?changed, ?needs_restart, problems = problems.len(), "the settings were read anew");
+    tracing::info!(
+        ?changed,
+        ?policies,
+        ?needs_restart,
+        problems = problems.len() + of_rules.len(),
+        "settings and rules were read anew"
+    );
     for problem in &problems {
         tracing::warn!("settings: {problem}");
     }
-    Ok(ReloadResult { changed, needs_restart, problems, seq })
+    for problem in &of_rules {
+        tracing::warn!("rules: {problem}");
+    }
+    problems.extend(of_rules);
+    Ok(ReloadResult { changed, policies, needs_restart, problems, seq })
 }
 
 struct Reading {

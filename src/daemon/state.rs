@@ -7,10 +7,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{clients::Clients, feed::Receipts, once::Once, reload::InForce, rpc::Load};
 use crate::{
-    agents::{AgentPlaces, Catalog},
     config::Sources,
+    project::{Project, Projects},
     protocol::{DaemonInfo, Timestamp},
     redact::Redactor,
+    rules::RulePlaces,
     run::Executor,
     store::Store,
     sys::{clock::Clock, current::Current},
@@ -26,7 +27,11 @@ pub(super) struct State {
     pub session_changes: Semaphore,
     pub executor: Executor,
     pub tools: Registry,
-    pub agents: AgentPlaces,
+    /// What workspaces bring along, and what of it counts; the rules in force among it.
+    pub projects: Projects,
+    pub rule_places: RulePlaces,
+    /// One permit, for whoever changes what people trust.
+    pub trust_changes: Semaphore,
     /// Swapped whole when the settings are read anew.
     pub settings: Current<InForce>,
     /// Takes secrets out of whatever is going to be stored or shown; swapped with the settings.
@@ -64,9 +69,9 @@ impl State {
         }
     }
 
-    /// The agents there are for a workspace. Reads files, so it leaves the async threads alone.
-    pub async fn catalog(&self, roots: Vec<PathBuf>) -> Result<Catalog, tokio::task::JoinError> {
-        let places = self.agents.clone();
-        tokio::task::spawn_blocking(move || Catalog::load(&places, &roots)).await
+    /// What holds in a workspace, its agents among it. Reads files, so it leaves the async threads alone.
+    pub async fn project(&self, roots: Vec<PathBuf>) -> Result<Arc<Project>, tokio::task::JoinError> {
+        let projects = self.projects.clone();
+        tokio::task::spawn_blocking(move || Arc::new(projects.load(&roots))).await
     }
 }

@@ -56,6 +56,19 @@ pub enum Risk {
     Critical,
 }
 
+impl Risk {
+    /// The spelling on the wire and in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Risk::Safe => "safe",
+            Risk::Low => "low",
+            Risk::Medium => "medium",
+            Risk::High => "high",
+            Risk::Critical => "critical",
+        }
+    }
+}
+
 /// May a call run? Ordered by strictness, so combining opinions is `max` and none can loosen another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

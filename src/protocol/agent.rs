@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentName, ModelRef, Role, ToolName};
+use super::{AgentName, ModelRef, Risk, Role, ToolName};
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct AgentDefinition {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initial_messages: Vec<InitialMessage>,
     pub tools: ToolSelection,
+    /// Risks whose default ask is dropped for its calls; never `critical` (spec 02, `approval`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub auto_approve: Vec<Risk>,
     #[serde(default)]
     pub hidden: bool,
     /// The body of the file: template of the system prompt.

@@ -120,6 +120,7 @@ tool_error_types! {
     UnhandledException = "UNHANDLED_EXCEPTION",
     ToolNotRegistered = "TOOL_NOT_REGISTERED",
     ToolNotAllowed = "TOOL_NOT_ALLOWED",
+    WorkspaceNotTrusted = "WORKSPACE_NOT_TRUSTED",
     ExecutionFailed = "EXECUTION_FAILED",
     Cancelled = "CANCELLED",
     TimedOut = "TIMED_OUT",

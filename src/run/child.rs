@@ -1,7 +1,10 @@
 //! Agents as tools: how an agent is declared to another, what a call of it starts, and what comes back (spec 03,
 //! "Subagent calls").
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Map, Value, json};
@@ -10,13 +13,14 @@ mod log;
 
 use super::plan::PlanError;
 use crate::{
-    agents::{self, Catalog},
+    agents::{self, Catalog, Found},
     protocol::{
         Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId,
         ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, Usage, Violation,
     },
     redact::Redactor,
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
+    trust::Consent,
 };
 
 pub use log::{ChildEnd, ChildLog, ChildNews};
@@ -35,6 +39,9 @@ pub struct Callables {
     /// By name, so that declarations always stand in one order.
     agents: Vec<Callable>,
     by_name: Arc<HashMap<ToolName, usize>>,
+    /// Agents of the workspace that would be among them if a person had acknowledged them as they are now, with their
+    /// digests. They are not declared: their descriptions would be a stranger's words to the model.
+    untrusted: Arc<BTreeMap<ToolName, String>>,
 }
 
 impl Callables {
@@ -54,7 +61,32 @@ impl Callables {
             callable.map(|(definition, digest)| Callable { definition, digest }).collect();
         let name = |agent: &Callable| ToolName::from(agent.definition.name.as_str());
         let by_name = agents.iter().enumerate().map(|(at, agent)| (name(agent), at)).collect();
-        Callables { agents, by_name: Arc::new(by_name) }
+        let untrusted = catalog
+            .of_project()
+            .filter(|agent| agent.consent != Consent::Now && is_named(agent.name))
+            .filter_map(|agent| match catalog.find(agent.name) {
+                Found::Untrusted { digest, .. } => Some((ToolName::from(agent.name.as_str()), digest)),
+                // Another of this name is meant.
+                _ => None,
+            });
+        Callables { agents, by_name: Arc::new(by_name), untrusted: Arc::new(untrusted.collect()) }
+    }
+
+    /// Why a call of this name starts no run: nobody has acknowledged the agent.
+    pub fn untrusted(&self, name: &ToolName) -> Option<ToolError> {
+        let digest = self.untrusted.get(name)?;
+        let message = format!(
+            "`{name}` is an agent of this workspace that nobody has acknowledged as it is now ({digest}); a person can \
+             do that by `subagent trust {name}`. Go on without it, or say in your result what you would have asked of it"
+        );
+        Some(ToolError { kind: ToolErrorType::WorkspaceNotTrusted, message })
+    }
+
+    /// What people should know about agents that cannot be called.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.untrusted.iter().map(|(name, digest)| {
+            format!("the agent `{name}` cannot be called: nobody has acknowledged it as it is now ({digest})")
+        })
     }
 
     /// The agent behind a tool's canonical name.

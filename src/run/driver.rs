@@ -338,7 +338,7 @@ impl Driver {
                 self.absorb_all(first, &drafts);
                 self.launch_all(births, later(first, drafts.len()));
                 for rule in remembered {
-                    self.gate.supplies.policy.remember(rule);
+                    self.gate.project.rules.in_force().remember(rule);
                 }
                 self.answers_decided(&inputs);
                 for (message, end) in inputs.into_iter().zip(ends) {

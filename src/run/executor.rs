@@ -23,13 +23,11 @@ use super::{
     machine::Input,
     modes::Modes,
     plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
-    rules::Rules,
     slots::Slots,
 };
 use crate::{
-    agents::{AgentPlaces, Catalog},
     models::Models,
-    policy::Policy,
+    project::{Project, Projects},
     protocol::{AgentDefinition, ApprovalMode, RunId, SessionId, ToolDeclaration},
     redact::Redactor,
     store::{Store, StoreError},
@@ -38,6 +36,7 @@ use crate::{
 };
 
 mod answers;
+mod check;
 mod ending;
 mod requests;
 mod resume;
@@ -45,6 +44,7 @@ mod start;
 mod stranded;
 
 pub use answers::{AnswerError, Answered};
+pub use check::{CheckError, CheckRequest};
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 pub use stranded::Stranded;
@@ -60,14 +60,13 @@ pub struct ExecutorParts {
     pub clock: Arc<dyn Clock>,
     pub models: Models,
     pub registry: Registry,
-    pub policy: Policy,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
     /// What tools must not change unasked, and where what they change is kept.
     pub own_files: Arc<OwnFiles>,
-    /// Where the agents lie that resumed runs may call.
-    pub agents: AgentPlaces,
+    /// What workspaces bring along, for runs that are resumed; and the rules in force.
+    pub projects: Projects,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
     pub max_concurrent: (usize, usize),
     /// Owns the drivers' tasks.
@@ -98,7 +97,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     /// What new runs get; those that have begun keep what they began with.
     supplies: Current<Supplies>,
-    agents: AgentPlaces,
+    projects: Projects,
     tracker: TaskTracker,
     closing: CancellationToken,
     stop: CancellationToken,
@@ -158,21 +157,13 @@ impl Drop for Place {
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        let ExecutorParts { store, clock, models, registry, policy, defaults, redactor, own_files, .. } =
-            parts;
+        let ExecutorParts { store, clock, models, registry, defaults, redactor, own_files, .. } = parts;
         let (per_session, in_all) = parts.max_concurrent;
         let shared = Shared {
             store,
             clock,
-            supplies: Current::new(Supplies {
-                models,
-                registry,
-                policy: Arc::new(Rules::new(policy)),
-                defaults,
-                redactor,
-                own_files,
-            }),
-            agents: parts.agents,
+            supplies: Current::new(Supplies { models, registry, defaults, redactor, own_files }),
+            projects: parts.projects,
             tracker: parts.tracker,
             closing: parts.closing,
             stop: parts.stop,
@@ -193,9 +184,9 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, policy, own_files, .. } = &*self.supplies();
-        let (registry, policy, own_files) = (registry.clone(), Arc::clone(policy), Arc::clone(own_files));
-        self.shared.supplies.replace(Supplies { models, registry, policy, defaults, redactor, own_files });
+        let Supplies { registry, own_files, .. } = &*self.supplies();
+        let (registry, own_files) = (registry.clone(), Arc::clone(own_files));
+        self.shared.supplies.replace(Supplies { models, registry, defaults, redactor, own_files });
         self.shared.slots.resize(per_session, in_all);
     }
 
@@ -214,8 +205,9 @@ impl Executor {
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, catalog: &Catalog) -> Toolset {
-        plan::toolset(definition, &Callables::of(definition, catalog), &self.supplies())
+    pub fn toolset(&self, definition: &AgentDefinition, project: &Project) -> Toolset {
+        let callables = Callables::of(definition, &project.catalog);
+        plan::toolset(definition, &callables, project, &self.supplies())
     }
 
     /// What a run of this definition would declare as `complete_task`.
@@ -283,11 +275,6 @@ impl Executor {
     /// What calls changed is kept here.
     pub fn undo_store(&self) -> UndoStore {
         self.supplies().own_files.undo().clone()
-    }
-
-    /// The rules that every call is judged by.
-    pub fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.supplies().policy)
     }
 
     pub(super) fn slots(&self) -> &Slots {

@@ -17,9 +17,9 @@ mod asking;
 pub use answering::Refused;
 
 use crate::{
-    agents::Catalog,
     models::ResolvedModel,
     policy::{Decision, Policy, PolicyCall},
+    project::Project,
     protocol::{
         Access, AgentName, Approval, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
         PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolName,
@@ -42,7 +42,8 @@ pub struct Gate {
     /// The run's own; runs that it calls inherit it.
     pub model: ResolvedModel,
     pub roots: Vec<PathBuf>,
-    pub catalog: Arc<Catalog>,
+    /// Its rules are those in force when a call is judged.
+    pub project: Arc<Project>,
     pub supplies: Arc<Supplies>,
 }
 
@@ -168,6 +169,9 @@ impl Gate {
         arguments: Value,
         standing: &Standing,
     ) -> Result<Prepared, ToolError> {
+        if let Some(refusal) = self.callables.untrusted(name) {
+            return Err(refusal);
+        }
         let prepared = self.toolset.prepare(name, arguments, &self.prepare).await;
         let invocation = prepared.outcome?;
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
@@ -190,7 +194,7 @@ impl Gate {
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),
-            roots: &self.roots,
+            roots: &self.folders(),
         });
         if decision.verdict == Verdict::Deny {
             return Err(denied(&decision));
@@ -218,7 +222,12 @@ impl Gate {
 
     /// The rules in force now.
     pub(super) fn policy(&self) -> Arc<Policy> {
-        self.supplies.policy.get()
+        self.project.rules.policy()
+    }
+
+    /// The workspace's folders, symlinks resolved.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        self.prepare.workspace.roots().map(PathBuf::from).collect()
     }
 
     /// Risks whose default ask is dropped, by the definition or by whoever started the root run.

@@ -12,11 +12,11 @@ use super::{
     child::{Callable, Callables},
     completion::{BadOutputSchema, CompletionTool},
     gate::Gate,
-    rules::Rules,
 };
 use crate::{
-    agents::{self, Catalog, MissingTemplateInput},
+    agents::{self, MissingTemplateInput},
     models::{Models, ResolveError, ResolvedModel},
+    project::Project,
     protocol::{
         AgentDefinition, AgentLimits, Approval, ApprovalParams, ClientId, Completion, LimitsParams, Message,
         ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp, ToolName, Violation, default_max_depth,
@@ -39,8 +39,8 @@ pub struct RunRequest {
     pub definition: Arc<AgentDefinition>,
     /// Of the definition.
     pub digest: String,
-    /// The agents that it may call are found here.
-    pub catalog: Arc<Catalog>,
+    /// The agents that it may call are found here, and the workspace's own rules and settings.
+    pub project: Arc<Project>,
     /// Absolute.
     pub roots: Vec<PathBuf>,
     pub prompt: Option<String>,
@@ -107,8 +107,6 @@ pub(super) struct Equipment {
 pub(super) struct Supplies {
     pub models: Models,
     pub registry: Registry,
-    /// Judges also the calls of runs that have begun.
-    pub policy: Arc<Rules>,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
@@ -137,7 +135,7 @@ impl RunPlan {
         let RunRequest {
             definition,
             digest,
-            catalog,
+            project,
             roots,
             prompt,
             inputs,
@@ -151,7 +149,7 @@ impl RunPlan {
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
-        let equipment = equip(&definition, model, &roots, &catalog, supplies)?;
+        let equipment = equip(&definition, model, &roots, &project, supplies)?;
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
             (None, false) => Completion::Message,
@@ -173,7 +171,7 @@ impl RunPlan {
         parent: &Inheritance<'_>,
     ) -> Result<RunPlan, PlanError> {
         let Callable { definition, digest } = callable;
-        let Gate { supplies, catalog, prepare, model: inherited, .. } = parent.gate;
+        let Gate { supplies, project, prepare, model: inherited, .. } = parent.gate;
         let model = match &definition.model.name {
             Some(name) if *name.as_str() != *inherited.name => {
                 // A recording is read, a key may be fetched: where blocking harms nobody.
@@ -183,7 +181,7 @@ impl RunPlan {
             _ => inherited.clone(),
         };
         let workspace = Arc::clone(&prepare.workspace);
-        let equipment = equipment(definition, model, workspace, &parent.gate.roots, catalog, supplies)?;
+        let equipment = equipment(definition, model, workspace, &parent.gate.roots, project, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
         let limits = resolve_limits(&none_asked, definition.limits, defaults, Completion::Tool);
@@ -291,11 +289,11 @@ pub(super) fn equip(
     definition: &AgentDefinition,
     model: ResolvedModel,
     roots: &[PathBuf],
-    catalog: &Arc<Catalog>,
+    project: &Arc<Project>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
     let workspace = Arc::new(Workspace::open(roots)?);
-    equipment(definition, model, workspace, roots, catalog, supplies)
+    equipment(definition, model, workspace, roots, project, supplies)
 }
 
 fn equipment(
@@ -303,14 +301,14 @@ fn equipment(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    catalog: &Arc<Catalog>,
+    project: &Arc<Project>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
-    let callables = Callables::of(definition, catalog);
+    let callables = Callables::of(definition, &project.catalog);
     let gate = Gate {
         agent: definition.name.clone(),
-        own_auto_approve: Vec::new(),
-        toolset: toolset(definition, &callables, supplies),
+        own_auto_approve: definition.auto_approve.clone(),
+        toolset: toolset(definition, &callables, project, supplies),
         callables,
         completion: CompletionTool::new(definition.output.as_ref())?,
         prepare: PrepareContext {
@@ -322,17 +320,28 @@ fn equipment(
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
-        catalog: Arc::clone(catalog),
+        project: Arc::clone(project),
         supplies: Arc::clone(supplies),
     };
     Ok(Equipment { model, gate: Arc::new(gate) })
 }
 
-/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run.
-pub(super) fn toolset(definition: &AgentDefinition, callables: &Callables, supplies: &Supplies) -> Toolset {
+/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
+/// from every run of this workspace.
+pub(super) fn toolset(
+    definition: &AgentDefinition,
+    callables: &Callables,
+    project: &Project,
+    supplies: &Supplies,
+) -> Toolset {
     let mut selection = definition.tools.clone();
-    selection.deny.extend(supplies.defaults.excluded.iter().cloned());
-    supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection)
+    let excluded = supplies.defaults.excluded.iter().chain(&project.settings.exclude);
+    selection.deny.extend(excluded.cloned());
+    if let Some(allow) = &mut selection.allow {
+        allow.retain(|entry| callables.untrusted(entry).is_none());
+    }
+    let toolset = supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection);
+    callables.warnings().fold(toolset, Toolset::with_warning)
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -52,7 +52,19 @@ impl Parameters {
     /// The arguments as the tool's own type, or every violation at once as `INVALID_TOOL_PARAMS`.
     pub fn read<Arguments: DeserializeOwned>(&self, arguments: Value) -> Result<Arguments, ToolError> {
         let arguments = canonical_arguments(&self.schema, arguments);
-        let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(&arguments).collect();
+        let violations = self.violations(&arguments);
+        if !violations.is_empty() {
+            return Err(refusal(&violations));
+        }
+        serde_json::from_value(arguments).map_err(|error| {
+            // Reached only for what a schema cannot say.
+            refusal(&[Violation { pointer: String::new(), message: error.to_string() }])
+        })
+    }
+
+    /// All that is wrong with canonical arguments.
+    fn violations(&self, arguments: &Value) -> Vec<Violation> {
+        let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(arguments).collect();
         let is_type = |error: &&ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { .. });
         let of_wrong_type: HashSet<&str> =
             errors.iter().filter(is_type).map(|error| error.instance_path().as_str()).collect();
@@ -61,15 +73,7 @@ impl Parameters {
             !matches!(error.kind(), ValidationErrorKind::Enum { .. })
                 || !of_wrong_type.contains(error.instance_path().as_str())
         };
-        let violations: Vec<Violation> =
-            errors.iter().filter(is_news).flat_map(|error| self.violations_of(error)).collect();
-        if !violations.is_empty() {
-            return Err(refusal(&violations));
-        }
-        serde_json::from_value(arguments).map_err(|error| {
-            // Reached only for what a schema cannot say.
-            refusal(&[Violation { pointer: String::new(), message: error.to_string() }])
-        })
+        errors.iter().filter(is_news).flat_map(|error| self.violations_of(error)).collect()
     }
 
     fn violations_of(&self, error: &ValidationError<'_>) -> Vec<Violation> {
@@ -111,6 +115,12 @@ impl Parameters {
             .skip(1)
             .fold(&self.schema, |schema, name| schema.pointer(&below(schema, name)).unwrap_or(&Value::Null))
     }
+}
+
+/// All that is wrong with a tool's arguments, for whoever shows each at its place.
+pub fn violations(schema: &Value, arguments: Value) -> Vec<Violation> {
+    let Some(parameters) = Parameters::compile(schema) else { return Vec::new() };
+    parameters.violations(&canonical_arguments(schema, arguments))
 }
 
 /// An `INVALID_TOOL_PARAMS` that lists `violations`.

@@ -465,6 +465,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         own_files: OwnFiles::new(&house.dir.path().join("config"), &state, []),
         state_dir: state,
         agents: AgentPlaces { user: house.dir.path().join("agents") },
+        rules: subagentd::rules::RulePlaces::default(),
         config: Config::default(),
         problems: Vec::new(),
         redactor: subagentd::redact::Redactor::none(),

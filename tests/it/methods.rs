@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use subagentd::protocol::{METHODS, is_subscription};
+use subagentd::{
+    protocol::{EventHead, METHODS, PolicyChanged, Private, Timestamp, is_subscription},
+    store::NewEvent,
+};
 
 use crate::{
     proto_docs::examples,
@@ -41,6 +44,8 @@ struct Facts {
     live_session: String,
     /// A run that waits for the live one; only for methods about queues.
     queued: String,
+    /// Of the project's agent `local`.
+    local_digest: String,
     /// Of the first client; it does not outlive its connection.
     subscription: String,
 }
@@ -385,6 +390,35 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "agents/acknowledge",
+            good: &[
+                |facts| json!({ "name": "local", "digest": facts.local_digest, "workspace": facts.work }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "digest": 2, "workspace": 3 }),
+                |facts| json!({ "name": "reader", "digest": facts.local_digest, "workspace": facts.work }),
+                |facts| json!({ "name": "local", "digest": "sha256:00", "workspace": facts.work }),
+                |facts| json!({ "name": "local", "digest": facts.local_digest, "workspace": "work" }),
+                |_| json!({ "name": "local", "digest": "sha256:00", "workspace": "/no/such/folder" }),
+            ],
+            brief: whole,
+            again: is_later,
+            restarted: is_later,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /digest: value is not of type "string"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                NOT_FOUND: this workspace has no agent reader of its own
+                CONFLICT: local is not what it was when you read it; nothing was recorded
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                INVALID_PARAMS
+                  /workspace: /no/such/folder is not a folder, or its name is not UTF-8
+                {"name":"local","seq":"<seq>"}
+            "#]],
+        },
+        Row {
             method: "tools/list",
             good: &[|_| json!({}), |_| json!({ "agent": "reader" })],
             bad: &[
@@ -404,6 +438,189 @@ fn rows() -> Vec<Row> {
                 INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
                 ["list_directory","read_file","read_many_files","glob","grep","write_todos"]
                 ["read_file","complete_task"]
+            "#]],
+        },
+        Row {
+            method: "policy/list",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 7 }), |_| json!({ "workspace": "relative" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                {"rules":[{"id":"user:house.toml:1","tier":"user","tool":["probe"],"decision":"ask","priority":0}],"problems":[]}
+                {"rules":[{"id":"user:house.toml:1","tier":"user","tool":["probe"],"decision":"ask","priority":0}],"problems":[]}
+            "#]],
+        },
+        Row {
+            method: "policy/check",
+            good: &[
+                |facts| {
+                    json!({
+                        "tool": "Read", "arguments": { "file_path": ".subagentd/agents/local.md" },
+                        "agent": "reader", "workspace": facts.work,
+                    })
+                },
+                |facts| {
+                    json!({
+                        "tool": "glob", "arguments": { "pattern": "*" }, "agent": "generalist",
+                        "sessionId": facts.session,
+                    })
+                },
+            ],
+            bad: &[
+                |_| json!({ "tool": 1, "agent": 2, "sessionId": 3 }),
+                |_| json!({ "tool": "glob", "arguments": {} }),
+                |facts| json!({ "tool": "glob", "arguments": {}, "sessionId": facts.session, "workspace": "/" }),
+                |facts| json!({ "tool": "grep", "arguments": {}, "agent": "reader", "workspace": facts.work }),
+                |facts| json!({ "tool": "graep", "arguments": {}, "agent": "reader", "workspace": facts.work }),
+                |facts| {
+                    json!({
+                        "tool": "read_file", "arguments": { "path": 7, "limit": "all", "colour": 1 },
+                        "agent": "reader", "workspace": facts.work,
+                    })
+                },
+                |facts| {
+                    json!({
+                        "tool": "read_file", "arguments": { "path": "/etc/passwd" }, "agent": "reader",
+                        "workspace": facts.work,
+                    })
+                },
+                |facts| json!({ "tool": "glob", "arguments": {}, "agent": "raeder", "workspace": facts.work }),
+                |facts| json!({ "tool": "glob", "arguments": {}, "agent": "local", "workspace": facts.work }),
+                |_| json!({ "tool": "glob", "arguments": {}, "sessionId": "no-such-session" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /arguments: is required
+                  /tool: value is not of type "string"
+                  /agent: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                INVALID_PARAMS
+                  /workspace: needed without sessionId
+                INVALID_PARAMS
+                  /workspace: is not that of the session
+                INVALID_PARAMS
+                  /tool: `grep` is not allowed in this run; allowed are read_file, complete_task
+                INVALID_PARAMS
+                  /tool: there is no tool `graep`; allowed are read_file, complete_task
+                INVALID_PARAMS
+                  /arguments/path: 7 is not of type "string"
+                  /arguments/limit: "all" is not of type "integer"
+                  /arguments/colour: unknown argument
+                INVALID_PARAMS
+                  /arguments: `/etc/passwd` is not a path inside of the workspace: the workspace is `<home>/work`
+                NOT_FOUND: there is no agent raeder
+                WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a file of the workspace: nobody has acknowledged it yet
+                NOT_FOUND: there is no session no-such-session
+                {"decision":"allow","rule":"builtin:risk=safe","reason":"`read_file`: safe calls may run","tool":"read_file","kind":"read","risk":"safe","description":".subagentd/agents/local.md","accesses":[{"access":"read","path":"<home>/work/.subagentd/agents/local.md"}]}
+                {"decision":"allow","rule":"builtin:risk=safe","reason":"`glob`: safe calls may run","tool":"glob","kind":"search","risk":"safe","description":"*","accesses":[{"access":"read","path":"<home>/work"}]}
+            "#]],
+        },
+        Row {
+            method: "policy/remove",
+            good: &[|_| json!({ "ruleId": "remembered-1" })],
+            bad: &[
+                |_| json!({ "ruleId": 1 }),
+                |_| json!({ "ruleId": "user:house.toml:1" }),
+                |_| json!({ "ruleId": "nothing" }),
+            ],
+            brief: whole,
+            again: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /ruleId: value is not of type "string"
+                NOT_FOUND: the rule user:house.toml:1 stands in a file; only remembered rules are removed
+                NOT_FOUND: there is no remembered rule nothing
+                {"ruleId":"remembered-1","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "workspace/open",
+            good: &[|facts| json!({ "workspace": facts.work })],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "workspace": "relative" }),
+                |facts| json!({ "workspace": format!("{}/gone", facts.work) }),
+                |facts| json!({ "workspace": { "roots": [facts.work, "/dev/null"] } }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: is required
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                INVALID_PARAMS
+                  /workspace: <home>/work/gone is not a folder, or its name is not UTF-8
+                INVALID_PARAMS
+                  /workspace: /dev/null is not a folder, or its name is not UTF-8
+                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"]}]}}
+            "#]],
+        },
+        Row {
+            method: "workspace/list",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"workspaces":[]}
+            "#]],
+        },
+        Row {
+            method: "workspace/trust",
+            good: &[
+                |facts| json!({ "workspace": facts.work, "trusted": false }),
+                |facts| {
+                    let local = json!({ "path": ".subagentd/agents/local.md", "digest": facts.local_digest });
+                    json!({ "workspace": facts.work, "trusted": true, "files": [local] })
+                },
+            ],
+            bad: &[
+                |_| json!({ "workspace": 1, "trusted": "yes", "files": [{ "path": 1 }] }),
+                |facts| json!({ "workspace": facts.work, "trusted": true }),
+                |facts| {
+                    let local = json!({ "path": ".subagentd/agents/local.md", "digest": facts.local_digest });
+                    json!({ "workspace": facts.work, "trusted": false, "files": [local] })
+                },
+                |facts| {
+                    let changed = json!({ "path": ".subagentd/agents/local.md", "digest": "sha256:00" });
+                    let gone = json!({ "path": "../a", "digest": facts.local_digest });
+                    json!({ "workspace": facts.work, "trusted": true, "files": [changed, gone] })
+                },
+                |_| json!({ "workspace": "/no/such/folder", "trusted": false }),
+            ],
+            brief: whole,
+            again: |first, again| same_but(&["/seq", "/workspace/files"], first, again),
+            restarted: |first, again| same_but(&["/seq", "/workspace/files"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /trusted: value is not of type "boolean"
+                  /files/0/digest: is required
+                  /files/0/path: value is not of type "string"
+                INVALID_PARAMS
+                  /files: name the files that were read, each with its digest, as `workspace/open` tells them
+                INVALID_PARAMS
+                  /files: are not named to take trust back: all that was acknowledged is forgotten
+                CONFLICT: changed since it was read, or not there: .subagentd/agents/local.md, ../a; nothing was recorded
+                INVALID_PARAMS
+                  /workspace: /no/such/folder is not a folder, or its name is not UTF-8
+                {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"]}]},"seq":"<seq>"}
+                {"workspace":{"roots":["<home>/work"],"trusted":true,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":true,"effects":["the agent `local` may be started","it may use `read_file`"]}]},"seq":"<seq>"}
             "#]],
         },
         Row {
@@ -441,7 +658,7 @@ fn rows() -> Vec<Row> {
                   /workspace: needed without sessionId
                 NOT_FOUND: there is no agent raeder
                 NO_MODEL: no model is configured: neither the request nor the agent nor the settings name one
-                WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a workspace nobody has trusted yet
+                WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a file of the workspace: nobody has acknowledged it yet
                 {"disposition":"started","runId":"<id 1>","sessionId":"<id 2>","agent":"reader","seq":"<seq>"}
             "#]],
         },
@@ -696,7 +913,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
                 NOT_FOUND: there is no session no-such-session
-                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>"}]}
+                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>"}]}
             "#]],
         },
         Row {
@@ -831,11 +1048,11 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no session no-such-session
                 CURSOR_GONE: the log has no event 1000000; its newest is 15
                 CURSOR_GONE: the log has no event -1; its newest is 15
-                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
-                {"at":"<at>","type":"signal.snapshot","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[{"runId":"<id 3>","stream":"<id 3>#1.1","afterSeq":"<afterSeq>","text":"","thought":""}]}}
-                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
+                {"at":"<at>","type":"signal.snapshot","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[{"runId":"<id 3>","stream":"<id 3>#1.1","afterSeq":"<afterSeq>","text":"","thought":""}],"openCalls":[]}}
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
             "#]],
         },
@@ -901,7 +1118,7 @@ fn rows() -> Vec<Row> {
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"run.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"data":{"agent":"reader","title":"Reader","digest":"<digest>","model":"script","contextId":"<id 3>","query":"do it","prompt":"do it","inputs":{"prompt":"do it"},"limits":{"maxTurns":30,"maxTimeMs":600000,"graceMs":60000,"maxDepth":4},"completion":"tool","depth":0,"path":"reader#1"}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
                 {"at":"<at>","type":"signal.caughtUp","data":{"head":"<head>"}}
-                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openCalls":[],"queue":[],"openItems":[]}}
+                {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"session.created","sessionId":"<id 1>","data":{"roots":["<home>/work"]}}
             "#]],
         },
@@ -1069,7 +1286,8 @@ fn house() -> House {
         .script(&Script::new([Reply::done("found")]))
         .agent("reader", READER)
         .agent("broken", "---\nkind: agent\nname: broken\ndescription: d\nrun: { maxTurns: many }\n---\nx\n")
-        .file(".subagentd/agents/local.md", READER.replace("reader", "local"));
+        .file(".subagentd/agents/local.md", READER.replace("reader", "local"))
+        .rules("house", "[[rule]]\ntool = \"probe\"\ndecision = \"ask\"\n");
     let hangs = Script::new([Reply::Hangs]);
     house.models = house.models.with_model("hangs", std::sync::Arc::new(hangs));
     house
@@ -1107,13 +1325,38 @@ impl Facts {
         }
         let work = running.work().to_str().unwrap().to_owned();
         let subscription = attached.as_str().unwrap().to_owned();
-        Facts { work, run, session, live, live_session, queued, subscription }
+        let local = json!({ "name": "local", "workspace": work });
+        let local_digest = client.call("agents/get", local).await["digest"].as_str().unwrap().to_owned();
+        if method == "policy/remove" {
+            remember(running).await;
+        }
+        Facts { local_digest, work, run, session, live, live_session, queued, subscription }
     }
+}
+
+/// As an answer to a question would have it: a rule that lets the probe be called.
+async fn remember(running: &Running) {
+    let rule = json!({
+        "id": "remembered-1", "tier": "user", "tool": ["probe"], "accesses": [{ "access": "nothing" }],
+        "decision": "allow", "createdBy": "me", "fromConfirmation": "c1",
+    });
+    let changed = json!({ "added": [rule] });
+    let changed: PolicyChanged = serde_json::from_value(changed).unwrap();
+    let event = NewEvent {
+        at: Timestamp(1),
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead::default(),
+        body: changed.into(),
+        private: Private::default(),
+    };
+    running.daemon.store().append(vec![event]).await.unwrap();
 }
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
-    if ["session/delete", "queue/remove", "client/update", "events/ack"].contains(&method) {
+    if ["session/delete", "queue/remove", "client/update", "events/ack", "policy/remove"].contains(&method) {
         // Only once is there something to remove, and a connection ends with its daemon.
         let response = client.request(method, params).await;
         return response.get("result").unwrap_or(&response["error"]["data"]).clone();
@@ -1243,6 +1486,7 @@ impl Story {
                 for violation in violations {
                     let (pointer, message) = (&violation["pointer"], &violation["message"]);
                     let line = format!("  {}: {}", pointer.as_str().unwrap(), message.as_str().unwrap());
+                    let line = self.stable(&line);
                     self.told.push_str(&format!("{line}\n"));
                 }
             }

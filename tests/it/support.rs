@@ -18,6 +18,7 @@ use subagentd::{
     models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Models, ReplyPart},
     protocol::{FinishReason, Seq, Timestamp, Usage},
     redact::Redactor,
+    rules::RulePlaces,
     store::Filter,
     sys::clock::{Clock, ManualClock, SystemClock},
     tools::{OwnFiles, Registry, Tool},
@@ -93,6 +94,14 @@ impl House {
         self
     }
 
+    /// A user's rule file.
+    pub fn rules(self, name: &str, text: &str) -> House {
+        let folder = self.dir.path().join("policies");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+        self
+    }
+
     /// A file in the workspace.
     pub fn file(self, path: &str, text: impl AsRef<[u8]>) -> House {
         let path = self.work().join(path);
@@ -109,6 +118,7 @@ impl House {
         let settings = Settings {
             state_dir: self.dir.path().join("state"),
             agents: AgentPlaces { user: self.dir.path().join("agents") },
+            rules: rule_places(self.dir.path()),
             config: self.config.clone(),
             problems: Vec::new(),
             sources: self.sources.clone(),
@@ -134,6 +144,11 @@ fn quick_to_stop(home: &Path) -> Sources {
     let files = ConfigPlaces { system: home.join("system.json"), user: home.join("settings.json") };
     let flags = vec![("shutdown.graceSeconds".to_owned(), "0".to_owned())];
     Sources { flags, ..Sources::files(files) }
+}
+
+/// Rule files of a house lie in `system-policies` and `policies`; it is also the home.
+pub fn rule_places(home: &Path) -> RulePlaces {
+    RulePlaces { system: home.join("system-policies"), user: home.join("policies"), home: home.to_owned() }
 }
 
 /// A daemon that runs.

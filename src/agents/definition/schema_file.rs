@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     COMPLETIONS, FIELDS, WITHOUT_EFFECT,
+    approval::{APPROVAL_FIELDS, RISKS},
     inputs::{INPUT_FIELDS, SHORT_TYPES},
     look::{CSS_COLORS, SCOPES},
     messages::{MESSAGE_FIELDS, ROLES},
@@ -112,7 +113,22 @@ fn field(name: &str) -> Option<Value> {
              those that only read.",
             json!({ "anyOf": [tool_names(), map(TOOLS_FIELDS, tools_field)] }),
         ),
+        "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
         "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
+        _ => return None,
+    })
+}
+
+fn approval_field(name: &str) -> Option<Value> {
+    Some(match name {
+        "autoApprove" => {
+            let risks: Vec<&str> = RISKS.iter().map(|(word, _)| *word).collect();
+            said(
+                "Risks of calls that run without asking where no rule speaks. Of a project's agent it counts once a person \
+                 has acknowledged the file.",
+                json!({ "type": ["array", "null"], "items": { "enum": risks } }),
+            )
+        }
         _ => return None,
     })
 }

@@ -5,15 +5,20 @@ use std::os::unix::fs::symlink;
 use expect_test::Expect;
 
 use super::*;
+use crate::{
+    protocol::{TrustedFile, WorkspaceTrusted},
+    trust,
+};
 
 /// A user's and a project's folder.
 struct Folders {
     base: tempfile::TempDir,
+    trust: Trust,
 }
 
 impl Folders {
     fn new() -> Folders {
-        Folders { base: tempfile::tempdir().unwrap() }
+        Folders { base: tempfile::tempdir().unwrap(), trust: Trust::default() }
     }
 
     /// `user/…` lies among the user's agents, `project/…` among the project's.
@@ -37,7 +42,16 @@ impl Folders {
 
     fn load(&self) -> Catalog {
         let places = AgentPlaces { user: self.base.path().join("user") };
-        Catalog::load(&places, &[self.base.path().join("project")])
+        Catalog::load(&places, &[self.base.path().join("project")], &self.trust)
+    }
+
+    /// A person acknowledges a file of the project as it is now.
+    fn acknowledge(&mut self, name: &str) {
+        let digest = trust::digest(&fs::read(self.path(name)).unwrap());
+        let path = name.replace("project/", ".subagentd/agents/");
+        let workspace = trust::canonical(&self.base.path().join("project")).unwrap();
+        let files = vec![TrustedFile { path, digest }];
+        self.trust.take(&WorkspaceTrusted { workspace, trusted: true, files });
     }
 
     /// Everything but the built-in agents that nothing hides.
@@ -68,9 +82,9 @@ impl Folders {
                 assert!(digest.starts_with("sha256:"));
                 format!("ready {scope:?} {}", definition.description.clone().unwrap_or_default())
             }
-            Found::Untrusted { digest, path } => {
+            Found::Untrusted { digest, path, consent } => {
                 assert!(digest.starts_with("sha256:"));
-                format!("untrusted {}", path.display())
+                format!("untrusted {consent:?} {}", path.display())
             }
             Found::Invalid(problems) => format!("invalid {}", told(&problems, self.base.path())),
             Found::Unknown { nearest } => format!("unknown, nearest {nearest:?}"),
@@ -112,6 +126,7 @@ fn a_higher_place_hides_a_lower_one_and_says_so() {
         generalist User Ok …/user/mine.md
         generalist Builtin Hidden built in hidden by …/user/mine.md
         x Project Untrusted …/project/.subagentd/agents/x.md
+          warning DuplicateName project/.subagentd/agents/x.md: nobody has acknowledged this file; until then `x` means …/user/x.md
         x User Ok …/user/x.md
     "#]]);
     assert_eq!(folders.find("generalist"), "ready User From user/mine.md");
@@ -127,12 +142,59 @@ fn an_untrusted_agent_is_inert() {
     folders.agent("project/g.md", "generalist").agent("project/i.md", "codebase-investigator");
     folders.check(expect![[r#"
         codebase-investigator Project Untrusted …/project/.subagentd/agents/i.md
+          warning DuplicateName project/.subagentd/agents/i.md: nobody has acknowledged this file; until then `codebase-investigator` means built in
         generalist Project Untrusted …/project/.subagentd/agents/g.md
+          warning DuplicateName project/.subagentd/agents/g.md: nobody has acknowledged this file; until then `generalist` means built in
     "#]]);
     folders.agent("project/own.md", "own");
-    assert_eq!(folders.find("own"), "untrusted …/project/.subagentd/agents/own.md");
+    assert_eq!(folders.find("own"), "untrusted Never …/project/.subagentd/agents/own.md");
     assert!(folders.find("generalist").starts_with("ready Builtin "));
     assert!(folders.find("codebase_investigator").starts_with("ready Builtin "));
+}
+
+#[test]
+fn an_acknowledged_agent_takes_its_place_and_keeps_it_when_it_changes() {
+    let mut folders = Folders::new();
+    folders.agent("user/x.md", "x").agent("project/x.md", "x").agent("project/y.md", "y");
+    folders.acknowledge("project/x.md");
+    folders.check(expect![[r#"
+        x Project Ok …/project/.subagentd/agents/x.md
+        x User Hidden …/user/x.md hidden by …/project/.subagentd/agents/x.md
+        y Project Untrusted …/project/.subagentd/agents/y.md
+    "#]]);
+    assert_eq!(folders.find("x"), "ready Project From project/x.md");
+    assert_eq!(folders.find("y"), "untrusted Never …/project/.subagentd/agents/y.md");
+
+    // Whoever starts `x` means the one they acknowledged: another agent in its place would be a surprise.
+    folders.write("project/x.md", "---\nkind: agent\nname: x\ndescription: Other.\n---\nDo evil.\n");
+    folders.check(expect![[r#"
+        x Project Untrusted …/project/.subagentd/agents/x.md
+        x User Hidden …/user/x.md hidden by …/project/.subagentd/agents/x.md
+        y Project Untrusted …/project/.subagentd/agents/y.md
+    "#]]);
+    assert_eq!(folders.find("x"), "untrusted Before …/project/.subagentd/agents/x.md");
+    folders.agent("project/x.md", "x");
+    assert_eq!(folders.find("x"), "ready Project From project/x.md", "as it was when it was acknowledged");
+    // The same bytes elsewhere are another file.
+    fs::rename(folders.path("project/x.md"), folders.path("project/z.md")).unwrap();
+    assert_eq!(folders.find("x"), "ready User From user/x.md");
+}
+
+#[test]
+fn what_all_files_of_a_folder_hold_is_bounded() {
+    let folders = Folders::new();
+    for number in 0..65 {
+        let text = format!("---\nkind: agent\nname: a{number:02}\ndescription: d\n---\n");
+        folders.write(&format!("project/{number:02}.md"), text + &"x".repeat(1024 * 1024 - 60));
+    }
+    let catalog = folders.load();
+    let of_project: Vec<_> = catalog.of_project().collect();
+    assert_eq!((of_project.len(), of_project[0].path), (64, ".subagentd/agents/00.md"));
+    let last = catalog.list(true, true).into_iter().find(|agent| agent.name.as_str() == "64").unwrap();
+    assert_eq!(
+        last.problems[0].message,
+        "is not read: the files of this folder hold more than 64 MiB together"
+    );
 }
 
 #[test]

@@ -148,17 +148,16 @@ fn unknown_fields_are_warnings_that_name_the_nearest() {
 #[test]
 fn fields_that_do_nothing_yet_say_so() {
     check_fields(
-        "mcp: {servers: [x]}\napproval: {}\ntriggers: []\nhandoffs: []\nguardrails: {}\nmemory: {}\ntracing: {}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
+        "mcp: {servers: [x]}\ntriggers: []\nhandoffs: []\nguardrails: {}\nmemory: {}\ntracing: {}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
         expect![[r#"
             warning UnknownField my-file.md:5:1: `mcp` has no effect in this version
-            warning UnknownField my-file.md:6:1: `approval` has no effect in this version
-            warning UnknownField my-file.md:7:1: `triggers` has no effect in this version
-            warning UnknownField my-file.md:8:1: `handoffs` has no effect in this version
-            warning UnknownField my-file.md:9:1: `guardrails` has no effect in this version
-            warning UnknownField my-file.md:10:1: `memory` has no effect in this version
-            warning UnknownField my-file.md:11:1: `tracing` has no effect in this version
-            warning BadValue my-file.md:12:7: `run.maxCostUsd` is not enforced: no prices yet
-            warning UnknownField my-file.md:12:19: `run.onBudget` has no effect in this version
+            warning UnknownField my-file.md:6:1: `triggers` has no effect in this version
+            warning UnknownField my-file.md:7:1: `handoffs` has no effect in this version
+            warning UnknownField my-file.md:8:1: `guardrails` has no effect in this version
+            warning UnknownField my-file.md:9:1: `memory` has no effect in this version
+            warning UnknownField my-file.md:10:1: `tracing` has no effect in this version
+            warning BadValue my-file.md:11:7: `run.maxCostUsd` is not enforced: no prices yet
+            warning UnknownField my-file.md:11:19: `run.onBudget` has no effect in this version
         "#]],
     );
     check(
@@ -338,6 +337,31 @@ fn a_flood_of_mistakes_is_cut_and_still_an_error() {
         format!("---\nkind: agent\nname: a\ndescription: d\n---\n{body}"),
         expect![[r#"
         error BadValue my-file.md:6:1: the template names `${a}`, but there is no such input (declare it under `inputs`, or write `$${a}` for the literal text)
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_approved_beforehand_is_a_list_of_risks_and_never_critical() {
+    check_fields(
+        "approval: { autoApprove: [low, critical, hihg, [low], medium, low] }",
+        expect![[r#"
+        error BadValue my-file.md:5:32: `approval.autoApprove[1]`: `critical` is never approved beforehand; only a rule allows it
+        error BadValue my-file.md:5:42: `approval.autoApprove[2]`: expected `safe`, `low`, `medium` or `high`, found the text "hihg"
+        error WrongType my-file.md:5:48: `approval.autoApprove[3]`: expected `safe`, `low`, `medium` or `high`, found a list
+    "#]],
+    );
+    check_fields(
+        "approval: { autoApprove: low, mode: yolo }",
+        expect![[r#"
+        error WrongType my-file.md:5:26: `approval.autoApprove`: expected a list of `safe`, `low`, `medium` and `high`, found the text "low"
+        warning UnknownField my-file.md:5:31: unknown field `approval.mode`; it has no effect
+    "#]],
+    );
+    check_fields(
+        "approval: yes",
+        expect![[r#"
+        error WrongType my-file.md:5:11: `approval`: expected a map with `autoApprove`, found the text "yes"
     "#]],
     );
 }

@@ -61,7 +61,9 @@ fn files_that_are_right_are_right_for_both() {
         "tools: [read_file, \"*\", \"mcp.github.*\"]",
         "tools: { allow: [read_file], deny: write_file }",
         "hidden: true",
-        "mcp: { servers: [a] }\napproval: {}\ntriggers: []\nhandoffs: []\nguardrails: {}\nmemory: {}\ngraph: {}\ntracing: {}",
+        "approval: { auto_approve: [low, \"medium\"] }",
+        "approval: {}",
+        "mcp: { servers: [a] }\ntriggers: []\nhandoffs: []\nguardrails: {}\nmemory: {}\ngraph: {}\ntracing: {}",
     ] {
         check(whole(fields));
     }

@@ -1,4 +1,4 @@
-//! `--check-config`: what is wrong in the settings? Starts nothing, and locks nothing.
+//! `--check-config`: what is wrong in settings and rules? Starts nothing, and locks nothing.
 
 use std::io::{self, Write};
 
@@ -9,11 +9,17 @@ use super::{
 use crate::{
     config::{Config, Sources},
     protocol::Severity,
+    rules::{RuleFiles, RulePlaces},
 };
 
 /// Prints every mistake with its place, one a line, and how many there are; fails when one of them is an error.
-pub(super) fn check_settings(sources: &Sources, out: &mut impl Write) -> Result<(), DaemonError> {
-    let (config, problems) = Config::load(sources);
+pub(super) fn check_settings(
+    sources: &Sources,
+    rules: &RulePlaces,
+    out: &mut impl Write,
+) -> Result<(), DaemonError> {
+    let (config, mut problems) = Config::load(sources);
+    problems.extend(RuleFiles::read(rules).problems().cloned());
     let (redactor, unusable) = match redactor(&sources.environment, &config) {
         Ok(redactor) => (redactor, None),
         // The environment's secrets are hidden all the same.
@@ -31,7 +37,7 @@ pub(super) fn check_settings(sources: &Sources, out: &mut impl Write) -> Result<
     lines.extend(unusable.iter().map(|problem| format!("error: `redaction.patterns`: {problem}")));
     let of = |severity: Severity| problems.iter().filter(|it| it.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error) + usize::from(unusable.is_some()), of(Severity::Warning));
-    for file in [&sources.files.system, &sources.files.user] {
+    for file in [&sources.files.system, &sources.files.user, &rules.system, &rules.user] {
         let is_there = file.try_exists().unwrap_or(true);
         lines.push(format!("{}: {}", if is_there { "read" } else { "not there" }, file.display()));
     }

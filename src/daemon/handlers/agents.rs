@@ -1,4 +1,4 @@
-//! `agents/list`, `agents/get`, `agents/validate`.
+//! `agents/list`, `agents/get`, `agents/validate`. What a person said of a project's agent is `workspaces.rs`.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +16,8 @@ use super::{
     runs::definition,
 };
 use crate::{
-    agents::{AgentFile, Catalog},
+    agents::AgentFile,
+    project::Project,
     protocol::{
         AgentDefinition, AgentScope, AgentSummary, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsList,
         AgentsListParams, AgentsListResult, AgentsValidate, AgentsValidateParams, AgentsValidateResult,
@@ -33,19 +34,20 @@ pub fn register(api: &mut Api<State>) {
     api.cancellable::<AgentsValidate, _, _>(validate);
 }
 
-async fn catalog(state: &State, workspace: Option<&WorkspaceParam>) -> Result<Catalog, RpcError> {
+async fn project(state: &State, workspace: Option<&WorkspaceParam>) -> Result<Arc<Project>, RpcError> {
     let roots = workspace.map(roots).transpose()?.unwrap_or_default();
-    state.catalog(roots).await.map_err(|error| internal("the agents could not be read", &error))
+    state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))
 }
 
 async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<AgentsListResult, RpcError> {
-    let catalog = catalog(&state, params.workspace.as_ref()).await?;
+    let project = project(&state, params.workspace.as_ref()).await?;
+    let catalog = &project.catalog;
     let mut agents = catalog.list(params.include_hidden, params.include_invalid);
     for agent in &mut agents {
         // Only here are the tools known, so only here a misspelled one is noticed.
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
         let path = agent.path.clone().unwrap_or_default();
-        let toolset = state.executor.toolset(definition, &catalog);
+        let toolset = state.executor.toolset(definition, &project);
         agent.problems.extend(toolset.warnings().iter().map(|message| FileProblem {
             path: path.clone(),
             line: None,
@@ -61,7 +63,8 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
 
 async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<AgentsGetResult, RpcError> {
     let AgentsGetParams { name, scope, workspace } = params;
-    let catalog = catalog(&state, workspace.as_ref()).await?;
+    let project = project(&state, workspace.as_ref()).await?;
+    let catalog = &project.catalog;
     let all = catalog.list(true, true);
     let is_meant =
         |agent: &&AgentSummary| agent.name == name && scope.is_none_or(|scope| agent.scope == scope);
@@ -71,7 +74,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
             Some(agent) => agent.clone(),
             // Told as for a run: with the nearest name, or found by an alias.
             None => {
-                let (definition, _) = definition(&catalog, &name)?;
+                let (definition, _) = definition(catalog, &name)?;
                 let found = all.iter().find(|agent| agent.name == definition.name);
                 let found = found.filter(|agent| scope.is_none_or(|scope| agent.scope == scope));
                 found.cloned().ok_or_else(|| {
@@ -82,7 +85,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
         },
     };
     let definition = catalog.definition(&summary.name, summary.path.as_deref()).cloned();
-    let tools = definition.as_ref().map(|definition| tools(&state, definition, &catalog));
+    let tools = definition.as_ref().map(|definition| tools(&state, definition, &project));
     Ok(AgentsGetResult {
         summary,
         prompt: definition.as_ref().map(|it| it.prompt.clone()),
@@ -93,8 +96,8 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
 }
 
 /// Names of the tools that a run would get.
-fn tools(state: &State, definition: &AgentDefinition, catalog: &Catalog) -> Result<Vec<String>, RpcError> {
-    let toolset = state.executor.toolset(definition, catalog);
+fn tools(state: &State, definition: &AgentDefinition, project: &Project) -> Result<Vec<String>, RpcError> {
+    let toolset = state.executor.toolset(definition, project);
     let completion = state.executor.completion_declaration(definition)?;
     let declarations = toolset.declarations().map(|it| it.name.to_string());
     Ok(declarations.chain([completion.name.to_string()]).collect())
@@ -112,20 +115,21 @@ async fn validate(
         let violations = json!({ "violations": [{ "pointer": "", "message": message }] });
         return Err(RpcError::new(ErrorKind::InvalidParams, message).with_details(violations));
     }
-    let catalog = catalog(&state, workspace.as_ref()).await?;
+    let project = project(&state, workspace.as_ref()).await?;
+    let catalog = &project.catalog;
     let name = match name {
         // An alias, or no agent at all: told as for a run.
         Some(name) if !catalog.list(true, true).iter().any(|agent| agent.name == name) => {
-            Some(definition(&catalog, &name)?.0.name.clone())
+            Some(definition(catalog, &name)?.0.name.clone())
         }
         name => name,
     };
     let checking = move || match text {
-        Some(text) => vec![of_text(&text, path, &state, &catalog)],
+        Some(text) => vec![of_text(&text, path, &state, &project)],
         None => {
             let is_meant = |agent: &AgentSummary| name.as_ref().is_none_or(|name| agent.name == *name);
-            let agents = catalog.list(true, true).into_iter().filter(is_meant);
-            agents.map(|agent| of_agent(agent, &state, &catalog)).collect()
+            let agents = project.catalog.list(true, true).into_iter().filter(is_meant);
+            agents.map(|agent| of_agent(agent, &state, &project)).collect()
         }
     };
     let agents: Vec<ValidatedAgent> = tokio::task::spawn_blocking(checking)
@@ -137,15 +141,15 @@ async fn validate(
     Ok(AgentsValidateResult { agents, valid })
 }
 
-fn of_text(text: &str, path: Option<PathBuf>, state: &State, catalog: &Catalog) -> ValidatedAgent {
+fn of_text(text: &str, path: Option<PathBuf>, state: &State, project: &Project) -> ValidatedAgent {
     let shown = path.as_deref().unwrap_or(Path::new("agent.md"));
     let file = AgentFile::read(shown, text.as_bytes(), AgentScope::User);
-    let checks = checks::of(file.definition.as_deref(), &file.problems, state, catalog);
+    let checks = checks::of(file.definition.as_deref(), &file.problems, state, project);
     ValidatedAgent { name: file.name, path, checks }
 }
 
-fn of_agent(agent: AgentSummary, state: &State, catalog: &Catalog) -> ValidatedAgent {
-    let definition = catalog.definition(&agent.name, agent.path.as_deref());
-    let checks = checks::of(definition.map(Arc::as_ref), &agent.problems, state, catalog);
+fn of_agent(agent: AgentSummary, state: &State, project: &Project) -> ValidatedAgent {
+    let definition = project.catalog.definition(&agent.name, agent.path.as_deref());
+    let checks = checks::of(definition.map(Arc::as_ref), &agent.problems, state, project);
     ValidatedAgent { name: agent.name, path: agent.path, checks }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        reload,
+        reload::{self, without_secrets},
         rpc::{Api, Caller},
         state::State,
     },
@@ -59,12 +59,15 @@ fn standing(state: &State) -> DaemonState {
 fn degraded(state: &State) -> Vec<String> {
     let in_force = state.settings.get();
     let settings = in_force.problems.iter().map(|problem| format!("settings: {problem}"));
+    let files = state.projects.rules().files();
+    let rules = files.problems().cloned().collect();
+    let rules = without_secrets(rules, &state.redactor.get()).into_iter().map(|it| format!("rules: {it}"));
     let store = state.store.failing().map(|error| format!("nothing can be written: {error}"));
     let reserve = state.store.missing_reserve().map(str::to_owned);
     let stranded = state.executor.stranded();
     let runs =
         stranded.iter().map(|(run, error)| format!("run {run} cannot go on yet and is tried again: {error}"));
-    settings.chain(store).chain(reserve).chain(runs).collect()
+    settings.chain(rules).chain(store).chain(reserve).chain(runs).collect()
 }
 
 async fn reload(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ReloadResult, RpcError> {

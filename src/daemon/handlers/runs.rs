@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     agents::{Catalog, Found},
+    project::Project,
     protocol::{
         AgentDefinition, AgentName, ClientId, ErrorKind, Method as _, RpcError, RunCancel, RunCancelParams,
         RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
@@ -23,6 +24,7 @@ use crate::{
     },
     run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
     store::Filter,
+    trust::Consent,
 };
 
 pub fn register(api: &mut Api<State>) {
@@ -54,22 +56,27 @@ async fn start_once(
         session_id, workspace, agent, prompt, inputs, limits, approval, model, if_busy, ..
     } = params;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
-    let agent = agent.or(usual).unwrap_or_else(|| state.settings.get().config.agents.default.value.clone());
-    let catalog = state
-        .catalog(roots.clone())
+    let project = state
+        .project(roots.clone())
         .await
-        .map_err(|error| internal("the agents could not be read", &error))?;
-    let (definition, digest) = definition(&catalog, &agent)?;
-    let catalog = Arc::new(catalog);
+        .map_err(|error| internal("the workspace could not be read", &error))?;
+    let agent = agent.or(usual).unwrap_or_else(|| usual_agent(state, &project));
+    let (definition, digest) = definition(&project.catalog, &agent)?;
     let initiator = by.as_deref().map(ClientId::from);
     let request =
-        RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, approval, initiator, model };
+        RunRequest { definition, digest, project, roots, prompt, inputs, limits, approval, initiator, model };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {
         Box::new(move |started: &Started| token.keyed(&answer(started), Some(started.run.clone())))
     });
     let started = state.executor.start(plan, StartOptions { place, if_busy, by, keyed }).await?;
     Ok(answer(&started))
+}
+
+/// The agent of runs that name none, where their session has none either.
+pub(super) fn usual_agent(state: &State, project: &Project) -> AgentName {
+    let of_project = project.settings.default_agent.clone();
+    of_project.unwrap_or_else(|| state.settings.get().config.agents.default.value.clone())
 }
 
 fn answer(started: &Started) -> RunStartResult {
@@ -164,15 +171,17 @@ fn start_refused(state: &State, error: PlanError) -> RpcError {
 pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefinition>, String), RpcError> {
     match catalog.find(agent) {
         Found::Ready { definition, digest, .. } => Ok((definition, digest)),
-        Found::Untrusted { digest, path } => {
-            let message =
-                format!("{agent} comes from {}, a workspace nobody has trusted yet", path.display());
+        Found::Untrusted { digest, path, consent } => {
+            let why = match consent {
+                Consent::Before => "it has changed since it was acknowledged",
+                Consent::Never | Consent::Now => "nobody has acknowledged it yet",
+            };
+            let message = format!("{agent} comes from {}, a file of the workspace: {why}", path.display());
             Err(RpcError::new(ErrorKind::WorkspaceNotTrusted, message)
                 .with_details(json!({ "digest": digest, "path": path }))
-                .with_hint(
-                    "trusting a workspace is not possible in this version; copy the file to your own agents folder \
-                     after reading it",
-                ))
+                .with_hint(format!(
+                    "read the file, then acknowledge it as it is: `subagent trust {agent}` (`agents/acknowledge`)"
+                )))
         }
         Found::Invalid(problems) => {
             let list: Vec<String> = problems.iter().map(ToString::to_string).collect();

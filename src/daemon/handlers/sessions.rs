@@ -13,15 +13,16 @@ use super::{
     },
     by, internal, roots,
     runs::{definition, record},
+    standins::allows_yolo,
 };
 use crate::{
     protocol::{
-        AgentName, ContextId, ErrorKind, EventBody, EventHead, Method as _, Private, RpcError, RunId,
-        RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionCreate, SessionCreateParams,
-        SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult, SessionDeleted, SessionGet,
-        SessionGetResult, SessionHistory, SessionHistoryParams, SessionHistoryResult, SessionId,
-        SessionIdParams, SessionList, SessionListParams, SessionListResult, SessionState, SessionSummary,
-        SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
+        AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, Method as _, Private, RpcError,
+        RunId, RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionCreate,
+        SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult,
+        SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
+        SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
+        SessionState, SessionSummary, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
     },
     run::PlanError,
     store::{Deleted, Filter, NewEvent, RunFilter, SessionFilter, Store, StoreError},
@@ -109,6 +110,7 @@ async fn create_once(
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
     let title = title.map(|title| state.redactor.get().owned(title));
     let mode = mode.unwrap_or_default();
+    check_mode(state, mode)?;
     let body = SessionCreated { roots, title, agent, mode, ephemeral };
     let created = event(state.clock.now(), &session, by, body);
     let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
@@ -117,12 +119,24 @@ async fn create_once(
     Ok(SessionCreateResult { seq, ..result })
 }
 
+/// Only who runs the daemon may say that everything but critical calls runs without asking.
+fn check_mode(state: &State, mode: ApprovalMode) -> Result<(), RpcError> {
+    if mode != ApprovalMode::Yolo || allows_yolo(state) {
+        return Ok(());
+    }
+    let message =
+        "the mode `yolo` is not allowed here: everything but critical calls would run without asking";
+    Err(RpcError::new(ErrorKind::Forbidden, message)
+        .with_details(serde_json::json!({ "mode": mode, "setting": "approval.allowYolo" }))
+        .with_hint("set `approval.allowYolo` to true in your own settings, or take the mode `autoEdit`"))
+}
+
 /// A session's agent must be one that can be started.
 async fn check_agent(state: &State, agent: Option<&AgentName>, roots: Vec<PathBuf>) -> Result<(), RpcError> {
     let Some(agent) = agent else { return Ok(()) };
-    let catalog =
-        state.catalog(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
-    definition(&catalog, agent)?;
+    let project =
+        state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
+    definition(&project.catalog, agent)?;
     Ok(())
 }
 
@@ -237,6 +251,9 @@ async fn update(
     let new_mode = mode.unwrap_or(summary.mode);
     if new_agent == summary.agent && new_title == summary.title && new_mode == summary.mode {
         return Ok(SessionChangeResult { session_id, seq: None });
+    }
+    if new_mode != summary.mode {
+        check_mode(&state, new_mode)?;
     }
     if new_agent != summary.agent {
         let roots = summary.roots.iter().map(PathBuf::from).collect();

@@ -40,10 +40,10 @@ async fn call(
     let ToolsCallParams { session_id, tool, arguments } = params;
     let summary = open_session(&state, &session_id).await?;
     let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
-    let catalog = state
-        .catalog(roots.clone())
+    let project = state
+        .project(roots.clone())
         .await
-        .map_err(|error| internal("the agents could not be read", &error))?;
+        .map_err(|error| internal("the workspace could not be read", &error))?;
     let prompt = Dictated { tool: tool.clone(), arguments }.message();
     if state.redactor.get().owned(prompt.clone()) != prompt {
         let message =
@@ -54,7 +54,7 @@ async fn call(
     let request = RunRequest {
         definition: Arc::new(definition(&tool)),
         digest: format!("sha256:{:x}", Sha256::digest(tool.as_str())),
-        catalog: Arc::new(catalog),
+        project,
         roots,
         prompt: Some(prompt),
         inputs: serde_json::Map::new(),
@@ -90,6 +90,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
             schema: serde_json::json!({ "type": "string" }),
         }],
         output: None,
+        auto_approve: Vec::new(),
         query: "${prompt}".to_owned(),
         initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(vec![tool.clone()]), ..ToolSelection::default() },

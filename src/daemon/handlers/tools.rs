@@ -21,12 +21,12 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
     let declarations: Vec<ToolDeclaration> = match &params.agent {
         None => state.tools.list().cloned().collect(),
         Some(agent) => {
-            let catalog = state
-                .catalog(Vec::new())
+            let project = state
+                .project(Vec::new())
                 .await
                 .map_err(|error| internal("the agents could not be read", &error))?;
-            let (definition, _) = definition(&catalog, agent)?;
-            let toolset = state.executor.toolset(&definition, &catalog);
+            let (definition, _) = definition(&project.catalog, agent)?;
+            let toolset = state.executor.toolset(&definition, &project);
             let mut declarations: Vec<ToolDeclaration> = toolset.declarations().cloned().collect();
             let completion = state.executor.completion_declaration(&definition)?;
             declarations.push(completion);

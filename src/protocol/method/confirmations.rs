@@ -212,20 +212,45 @@ pub struct WorkspaceOpenParams {
 pub struct WorkspaceRecord {
     /// Canonical.
     pub roots: Vec<String>,
-    /// A person said so. Files that changed since are asked about again all the same.
+    /// A person said so, of each root. Of its files those count that are acknowledged as they are now.
     pub trusted: bool,
     /// Its agents, rules and settings, and whether each is acknowledged as it is now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<WorkspaceFile>,
+    /// What is wrong with its files. One that cannot be read cannot be acknowledged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceFile {
-    /// Below the first root that has it.
+    /// Below its root.
     pub path: String,
+    /// Of the workspace's roots the one it lies in; missing when there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    pub kind: WorkspaceFileKind,
     pub digest: String,
     pub acknowledged: bool,
+    /// It was acknowledged, and is another one since.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub changed: bool,
+    /// What it changes once it is acknowledged, one sentence each, for the person who is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
+}
+
+/// What a workspace's own file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkspaceFileKind {
+    /// It may be started.
+    Agent,
+    /// Its rules count; they only make things stricter.
+    Policy,
+    /// They count here.
+    Settings,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -246,7 +271,8 @@ pub struct WorkspaceListResult {
 pub struct WorkspaceTrustParams {
     pub workspace: WorkspaceParam,
     pub trusted: bool,
-    /// What the person saw of it, as `workspace/open` told: only these count from now on. Needed to trust.
+    /// What the person saw of it, as `workspace/open` told: just these are acknowledged, besides what was before. Needed to
+    /// trust a workspace that has any; none to take trust back, which forgets all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<TrustedFile>,
 }

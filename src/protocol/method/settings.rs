@@ -71,11 +71,14 @@ pub enum SettingOrigin {
 pub struct ReloadResult {
     /// Keys with another value than before. They count for whatever begins now; a run keeps what it began with.
     pub changed: Vec<String>,
-    /// Of these, what counts only when the daemon starts the next time.
+    /// Rule files that are new, gone, or other than they were; they count for each call from now on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+    /// Of the keys, what counts only when the daemon starts the next time.
     pub needs_restart: Vec<String>,
-    /// What is wrong. A value with a mistake keeps the one it had.
+    /// What is wrong, with settings and rules. A value with a mistake keeps the one it had; a rule with a mistake asks.
     pub problems: Vec<FileProblem>,
-    /// Of `config.changed`; missing when nothing changed.
+    /// Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
 }

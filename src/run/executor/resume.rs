@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 
 use super::{Executor, Place, Stranded, lock};
 use crate::{
-    agents::Catalog,
     models::{ResolveError, ResolvedModel},
+    project::Project,
     protocol::{
         AgentName, CallId, CallState, ContextId, EventBody, ModelRef, RunErrorCode, RunId, RunQueued,
         RunRecord, RunSeed, RunStarted, RunState, Seq, SessionId,
@@ -41,8 +41,8 @@ use crate::{
 /// Models that are looked for at once. Each may wait for a key command, on a thread of its own.
 const LOOKUPS: usize = 8;
 
-/// The agents there are, by the roots of the workspace.
-type Catalogs = HashMap<Vec<PathBuf>, Arc<Catalog>>;
+/// What each workspace brings along, by its roots.
+type Workspaces = HashMap<Vec<PathBuf>, Arc<Project>>;
 
 impl Executor {
     /// Takes up every run that the log says is unfinished: those that have begun, oldest first, then those that wait.
@@ -61,10 +61,10 @@ impl Executor {
         let reserve = self.shared.slots.reserve();
         let executor = self.clone();
         let taking_up = async move {
-            let mut catalogs = Catalogs::new();
+            let mut projects = Workspaces::new();
             let mut known = Vec::with_capacity(left.len());
             for left in left {
-                known.extend(executor.recollect(left, &mut catalogs, |it| reserve.try_take(it)).await);
+                known.extend(executor.recollect(left, &mut projects, |it| reserve.try_take(it)).await);
             }
             drop(reserve);
             executor.equip_all(known).await;
@@ -76,7 +76,7 @@ impl Executor {
     /// Takes up a run that could not be taken up so far.
     pub(super) async fn take_up_again(&self, left: Left) {
         let slot = |session: &SessionId| self.shared.slots.try_take(session);
-        let known = self.recollect(left, &mut Catalogs::new(), slot).await;
+        let known = self.recollect(left, &mut Workspaces::new(), slot).await;
         self.equip_all(known.into_iter().collect()).await;
     }
 
@@ -100,7 +100,7 @@ impl Executor {
     async fn recollect(
         &self,
         left: Left,
-        catalogs: &mut Catalogs,
+        projects: &mut Workspaces,
         slot: impl Fn(&SessionId) -> Option<Slot>,
     ) -> Option<Recollected> {
         if self.shared.closing.is_cancelled() {
@@ -113,14 +113,14 @@ impl Executor {
             let transcript = Transcript::of(&self.shared.store, &folded.identity.context).await?;
             let tree_replies = self.tree_replies(&run, folded.machine.start()).await?;
             let roots: Vec<PathBuf> = folded.seed.roots.iter().map(PathBuf::from).collect();
-            let catalog = self.catalog(&roots, catalogs).await;
+            let project = self.project(&roots, projects).await;
             let mode = self.shared.modes.of(&folded.identity.session);
             if let Some(session) = self.shared.store.session(&folded.identity.session).await? {
                 mode.found(session.mode);
             }
-            Ok((folded, transcript, tree_replies, roots, catalog, mode))
+            Ok((folded, transcript, tree_replies, roots, project, mode))
         };
-        let (folded, transcript, tree_replies, roots, catalog, mode) = match unharmed(reading).await {
+        let (folded, transcript, tree_replies, roots, project, mode) = match unharmed(reading).await {
             Ok(read) => read,
             Err(why) => {
                 self.leave(left.place, Some((why, left.tries)));
@@ -140,7 +140,7 @@ impl Executor {
             true => slot(&folded.identity.session),
             false => None,
         };
-        Some(Recollected { left, folded, transcript, tree_replies, roots, catalog, slot, restarted, mode })
+        Some(Recollected { left, folded, transcript, tree_replies, roots, project, slot, restarted, mode })
     }
 
     /// What the files say of calls that were cut off.
@@ -160,14 +160,14 @@ impl Executor {
         .await
     }
 
-    async fn catalog(&self, roots: &[PathBuf], catalogs: &mut Catalogs) -> Arc<Catalog> {
-        if let Some(catalog) = catalogs.get(roots) {
-            return Arc::clone(catalog);
+    async fn project(&self, roots: &[PathBuf], projects: &mut Workspaces) -> Arc<Project> {
+        if let Some(project) = projects.get(roots) {
+            return Arc::clone(project);
         }
         let (executor, places) = (self.clone(), roots.to_vec());
-        let catalog = unblocked(move || Arc::new(Catalog::load(&executor.shared.agents, &places))).await;
-        catalogs.insert(roots.to_vec(), Arc::clone(&catalog));
-        catalog
+        let project = unblocked(move || Arc::new(executor.shared.projects.load(&places))).await;
+        projects.insert(roots.to_vec(), Arc::clone(&project));
+        project
     }
 
     /// Looks for the runs' models, each once, and lets the runs go on.
@@ -207,9 +207,9 @@ impl Executor {
 
     async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Recollected) {
         let definition = known.folded.seed.definition.clone();
-        let (roots, catalog) = (known.roots.clone(), Arc::clone(&known.catalog));
+        let (roots, project) = (known.roots.clone(), Arc::clone(&known.project));
         let supplies = self.supplies();
-        let equipping = unblocked(move || plan::equip(&definition, model?, &roots, &catalog, &supplies));
+        let equipping = unblocked(move || plan::equip(&definition, model?, &roots, &project, &supplies));
         let equipment: Equipment = match unharmed(async { Ok(equipping.await) }).await {
             Ok(Ok(equipment)) => equipment,
             // It is not the run's fault: with the key it goes on where it was.
@@ -383,7 +383,7 @@ struct Recollected {
     transcript: Transcript,
     tree_replies: Arc<AtomicU32>,
     roots: Vec<PathBuf>,
-    catalog: Arc<Catalog>,
+    project: Arc<Project>,
     slot: Option<Slot>,
     restarted: Input,
     mode: Arc<SessionMode>,

@@ -124,7 +124,7 @@ impl Gate {
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),
-            roots: &self.roots,
+            roots: &self.folders(),
         };
         self.policy().remember(&call, &answer)
     }

@@ -48,6 +48,13 @@ impl Toolset {
         &self.warnings
     }
 
+    /// With one more.
+    #[must_use]
+    pub fn with_warning(mut self, warning: String) -> Toolset {
+        self.warnings.push(warning);
+        self
+    }
+
     /// What the model is told, in the registry's order; the run adds `complete_task` at the end.
     pub fn declarations(&self) -> impl Iterator<Item = &ToolDeclaration> {
         self.selected.iter().map(|tool| tool.declaration())

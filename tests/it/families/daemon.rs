@@ -9,6 +9,7 @@ use subagentd::{
     daemon::{Daemon, Edges, Settings, rpc},
     models::Models,
     redact::Redactor,
+    rules::RulePlaces,
     sys::clock::SystemClock,
     tools::{OwnFiles, Registry},
 };
@@ -59,6 +60,7 @@ async fn serve(effects: &Path) {
         own_files: OwnFiles::new(&places.config_dir, &places.state_dir, []),
         state_dir: places.state_dir,
         agents: AgentPlaces { user: places.config_dir.join("agents") },
+        rules: RulePlaces::default(),
         config,
         problems,
         redactor: Redactor::none(),

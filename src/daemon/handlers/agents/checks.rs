@@ -2,7 +2,7 @@
 
 use super::super::super::state::State;
 use crate::{
-    agents::Catalog,
+    project::Project,
     protocol::{
         AgentCheck, AgentDefinition, CheckOutcome, FileProblem,
         FileProblemCode::{
@@ -30,7 +30,7 @@ pub fn of(
     definition: Option<&AgentDefinition>,
     problems: &[FileProblem],
     state: &State,
-    catalog: &Catalog,
+    project: &Project,
 ) -> Vec<AgentCheck> {
     let mut checks: Vec<AgentCheck> = OF_FILE
         .iter()
@@ -52,7 +52,7 @@ pub fn of(
         outcome: if findings.is_empty() { CheckOutcome::Pass } else { worst },
         findings,
     };
-    let tools = state.executor.toolset(definition, catalog).warnings().to_vec();
+    let tools = state.executor.toolset(definition, project).warnings().to_vec();
     let of_file = problems.iter().filter(|problem| problem.code == UnknownTool).map(ToString::to_string);
     checks.push(check(
         "every tool in allow and deny exists, and patterns match something",

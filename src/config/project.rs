@@ -1,0 +1,140 @@
+//! What may a project's own file set? (spec 12, "Settings")
+//!
+//! Few keys, and none that says what agents may do. It is no layer of [`Config`]: it counts in one workspace only, and only
+//! where somebody acknowledged the file.
+
+use std::path::Path;
+
+use jsonc_parser::{
+    CollectOptions,
+    ast::{Object, Value},
+    common::Ranged,
+    parse_to_ast,
+};
+
+use super::{
+    Config, Mark, Origin, decode,
+    keys::KEYS,
+    layer::{DIALECT, Layer, Reading, SCHEMA, find, kind_of, no_json},
+    nearest, problem, providers,
+};
+use crate::protocol::{AgentName, FileProblem, FileProblemCode, Severity, ToolName};
+
+const DEFAULT_AGENT: &str = "agents.default";
+const EXCLUDE: &str = "tools.exclude";
+
+/// What a project may set.
+const ALLOWED: &[&str] = &[DEFAULT_AGENT, EXCLUDE];
+
+/// What a project may set, but this version has no use for.
+const WITHOUT_EFFECT: &[&str] = &[
+    "agents.autoRoute",
+    "compression",
+    "prompt.modules",
+    "memory.files",
+    "mcpServers",
+    "hooks",
+    "tools.discoveryCommand",
+    "tools.callCommand",
+];
+
+/// What one project's file sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectSettings {
+    /// The agent of runs in this workspace that name none.
+    pub default_agent: Option<AgentName>,
+    /// Tools that no run in this workspace gets, besides those that no run gets at all.
+    pub exclude: Vec<ToolName>,
+}
+
+impl ProjectSettings {
+    /// Where a project's settings lie below its root.
+    pub const FILE: &'static str = ".subagentd/settings.json";
+
+    /// Reads a project's file. Whatever is wrong is reported and left out, the rest counts; what only the people may set
+    /// who run the daemon is an error that names it.
+    pub fn read(path: &Path, bytes: &[u8]) -> (ProjectSettings, Vec<FileProblem>) {
+        let mut reading = Reading { config: Config::default(), problems: Vec::new(), previous: None };
+        match decode(path, bytes) {
+            Ok(text) => read_text(path, text, &mut reading),
+            Err(found) => reading.problems.push(found),
+        }
+        let Reading { config, problems, .. } = reading;
+        let is_set = |key: &str| config.set_at.contains_key(key);
+        let settings = ProjectSettings {
+            default_agent: is_set(DEFAULT_AGENT).then_some(config.agents.default.value),
+            exclude: if is_set(EXCLUDE) { config.tools.exclude.value } else { Vec::new() },
+        };
+        (settings, problems)
+    }
+}
+
+fn read_text(path: &Path, text: &str, reading: &mut Reading<'_>) {
+    let value = match parse_to_ast(text, &CollectOptions::default(), &DIALECT) {
+        Ok(parsed) => parsed.value,
+        Err(error) => return reading.problems.push(no_json(path, &error)),
+    };
+    match value {
+        None => {}
+        Some(Value::Object(object)) => {
+            let mut layer = Layer { path, text, origin: Origin::User, given: None, reading };
+            read_object(&mut layer, &object, "");
+        }
+        Some(other) => {
+            let message = format!("expected an object with settings, found {}", kind_of(&other));
+            let mark = Mark::at(text, other.range().start);
+            reading.problems.push(problem(path, Some(mark), FileProblemCode::WrongType, message));
+        }
+    }
+}
+
+/// Recursion ends: the parser bounds the nesting, and only known sections are entered.
+fn read_object(layer: &mut Layer<'_, '_, '_>, object: &Object<'_>, prefix: &str) {
+    for (position, property) in object.properties.iter().enumerate() {
+        let key = format!("{prefix}{}", property.name.as_str());
+        let section = format!("{key}.");
+        let place = property.range.start;
+        let is_repeated = object.properties[..position]
+            .iter()
+            .any(|earlier| earlier.name.as_str() == property.name.as_str());
+        let mut known = ALLOWED.iter().chain(WITHOUT_EFFECT);
+        match &property.value {
+            _ if is_repeated => {
+                let message = format!("`{key}` is set twice; the first one counts");
+                layer.report(place, FileProblemCode::BadValue, message);
+            }
+            value if ALLOWED.contains(&key.as_str()) => layer.read_value(value, &key),
+            _ if WITHOUT_EFFECT.contains(&key.as_str()) => {
+                let message = format!("`{key}` has no effect in this version");
+                let mark = Some(Mark::at(layer.text, place));
+                let found = problem(layer.path, mark, FileProblemCode::UnknownField, message);
+                layer.reading.problems.push(FileProblem { severity: Severity::Warning, ..found });
+            }
+            Value::Object(inner) if known.any(|key| key.starts_with(&section)) => {
+                read_object(layer, inner, &section);
+            }
+            _ if key == SCHEMA => {}
+            _ => layer.reading.problems.push(refused(layer.path, Mark::at(layer.text, place), &key)),
+        }
+    }
+}
+
+/// The file is not the people's who run the daemon, so it may not set this.
+fn refused(path: &Path, mark: Mark, key: &str) -> FileProblem {
+    let section = format!("{key}.");
+    let is_known = find(key).is_some()
+        || key == providers::SECTION
+        || KEYS.iter().any(|it| it.path.starts_with(&section));
+    let (code, message) = match is_known {
+        true => (FileProblemCode::BadValue, format!("`{key}`: a project may not set this; it has no effect")),
+        false => (
+            FileProblemCode::UnknownField,
+            format!("`{key}` is nothing that a project may set; it has no effect"),
+        ),
+    };
+    let fix = match nearest(key, ALLOWED.iter().copied()) {
+        Some(near) if !is_known => format!("did you mean `{near}`?"),
+        _ => format!("a project may set {}; all else stands in your own settings", ALLOWED.join(" and ")),
+    };
+    FileProblem { fix: Some(fix), ..problem(path, Some(mark), code, message) }
+}

@@ -1,0 +1,192 @@
+//! `policy/list`, `policy/check`, `policy/remove`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::json;
+
+use super::{
+    super::{
+        reload::without_secrets,
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by, internal, roots,
+    runs::{definition, usual_agent},
+    sessions::session,
+    violation,
+};
+use crate::{
+    protocol::{
+        ApprovalMode, ErrorKind, EventHead, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult,
+        PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult,
+        PolicyRule, PolicyTier, PolicyVerdict, Private, RpcError, ToolError, ToolErrorType, Verdict,
+    },
+    redact::Redactor,
+    run::{CheckError, CheckRequest, PlanError},
+    store::NewEvent,
+};
+
+/// Ids that an error names at most.
+const MOST_NAMED: usize = 50;
+
+pub fn register(api: &mut Api<State>) {
+    api.cancellable::<PolicyList, _, _>(list);
+    api.cancellable::<PolicyCheck, _, _>(check);
+    api.method::<PolicyRemove, _, _>(remove);
+}
+
+async fn list(state: Arc<State>, _: Caller, params: PolicyListParams) -> Result<PolicyListResult, RpcError> {
+    let roots = params.workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
+    let project =
+        state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))?;
+    let redactor = state.redactor.get();
+    let policy = project.rules.policy();
+    let mut rules: Vec<PolicyRule> = policy.rules().cloned().map(|rule| shown(rule, &redactor)).collect();
+    in_order_of_speech(&mut rules);
+    let files = state.projects.rules().files();
+    let problems = files.problems().chain(&project.problems).cloned().collect();
+    Ok(PolicyListResult { rules, problems: without_secrets(problems, &redactor) })
+}
+
+/// By tier; in each first what nothing lifts, then by priority, the stricter first. What was remembered stands before all
+/// that only asks.
+fn in_order_of_speech(rules: &mut [PolicyRule]) {
+    let is_remembered = |rule: &PolicyRule| rule.from_confirmation.is_some();
+    rules.sort_by_key(|rule| {
+        let priority = std::cmp::Reverse((rule.priority, rule.decision));
+        let class = match rule.decision {
+            _ if rule.mistaken => 0,
+            Verdict::Deny => 1,
+            _ if is_remembered(rule) => 2,
+            Verdict::Ask | Verdict::Allow => 3,
+        };
+        (rule.tier, class, priority)
+    });
+}
+
+fn shown(rule: PolicyRule, redactor: &Redactor) -> PolicyRule {
+    PolicyRule {
+        args_pattern: rule.args_pattern.map(|text| redactor.owned(text)),
+        command_prefix: rule.command_prefix.into_iter().map(|text| redactor.owned(text)).collect(),
+        message: rule.message.map(|text| redactor.owned(text)),
+        accesses: rule.accesses.into_iter().map(|access| redactor.access(access)).collect(),
+        ..rule
+    }
+}
+
+async fn check(
+    state: Arc<State>,
+    _: Caller,
+    params: PolicyCheckParams,
+) -> Result<PolicyCheckResult, RpcError> {
+    let PolicyCheckParams { tool, arguments, agent, session_id, workspace } = params;
+    let given = workspace.as_ref().map(roots).transpose()?;
+    let (roots, mode, usual) = match &session_id {
+        Some(id) => {
+            let summary = session(&state, id).await?;
+            let own: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
+            if given.is_some_and(|given| given != own) {
+                return Err(violation("/workspace", "is not that of the session"));
+            }
+            (own, summary.mode, summary.agent)
+        }
+        None => {
+            let needed = || violation("/workspace", "needed without sessionId");
+            (given.ok_or_else(needed)?, ApprovalMode::default(), None)
+        }
+    };
+    let project = state
+        .project(roots.clone())
+        .await
+        .map_err(|error| internal("the workspace could not be read", &error))?;
+    let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state, &project));
+    let (definition, _) = definition(&project.catalog, &agent)?;
+    let request = CheckRequest { definition, project, roots, tool, arguments, mode, session: session_id };
+    let checked = state.executor.check(request).await.map_err(refused)?;
+    let redactor = state.redactor.get();
+    Ok(PolicyCheckResult {
+        verdict: PolicyVerdict {
+            decision: checked.decision.verdict,
+            rule: checked.decision.rule,
+            reason: redactor.owned(checked.decision.reason),
+        },
+        tool: checked.tool,
+        kind: checked.kind,
+        risk: checked.risk,
+        description: redactor.owned(checked.description),
+        accesses: checked.accesses.into_iter().map(|access| redactor.access(access)).collect(),
+    })
+}
+
+/// A call that cannot be prepared has no verdict: it would fail before anybody judged it.
+fn refused(error: CheckError) -> RpcError {
+    match error {
+        CheckError::Workspace(error) => PlanError::from(error).into(),
+        CheckError::Violations(violations) => {
+            let violations: Vec<_> = violations
+                .iter()
+                .map(|it| json!({ "pointer": format!("/arguments{}", it.pointer), "message": it.message }))
+                .collect();
+            RpcError::new(ErrorKind::InvalidParams, "the arguments do not fit the tool")
+                .with_details(json!({ "violations": violations }))
+        }
+        CheckError::Refused(ToolError { kind, message }) => {
+            let pointer = match kind {
+                ToolErrorType::ToolNotAllowed
+                | ToolErrorType::ToolNotRegistered
+                | ToolErrorType::WorkspaceNotTrusted => "/tool",
+                _ => "/arguments",
+            };
+            RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}")).with_details(json!({
+                "violations": [{ "pointer": pointer, "message": message }],
+                "toolError": kind,
+            }))
+        }
+    }
+}
+
+async fn remove(
+    state: Arc<State>,
+    caller: Caller,
+    params: PolicyRemoveParams,
+) -> Result<PolicyRemoveResult, RpcError> {
+    let PolicyRemoveParams { rule_id } = params;
+    // With whoever reads the rules anew: what is in force changes one step at a time. It is closed never.
+    let _turn = state.reloads.acquire().await;
+    let remembered = state.store.remembered_rules().await?;
+    if !remembered.iter().any(|rule| rule.id == rule_id) {
+        return Err(not_remembered(&state, &rule_id, &remembered));
+    }
+    let event = NewEvent {
+        at: state.clock.now(),
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead { by: by(&caller), ..EventHead::default() },
+        body: PolicyChanged { added: Vec::new(), removed: vec![rule_id.clone()], files: Vec::new() }.into(),
+        private: Private::default(),
+    };
+    let (_, seq) = state.store.append(vec![event]).await?;
+    state.projects.rules().forget(&rule_id);
+    Ok(PolicyRemoveResult { rule_id, seq })
+}
+
+fn not_remembered(state: &State, id: &str, remembered: &[PolicyRule]) -> RpcError {
+    let policy = state.projects.rules().policy();
+    let of_file = policy.rules().find(|rule| rule.id == id);
+    let ids: Vec<&str> = remembered.iter().take(MOST_NAMED).map(|rule| rule.id.as_str()).collect();
+    let (message, hint) = match of_file {
+        Some(rule) => {
+            let whose = if rule.tier == PolicyTier::System { "the system's" } else { "your" };
+            (
+                format!("the rule {id} stands in a file; only remembered rules are removed"),
+                format!("take it out of {whose} file, then `subagent reload`"),
+            )
+        }
+        None if ids.is_empty() => {
+            (format!("there is no remembered rule {id}"), "no rule is remembered".to_owned())
+        }
+        None => (format!("there is no remembered rule {id}"), format!("remembered are {}", ids.join(", "))),
+    };
+    RpcError::new(ErrorKind::NotFound, message).with_details(json!({ "remembered": ids })).with_hint(hint)
+}

@@ -1,0 +1,240 @@
+//! `workspace/open`, `workspace/list`, `workspace/trust`, `agents/acknowledge`.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::json;
+
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    by, internal, roots, violation,
+};
+use crate::{
+    project::{Brought, Kind, Survey},
+    protocol::{
+        AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, NoParams,
+        Private, RpcError, Seq, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
+        WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams, WorkspaceOpenResult, WorkspaceParam,
+        WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams, WorkspaceTrustResult, WorkspaceTrusted,
+    },
+    store::NewEvent,
+    trust::{Consent, Trust, canonical},
+};
+
+pub fn register(api: &mut Api<State>) {
+    api.cancellable::<WorkspaceOpen, _, _>(open);
+    api.cancellable::<WorkspaceList, _, _>(list);
+    api.method::<WorkspaceTrust, _, _>(trust);
+    api.method::<AgentsAcknowledge, _, _>(acknowledge);
+}
+
+async fn open(
+    state: Arc<State>,
+    _: Caller,
+    params: WorkspaceOpenParams,
+) -> Result<WorkspaceOpenResult, RpcError> {
+    let survey = survey(&state, &params.workspace).await?;
+    Ok(WorkspaceOpenResult { workspace: record(&survey, &state) })
+}
+
+async fn list(state: Arc<State>, _: Caller, _: NoParams) -> Result<WorkspaceListResult, RpcError> {
+    let trust = state.projects.trust();
+    let record = |(root, trusted): (&str, bool)| WorkspaceRecord {
+        roots: vec![root.to_owned()],
+        trusted,
+        files: Vec::new(),
+        problems: Vec::new(),
+    };
+    Ok(WorkspaceListResult { workspaces: trust.workspaces().map(record).collect() })
+}
+
+async fn trust(
+    state: Arc<State>,
+    caller: Caller,
+    params: WorkspaceTrustParams,
+) -> Result<WorkspaceTrustResult, RpcError> {
+    let WorkspaceTrustParams { workspace, trusted, files } = params;
+    let _turn = turn(&state).await?;
+    let survey = survey(&state, &workspace).await?;
+    let said: Vec<WorkspaceTrusted> = match trusted {
+        true => {
+            check_files(&survey, &files)?;
+            let trust = state.projects.trust();
+            survey.roots.iter().flat_map(|root| acknowledging(root, &survey, &files, &trust)).collect()
+        }
+        false if !files.is_empty() => {
+            let message = "are not named to take trust back: all that was acknowledged is forgotten";
+            return Err(violation("/files", message));
+        }
+        false => survey.roots.iter().map(|root| said(root, false, Vec::new())).collect(),
+    };
+    let seq = tell(&state, by(&caller), said).await?;
+    // Of the files that the person named; others that came meanwhile are not acknowledged, and are shown so.
+    let survey = self::survey(&state, &workspace).await?;
+    Ok(WorkspaceTrustResult { workspace: record(&survey, &state), seq })
+}
+
+async fn acknowledge(
+    state: Arc<State>,
+    caller: Caller,
+    params: AgentsAcknowledgeParams,
+) -> Result<AgentsAcknowledgeResult, RpcError> {
+    let AgentsAcknowledgeParams { name, digest, workspace } = params;
+    let _turn = turn(&state).await?;
+    let roots = folders(&workspace)?;
+    let project =
+        state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
+    let of_name: Vec<_> = project.catalog.of_project().filter(|agent| *agent.name == name).collect();
+    let meant: Vec<_> = of_name.iter().filter(|agent| agent.digest == digest).collect();
+    if of_name.is_empty() {
+        let message = format!("this workspace has no agent {name} of its own");
+        return Err(RpcError::new(ErrorKind::NotFound, message).with_hint(
+            "only agents of a workspace are acknowledged; `workspace/open` lists what it brings along",
+        ));
+    }
+    if meant.is_empty() {
+        let now: Vec<_> =
+            of_name.iter().map(|agent| json!({ "path": agent.path, "digest": agent.digest })).collect();
+        let message = format!("{name} is not what it was when you read it; nothing was recorded");
+        return Err(RpcError::new(ErrorKind::Conflict, message)
+            .with_details(json!({ "files": now }))
+            .with_hint("read it as it is now, and acknowledge that digest"));
+    }
+    if meant.iter().all(|agent| agent.definition.is_none()) {
+        let message = format!("{name} has errors and cannot be started; there is nothing to acknowledge");
+        return Err(RpcError::new(ErrorKind::InvalidDefinition, message)
+            .with_hint("`agents/validate` tells the errors; acknowledge the file once they are mended"));
+    }
+    let said = meant.iter().map(|agent| {
+        let file = TrustedFile { path: agent.path.to_owned(), digest: agent.digest.to_owned() };
+        self::said(agent.root, true, vec![file])
+    });
+    let seq = tell(&state, by(&caller), said.collect()).await?;
+    Ok(AgentsAcknowledgeResult { name, seq })
+}
+
+/// One at a time, so that none is decided by what another one is changing.
+async fn turn(state: &State) -> Result<tokio::sync::SemaphorePermit<'_>, RpcError> {
+    state.trust_changes.acquire().await.map_err(|error| internal("nothing can be acknowledged", &error))
+}
+
+/// The folders of a workspace, which must be there: trust is for the folder itself, whatever name leads to it.
+fn folders(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
+    let roots = roots(workspace)?;
+    let is_folder = |root: &Path| canonical(root).is_some_and(|root| Path::new(&root).is_dir());
+    match roots.iter().find(|root| !is_folder(root)) {
+        None => Ok(roots),
+        Some(root) => {
+            let message = format!("{} is not a folder, or its name is not UTF-8", root.display());
+            Err(violation("/workspace", &message))
+        }
+    }
+}
+
+async fn survey(state: &State, workspace: &WorkspaceParam) -> Result<Survey, RpcError> {
+    let (projects, workspace) = (state.projects.clone(), workspace.clone());
+    let surveying = move || Ok(projects.survey(&folders(&workspace)?));
+    tokio::task::spawn_blocking(surveying)
+        .await
+        .map_err(|error| internal("the workspace could not be read", &error))?
+}
+
+/// What a person says they saw must be what is there.
+fn check_files(survey: &Survey, files: &[TrustedFile]) -> Result<(), RpcError> {
+    if files.is_empty() && !survey.files.is_empty() {
+        let message = "name the files that were read, each with its digest, as `workspace/open` tells them";
+        return Err(violation("/files", message));
+    }
+    let is_there = |file: &TrustedFile| survey.files.iter().any(|it| is_same(it, file));
+    let changed: Vec<_> = files
+        .iter()
+        .filter(|file| !is_there(file))
+        .map(|file| {
+            let now = survey.files.iter().filter(|it| it.path == file.path).map(|it| it.digest.as_str());
+            json!({ "path": file.path, "digest": file.digest, "now": now.collect::<Vec<_>>() })
+        })
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = changed.iter().filter_map(|file| file["path"].as_str()).collect();
+    let message =
+        format!("changed since it was read, or not there: {}; nothing was recorded", names.join(", "));
+    Err(RpcError::new(ErrorKind::Conflict, message)
+        .with_details(json!({ "files": changed }))
+        .with_hint("`workspace/open` tells what is there now; read it, and name those digests"))
+}
+
+fn is_same(brought: &Brought, file: &TrustedFile) -> bool {
+    brought.path == file.path && brought.digest == file.digest
+}
+
+/// What is recorded of one root: its files among those that were named. What was acknowledged before stays so, but for
+/// files that are gone: the person saw the workspace without them.
+fn acknowledging(root: &str, survey: &Survey, files: &[TrustedFile], trust: &Trust) -> Vec<WorkspaceTrusted> {
+    let of_root = || survey.files.iter().filter(|it| it.root == root);
+    let named = of_root().filter(|it| files.iter().any(|file| is_same(it, file)));
+    let mut named: Vec<TrustedFile> =
+        named.map(|it| TrustedFile { path: it.path.clone(), digest: it.digest.clone() }).collect();
+    let there: BTreeSet<&str> = of_root().map(|it| it.path.as_str()).collect();
+    let (kept, gone): (Vec<_>, Vec<_>) =
+        trust.files(root).partition(|file| there.contains(file.path.as_str()));
+    if gone.is_empty() {
+        return vec![said(root, true, named)];
+    }
+    named.extend(kept);
+    vec![said(root, false, Vec::new()), said(root, true, named)]
+}
+
+fn said(root: &str, trusted: bool, files: Vec<TrustedFile>) -> WorkspaceTrusted {
+    WorkspaceTrusted { workspace: root.to_owned(), trusted, files }
+}
+
+/// Tells the log, all of it or nothing, and then trusts accordingly.
+async fn tell(state: &State, by: Option<String>, said: Vec<WorkspaceTrusted>) -> Result<Seq, RpcError> {
+    let mut trust = (*state.projects.trust()).clone();
+    said.iter().for_each(|said| trust.take(said));
+    let event = |said: WorkspaceTrusted| NewEvent {
+        at: state.clock.now(),
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead { by: by.clone(), ..EventHead::default() },
+        body: said.into(),
+        private: Private::default(),
+    };
+    let (_, seq) = state.store.append(said.into_iter().map(event).collect()).await?;
+    state.projects.replace_trust(trust);
+    Ok(seq)
+}
+
+fn record(survey: &Survey, state: &State) -> WorkspaceRecord {
+    let trust = state.projects.trust();
+    let has_one_root = survey.roots.len() == 1;
+    let redactor = state.redactor.get();
+    let file = |file: &Brought| WorkspaceFile {
+        path: file.path.clone(),
+        root: (!has_one_root).then(|| file.root.clone()),
+        kind: match file.kind {
+            Kind::Agent => WorkspaceFileKind::Agent,
+            Kind::Policy => WorkspaceFileKind::Policy,
+            Kind::Settings => WorkspaceFileKind::Settings,
+        },
+        digest: file.digest.clone(),
+        acknowledged: file.consent == Consent::Now,
+        changed: file.consent == Consent::Before,
+        effects: file.effects.iter().map(|effect| redactor.owned(effect.clone())).collect(),
+    };
+    WorkspaceRecord {
+        roots: survey.roots.clone(),
+        trusted: survey.roots.iter().all(|root| trust.is_trusted(root)),
+        files: survey.files.iter().map(file).collect(),
+        problems: super::super::reload::without_secrets(survey.problems.clone(), &redactor),
+    }
+}

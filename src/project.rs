@@ -1,0 +1,221 @@
+//! What does a workspace bring along, and what of it counts? (spec 02, "Project agents are untrusted"; 11, "Untrusted
+//! workspaces"; 12, "Settings")
+//!
+//! A cloned repository may hold agents, rules and settings. None of them counts until a person has acknowledged just those
+//! bytes, and what counts then is still the weaker: rules only make things stricter, settings only take tools away and say
+//! which agent is usual. This module reads all of it, each file once, so that what was acknowledged is what is used. It
+//! never knows who is asked, or how the log keeps the answer.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    agents::{AgentPlaces, Catalog},
+    config::{ProjectSettings, problem, read_bounded},
+    policy::{self, RuleFile},
+    protocol::{FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier, Severity},
+    rules::{PROJECT_RULES, ReadFile, RulesInForce, WorkspaceRules, read_folder},
+    sys::current::Current,
+    trust::{Consent, Trust, canonical, digest},
+};
+
+mod survey;
+
+pub use survey::{Brought, Kind, Survey};
+
+/// Largest settings file of a project; larger ones are slips.
+const LARGEST_SETTINGS: u64 = 1024 * 1024;
+
+/// Reads workspaces, as the people trust them at that moment. A cheap handle.
+#[derive(Clone)]
+pub struct Projects {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    agents: AgentPlaces,
+    /// What `~` means in rule files.
+    home: PathBuf,
+    rules: RulesInForce,
+    trust: Current<Trust>,
+}
+
+/// What holds in a workspace, besides what holds everywhere.
+pub struct Project {
+    pub catalog: Arc<Catalog>,
+    pub rules: WorkspaceRules,
+    pub settings: ProjectSettings,
+    /// What is wrong with its rules and settings, those that count and those that do not any more. Its agents tell their
+    /// own.
+    pub problems: Vec<FileProblem>,
+}
+
+impl Projects {
+    pub fn new(agents: AgentPlaces, home: PathBuf, rules: RulesInForce, trust: Trust) -> Projects {
+        Projects { shared: Arc::new(Shared { agents, home, rules, trust: Current::new(trust) }) }
+    }
+
+    /// What holds in a workspace with these folders. Blocks on the file system.
+    pub fn load(&self, roots: &[PathBuf]) -> Project {
+        let trust = self.trust();
+        let catalog = Arc::new(Catalog::load(&self.shared.agents, roots, &trust));
+        let mut own = Own::default();
+        for root in distinct(roots) {
+            own.take_rules(self.rule_files(&root), &root, &trust, &self.shared.home);
+            own.take_settings(settings_file(&root), &root, &trust);
+        }
+        let Own { rules, settings, problems } = own;
+        let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
+        Project { catalog, rules, settings, problems }
+    }
+
+    /// What a workspace with these folders brings along, whoever trusts it. Blocks on the file system.
+    pub fn survey(&self, roots: &[PathBuf]) -> Survey {
+        let trust = self.trust();
+        let roots = distinct(roots);
+        let folders: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+        let catalog = Catalog::load(&self.shared.agents, &folders, &trust);
+        let mut survey = Survey::of_agents(roots.clone(), &catalog);
+        for root in &roots {
+            survey.add_rules(self.rule_files(root), root, &trust);
+            survey.add_settings(settings_file(root), root, &trust);
+        }
+        survey.finish()
+    }
+
+    pub fn rules(&self) -> &RulesInForce {
+        &self.shared.rules
+    }
+
+    pub fn trust(&self) -> Arc<Trust> {
+        self.shared.trust.get()
+    }
+
+    /// Whom people trust from now on, after the log was told. Whoever changes it sees to it that nobody else does meanwhile.
+    pub fn replace_trust(&self, trust: Trust) {
+        self.shared.trust.replace(trust);
+    }
+
+    fn rule_files(&self, root: &str) -> Vec<ReadFile> {
+        read_folder(&Path::new(root).join(PROJECT_RULES), PolicyTier::Project, &self.shared.home)
+    }
+}
+
+/// What counts of all roots.
+#[derive(Default)]
+struct Own {
+    rules: Vec<PolicyRule>,
+    settings: ProjectSettings,
+    problems: Vec<FileProblem>,
+}
+
+impl Own {
+    /// Takes the rules that were acknowledged. Where acknowledged ones are not what they were, nobody knows what they would
+    /// forbid, so everything that is not safe asks until a person has looked.
+    fn take_rules(&mut self, files: Vec<ReadFile>, root: &str, trust: &Trust, home: &Path) {
+        let in_folder = format!("{PROJECT_RULES}/");
+        let acknowledged: BTreeSet<String> =
+            trust.files(root).map(|file| file.path).filter(|path| path.starts_with(&in_folder)).collect();
+        let mut met = BTreeSet::new();
+        for file in files {
+            let path = below(root, &file.path);
+            met.insert(path.clone());
+            let consent = match &file.digest {
+                Some(digest) => trust.consent(root, &path, digest),
+                // Of a folder that cannot be read: whatever was acknowledged in it.
+                None if acknowledged.contains(&path) || path == PROJECT_RULES && !acknowledged.is_empty() => {
+                    Consent::Before
+                }
+                None => Consent::Never,
+            };
+            match consent {
+                Consent::Now => {
+                    self.rules.extend(file.rules);
+                    self.problems.extend(file.problems);
+                }
+                Consent::Before => {
+                    self.stand_in(
+                        &file.path,
+                        "has changed since it was acknowledged, or cannot be read",
+                        home,
+                    );
+                }
+                Consent::Never => (),
+            }
+        }
+        for path in acknowledged.difference(&met) {
+            self.stand_in(&Path::new(root).join(path), "was acknowledged, and is gone", home);
+        }
+    }
+
+    fn stand_in(&mut self, path: &Path, what: &str, home: &Path) {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let file = RuleFile { tier: PolicyTier::Project, path, name: &name, home };
+        self.rules.extend(policy::unread(&file));
+        let message = format!("{what}: until a person looks at it, everything here that is not safe asks");
+        let fix = Some("`subagent trust` shows the workspace's files".to_owned());
+        self.problems.push(FileProblem { fix, ..problem(path, None, BadValue, message) });
+    }
+
+    fn take_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &Trust) {
+        let Some(SettingsFile { path, bytes }) = file else { return };
+        let consent = |digest: &str| trust.consent(root, ProjectSettings::FILE, digest);
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            // No file has this digest, so it says whether any was acknowledged.
+            Err(found) if consent("") == Consent::Before => return self.problems.push(found),
+            Err(_) => return,
+        };
+        match consent(&digest(&bytes)) {
+            Consent::Now => (),
+            Consent::Never => return,
+            Consent::Before => {
+                let message =
+                    "has changed since it was acknowledged; nothing of it counts until a person looks at it";
+                let severity = Severity::Warning;
+                return self
+                    .problems
+                    .push(FileProblem { severity, ..problem(&path, None, BadValue, message) });
+            }
+        }
+        let (settings, problems) = ProjectSettings::read(&path, &bytes);
+        self.problems.extend(problems);
+        let ProjectSettings { default_agent, exclude } = settings;
+        self.settings.default_agent = self.settings.default_agent.take().or(default_agent);
+        self.settings.exclude.extend(exclude);
+    }
+}
+
+/// A project's settings file that is there.
+struct SettingsFile {
+    path: PathBuf,
+    bytes: Result<Vec<u8>, FileProblem>,
+}
+
+fn settings_file(root: &str) -> Option<SettingsFile> {
+    let path = Path::new(root).join(ProjectSettings::FILE);
+    let bytes = read_bounded(&path, LARGEST_SETTINGS).transpose()?;
+    Some(SettingsFile { path, bytes })
+}
+
+/// The canonical paths of the folders that are there, each once.
+fn distinct(roots: &[PathBuf]) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for root in roots.iter().filter_map(|root| canonical(root)) {
+        if !distinct.contains(&root) {
+            distinct.push(root);
+        }
+    }
+    distinct
+}
+
+/// A path below a root, in words.
+fn below(root: &str, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Which files does a workspace bring along, and what would each of them mean? For a person who is to acknowledge them.
+
+use super::{
+    Consent, FileProblem, Path, ProjectSettings, ReadFile, SettingsFile, Trust, below, digest, problem,
+};
+use crate::{
+    agents::{Catalog, ProjectAgent},
+    protocol::{AgentDefinition, FileProblemCode::TooLarge, Verdict},
+};
+
+/// Files that one survey lists: nobody reads more before they trust them, and the answer stays a message's size.
+const MOST_FILES: usize = 1_000;
+
+/// Names in one sentence about a file, and characters of it: a hostile file could hold millions.
+const MOST_NAMES: usize = 32;
+const MOST_CHARS: usize = 1_000;
+
+/// What a workspace brings along.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Canonical; only those that are there.
+    pub roots: Vec<String>,
+    /// Agents by name, then rules, then settings; of one root after the other.
+    pub files: Vec<Brought>,
+    /// Files that cannot be acknowledged, and what is wrong with others.
+    pub problems: Vec<FileProblem>,
+}
+
+/// A file that a person may acknowledge.
+#[derive(Debug, Clone)]
+pub struct Brought {
+    pub root: String,
+    /// Below the root.
+    pub path: String,
+    pub digest: String,
+    pub consent: Consent,
+    pub kind: Kind,
+    /// What it would change once it counts, one sentence each.
+    pub effects: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Agent,
+    Policy,
+    Settings,
+}
+
+impl Survey {
+    pub(super) fn of_agents(roots: Vec<String>, catalog: &Catalog) -> Survey {
+        let files: Vec<Brought> = catalog.of_project().map(of_agent).collect();
+        let is_project = |problem: &&FileProblem| roots.iter().any(|root| problem.path.starts_with(root));
+        let problems = catalog.problems().iter().filter(is_project).chain(catalog.unread_of_project());
+        let problems = problems.cloned().collect();
+        Survey { roots, files, problems }
+    }
+
+    pub(super) fn add_rules(&mut self, files: Vec<ReadFile>, root: &str, trust: &Trust) {
+        for ReadFile { path, digest, rules, problems } in files {
+            self.problems.extend(problems);
+            let Some(digest) = digest else { continue };
+            let path = below(root, &path);
+            let stricter = rules.iter().filter(|rule| rule.decision != Verdict::Allow).count();
+            let effect = format!("rules that ask or forbid: {stricter}; it can allow nothing");
+            let consent = trust.consent(root, &path, &digest);
+            let (root, kind) = (root.to_owned(), Kind::Policy);
+            self.files.push(Brought { root, path, digest, consent, kind, effects: vec![effect] });
+        }
+    }
+
+    pub(super) fn add_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &Trust) {
+        let Some(SettingsFile { path, bytes }) = file else { return };
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(found) => return self.problems.push(found),
+        };
+        let (settings, problems) = ProjectSettings::read(&path, &bytes);
+        self.problems.extend(problems);
+        let ProjectSettings { default_agent, exclude } = settings;
+        let mut effects = Vec::new();
+        if let Some(agent) = default_agent {
+            effects.push(sentence(format!("runs here that name no agent are `{agent}`'s")));
+        }
+        if !exclude.is_empty() {
+            let names = named(exclude.iter().map(|name| name.as_str()));
+            effects.push(sentence(format!("no run here gets the tools {names}")));
+        }
+        let path = below(root, &path);
+        let digest = digest(&bytes);
+        let consent = trust.consent(root, &path, &digest);
+        let (root, kind) = (root.to_owned(), Kind::Settings);
+        self.files.push(Brought { root, path, digest, consent, kind, effects });
+    }
+
+    pub(super) fn finish(mut self) -> Survey {
+        // Stable, so each kind keeps its order.
+        self.files.sort_by_key(|file| self.roots.iter().position(|root| *root == file.root));
+        if MOST_FILES < self.files.len() {
+            let message = format!("brings {} files along; only {MOST_FILES} are shown", self.files.len());
+            let root = self.files[MOST_FILES].root.clone();
+            self.problems.push(problem(Path::new(&root), None, TooLarge, message));
+            self.files.truncate(MOST_FILES);
+        }
+        self.problems.truncate(MOST_FILES);
+        self
+    }
+}
+
+fn of_agent(agent: ProjectAgent<'_>) -> Brought {
+    let ProjectAgent { root, path, digest, consent, name, definition } = agent;
+    let effects = match definition {
+        Some(definition) => effects_of(definition),
+        None => vec![sentence(format!("none: the agent `{name}` has errors and cannot be started"))],
+    };
+    Brought {
+        root: root.to_owned(),
+        path: path.to_owned(),
+        digest: digest.to_owned(),
+        consent,
+        kind: Kind::Agent,
+        effects,
+    }
+}
+
+fn effects_of(definition: &AgentDefinition) -> Vec<String> {
+    let AgentDefinition { name, tools, auto_approve, .. } = definition;
+    let mut effects = vec![sentence(format!("the agent `{name}` may be started"))];
+    effects.push(sentence(match &tools.allow {
+        None => "it may use the tools that only read".to_owned(),
+        Some(allow) if allow.is_empty() => "it may use no tool".to_owned(),
+        Some(allow) => format!("it may use {}", named(allow.iter().map(|name| name.as_str()))),
+    }));
+    if !auto_approve.is_empty() {
+        let risks = auto_approve.iter().map(|risk| risk.as_str());
+        effects.push(sentence(format!(
+            "its calls of risk {} run without asking where no rule speaks",
+            named(risks)
+        )));
+    }
+    effects
+}
+
+fn named<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let n_more = names.len().saturating_sub(MOST_NAMES);
+    let names: Vec<String> = names.take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
+    match n_more {
+        0 => names.join(", "),
+        _ => format!("{} and {n_more} more", names.join(", ")),
+    }
+}
+
+fn sentence(text: String) -> String {
+    match text.char_indices().nth(MOST_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

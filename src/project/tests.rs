@@ -1,0 +1,216 @@
+//! What counts of what a workspace brings along.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::{
+    protocol::{TrustedFile, Verdict, WorkspaceTrusted},
+    rules::RuleFiles,
+};
+
+struct Ground {
+    base: tempfile::TempDir,
+    projects: Projects,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let base = tempfile::tempdir().unwrap();
+        let agents = AgentPlaces { user: base.path().join("user") };
+        let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
+        fs::create_dir(base.path().join("w")).unwrap();
+        Ground { projects: Projects::new(agents, base.path().into(), rules, Trust::default()), base }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.base.path().join("w")
+    }
+
+    fn write(&self, path: &str, text: &str) -> &Ground {
+        let path = self.root().join(".subagentd").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// A person acknowledges all there is.
+    fn trust(&self) -> &Ground {
+        let survey = self.projects.survey(&[self.root()]);
+        let files =
+            survey.files.iter().map(|it| TrustedFile { path: it.path.clone(), digest: it.digest.clone() });
+        let said =
+            WorkspaceTrusted { workspace: survey.roots[0].clone(), trusted: true, files: files.collect() };
+        let mut trust = (*self.projects.trust()).clone();
+        trust.take(&said);
+        self.projects.replace_trust(trust);
+        self
+    }
+
+    fn load(&self) -> Project {
+        self.projects.load(&[self.root()])
+    }
+
+    fn check(&self, expected: Expect) {
+        let Project { rules, settings, problems, .. } = self.load();
+        let mut told = String::new();
+        for rule in rules.own() {
+            told.push_str(&format!("{} {:?} {:?}\n", rule.id, rule.decision, rule.risk));
+        }
+        told.push_str(&format!("{:?} {:?}\n", settings.default_agent, settings.exclude));
+        for problem in problems {
+            told.push_str(&format!("{:?} {problem}\n", problem.severity));
+        }
+        expected.assert_eq(&told.replace(self.root().to_str().unwrap(), "…"));
+    }
+}
+
+const DENY: &str = "[[rule]]\ntool = \"*\"\nkind = \"edit\"\ndecision = \"deny\"\n";
+
+#[test]
+fn nothing_counts_before_a_person_acknowledged_it() {
+    let ground = Ground::new();
+    ground.write("policies/a.toml", DENY).write("policies/b.toml", "no rules");
+    ground.write("settings.json", r#"{ "agents": { "default": "x" }, "tools": { "exclude": ["grep"] } }"#);
+    ground.check(expect![[r#"
+        None []
+    "#]]);
+    ground.trust().check(expect![[r#"
+        project:a.toml:1 Deny None
+        project:b.toml:unread:low Ask Some(Low)
+        project:b.toml:unread:medium Ask Some(Medium)
+        project:b.toml:unread:high Ask Some(High)
+        project:b.toml:unread:critical Ask Some(Critical)
+        Some(AgentName("x")) [ToolName("grep")]
+        Error …/.subagentd/policies/b.toml:1:4: is not TOML: key with no value, expected `=`
+        Warning …/.subagentd/policies/b.toml: until this is mended, every call that is not safe needs a person's consent
+    "#]]);
+}
+
+#[test]
+fn acknowledged_rules_that_change_or_go_ask_until_a_person_has_looked() {
+    let ground = Ground::new();
+    ground.write("policies/a.toml", DENY).write("policies/b.toml", DENY).trust();
+    ground.write("policies/a.toml", "");
+    fs::remove_file(ground.root().join(".subagentd/policies/b.toml")).unwrap();
+    ground.write("policies/c.toml", DENY);
+    ground.check(expect![[r#"
+        project:a.toml:unread:low Ask Some(Low)
+        project:a.toml:unread:medium Ask Some(Medium)
+        project:a.toml:unread:high Ask Some(High)
+        project:a.toml:unread:critical Ask Some(Critical)
+        project:b.toml:unread:low Ask Some(Low)
+        project:b.toml:unread:medium Ask Some(Medium)
+        project:b.toml:unread:high Ask Some(High)
+        project:b.toml:unread:critical Ask Some(Critical)
+        None []
+        Error …/.subagentd/policies/a.toml: has changed since it was acknowledged, or cannot be read: until a person looks at it, everything here that is not safe asks (`subagent trust` shows the workspace's files)
+        Error …/.subagentd/policies/b.toml: was acknowledged, and is gone: until a person looks at it, everything here that is not safe asks (`subagent trust` shows the workspace's files)
+    "#]]);
+    fs::remove_dir_all(ground.root().join(".subagentd")).unwrap();
+    assert_eq!(ground.load().rules.own().len(), 8, "also without any folder");
+    fs::write(ground.root().join(".subagentd"), "a file").unwrap();
+    assert!(ground.load().rules.own().iter().all(|rule| rule.decision == Verdict::Ask));
+    assert!(!ground.load().rules.own().is_empty());
+}
+
+#[test]
+fn settings_that_change_count_no_more() {
+    let ground = Ground::new();
+    ground.write("settings.json", r#"{ "tools": { "exclude": ["grep"] } }"#).trust();
+    ground.write("settings.json", r#"{ "agents": { "default": "evil" } }"#);
+    ground.check(expect![[r#"
+        None []
+        Warning …/.subagentd/settings.json: has changed since it was acknowledged; nothing of it counts until a person looks at it
+    "#]]);
+}
+
+#[test]
+fn what_a_project_may_not_set_is_named() {
+    let ground = Ground::new();
+    ground.write(
+        "settings.json",
+        r#"{
+            // Of a stranger.
+            "approval": { "allowYolo": true, "mode": "yolo" },
+            "redaction": { "patterns": [] },
+            "tools": { "exclude": ["grep", 7], "output": { "maxChars": 5 }, "discoveryCommand": "rm -r ~" },
+            "agents": { "default": "x", "defualt": "y" },
+            "shutdown": 5, "providers": {}, "mcpServers": {}, "$schema": "x", "agents": {},
+        }"#,
+    );
+    ground.trust().check(expect![[r#"
+        Some(AgentName("x")) []
+        Error …/.subagentd/settings.json:3:13: `approval` is nothing that a project may set; it has no effect (a project may set agents.default and tools.exclude; all else stands in your own settings)
+        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default and tools.exclude; all else stands in your own settings)
+        Error …/.subagentd/settings.json:5:35: `tools.exclude`: expected a list of tool names, e.g. ["web_fetch", "mcp.github.*"], found a list
+        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default and tools.exclude; all else stands in your own settings)
+        Warning …/.subagentd/settings.json:5:77: `tools.discoveryCommand` has no effect in this version
+        Error …/.subagentd/settings.json:6:41: `agents.defualt` is nothing that a project may set; it has no effect (did you mean `agents.default`?)
+        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default and tools.exclude; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default and tools.exclude; all else stands in your own settings)
+        Warning …/.subagentd/settings.json:7:45: `mcpServers` has no effect in this version
+        Error …/.subagentd/settings.json:7:79: `agents` is set twice; the first one counts
+    "#]]);
+    for text in ["{", "[]", "\u{feff}{}", ""] {
+        ground.write("settings.json", text);
+        assert_eq!(ground.trust().load().settings, ProjectSettings::default(), "{text}");
+    }
+}
+
+#[test]
+fn a_root_counts_by_its_own_path_alone() {
+    let ground = Ground::new();
+    ground.write("settings.json", r#"{ "tools": { "exclude": ["grep"] } }"#).trust();
+    let copy = ground.root().join("inner");
+    fs::create_dir_all(copy.join(".subagentd")).unwrap();
+    fs::copy(ground.root().join(".subagentd/settings.json"), copy.join(".subagentd/settings.json")).unwrap();
+    std::os::unix::fs::symlink(ground.root(), ground.base.path().join("link")).unwrap();
+    let excluded = |roots: &[PathBuf]| ground.projects.load(roots).settings.exclude.len();
+    for (roots, expected) in [
+        (vec![ground.root()], 1),
+        (vec![ground.base.path().join("link")], 1),
+        (vec![ground.root().join("../w")], 1),
+        (vec![copy.clone()], 0),
+        (vec![copy.clone(), ground.root()], 1),
+        (vec![ground.root(), ground.base.path().join("link")], 1),
+        (vec![ground.base.path().to_owned()], 0),
+        (vec![ground.base.path().join("gone")], 0),
+    ] {
+        assert_eq!(excluded(&roots), expected, "{roots:?}");
+    }
+}
+
+#[test]
+fn a_survey_says_what_each_file_would_change() {
+    let ground = Ground::new();
+    let agent = "---\nkind: agent\nname: helper\ndescription: d\ntools: [read_file, \"*\"]\napproval: { autoApprove: [low, high] }\n---\nHelp.\n";
+    ground.write("agents/helper.md", agent).write("agents/broken.md", "---\nname: [\n---\n");
+    ground.write("agents/large.md", &"x".repeat(1024 * 1024 + 1));
+    ground.write("policies/a.toml", &format!("{DENY}[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n"));
+    ground
+        .write("settings.json", r#"{ "agents": { "default": "helper" }, "tools": { "exclude": ["grep"] } }"#);
+    let survey = ground.projects.survey(&[ground.root(), ground.root().join(".")]);
+    let mut told = String::new();
+    for Brought { path, kind, consent, effects, .. } in &survey.files {
+        told.push_str(&format!("{path} {kind:?} {consent:?}\n"));
+        effects.iter().for_each(|effect| told.push_str(&format!("  {effect}\n")));
+    }
+    survey.problems.iter().for_each(|problem| told.push_str(&format!("{problem}\n")));
+    expect![[r#"
+        .subagentd/agents/broken.md Agent Never
+          none: the agent `broken` has errors and cannot be started
+        .subagentd/agents/helper.md Agent Never
+          the agent `helper` may be started
+          it may use `read_file`, `*`
+          its calls of risk `low`, `high` run without asking where no rule speaks
+        .subagentd/policies/a.toml Policy Never
+          rules that ask or forbid: 1; it can allow nothing
+        .subagentd/settings.json Settings Never
+          runs here that name no agent are `helper`'s
+          no run here gets the tools `grep`
+        …/.subagentd/agents/large.md: is larger than 1024 KiB
+        …/.subagentd/policies/a.toml:5:1: this `allow` has no effect: a project's rules can only make things stricter
+    "#]].assert_eq(&told.replace(&survey.roots[0], "…"));
+}

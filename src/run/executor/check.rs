@@ -1,0 +1,111 @@
+//! What would become of a call? Prepares and judges it as a run would, and goes no further.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::Value;
+
+use super::Executor;
+use crate::{
+    policy::{Decision, PolicyCall},
+    project::Project,
+    protocol::{
+        Access, AgentDefinition, ApprovalMode, Risk, SessionId, ToolError, ToolErrorType, ToolKind, ToolName,
+        Violation,
+    },
+    run::{child::Callables, plan},
+    tools::{PrepareContext, Reads, Workspace, WorkspaceError, violations},
+};
+
+/// A call that nobody makes.
+pub struct CheckRequest {
+    pub definition: Arc<AgentDefinition>,
+    pub project: Arc<Project>,
+    /// Absolute.
+    pub roots: Vec<PathBuf>,
+    /// A name or an alias.
+    pub tool: ToolName,
+    pub arguments: Value,
+    pub mode: ApprovalMode,
+    pub session: Option<SessionId>,
+}
+
+/// What the policy says of it.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    pub decision: Decision,
+    /// Canonical.
+    pub tool: ToolName,
+    pub kind: ToolKind,
+    pub risk: Risk,
+    pub description: String,
+    pub accesses: Vec<Access>,
+}
+
+/// Why there is nothing to judge.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error("the arguments do not fit the tool")]
+    Violations(Vec<Violation>),
+    /// What the model would be told.
+    #[error("{}", .0.message)]
+    Refused(ToolError),
+}
+
+impl Executor {
+    /// Judges a call with the agent's tools in that workspace. Reads files; writes and runs nothing.
+    pub async fn check(&self, request: CheckRequest) -> Result<Checked, CheckError> {
+        let CheckRequest { definition, project, roots, tool, arguments, mode, session } = request;
+        let supplies = self.supplies();
+        let callables = Callables::of(&definition, &project.catalog);
+        if let Some(refusal) = callables.untrusted(&tool) {
+            return Err(CheckError::Refused(refusal));
+        }
+        let toolset = plan::toolset(&definition, &callables, &project, &supplies);
+        let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
+        let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
+        let prepare = PrepareContext {
+            workspace: Arc::new(workspace),
+            output: supplies.defaults.output,
+            redactor: supplies.redactor.clone(),
+            own_files: Arc::clone(&supplies.own_files),
+            reads: Reads::default(),
+        };
+        let prepared = toolset.prepare(&tool, arguments, &prepare).await;
+        let refused = |error: ToolError, arguments: &Value| match &prepared.tool {
+            Some(tool) if error.kind == ToolErrorType::InvalidToolParams => {
+                match violations(&tool.declaration().parameters, arguments.clone()) {
+                    violations if violations.is_empty() => CheckError::Refused(error),
+                    violations => CheckError::Violations(violations),
+                }
+            }
+            _ => CheckError::Refused(error),
+        };
+        let invocation = prepared.outcome.map_err(|error| refused(error, &prepared.arguments))?;
+        // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
+        let Some(tool) = &prepared.tool else {
+            let message = format!("there is no tool {}", prepared.name);
+            return Err(CheckError::Refused(ToolError { kind: ToolErrorType::ToolNotRegistered, message }));
+        };
+        let declaration = tool.declaration();
+        let risk = invocation.risk().unwrap_or(declaration.risk);
+        let accesses = invocation.accesses().to_vec();
+        let decision = project.rules.policy().decide(&PolicyCall {
+            tool: &declaration.name,
+            aliases: &toolset.aliases(&declaration.name),
+            agent: &definition.name,
+            kind: declaration.kind,
+            risk,
+            accesses: &accesses,
+            arguments: &prepared.arguments,
+            commands: None,
+            mode,
+            auto_approve: &definition.auto_approve,
+            session: session.as_ref(),
+            roots: &roots,
+        });
+        let (tool, kind) = (declaration.name.clone(), declaration.kind);
+        Ok(Checked { decision, tool, kind, risk, description: invocation.description(), accesses })
+    }
+}

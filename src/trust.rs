@@ -1,0 +1,142 @@
+//! Which files of a workspace did a person acknowledge, and which are still what they were then? (spec 02, "Project agents
+//! are untrusted")
+//!
+//! Trust is a set of digests by workspace and path. A workspace is one root folder under its canonical path: one that lies
+//! within another, or that another name leads to, has no part in the other's trust. This module hides how that is kept;
+//! it never knows what stands in the files, and looks at the disk only to tell a folder's canonical path.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::protocol::{TrustedFile, WorkspaceTrusted};
+
+/// How a file stands with the people who may acknowledge it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Consent {
+    /// Nobody has acknowledged any state of it.
+    Never,
+    /// It was acknowledged, and is another one since.
+    Before,
+    /// It was acknowledged as it is now.
+    Now,
+}
+
+/// What people said about all workspaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// By canonical path.
+    workspaces: BTreeMap<String, Acknowledged>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Acknowledged {
+    trusted: bool,
+    /// Digests by path below the root. Of one path there may be several: branches are changed to and fro.
+    files: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Trust {
+    /// Takes in what a person said, as the log has it.
+    pub fn take(&mut self, said: &WorkspaceTrusted) {
+        if !said.trusted {
+            self.workspaces.insert(said.workspace.clone(), Acknowledged::default());
+            return;
+        }
+        let acknowledged = self.workspaces.entry(said.workspace.clone()).or_default();
+        acknowledged.trusted = true;
+        for TrustedFile { path, digest } in &said.files {
+            acknowledged.files.entry(path.clone()).or_default().insert(digest.clone());
+        }
+    }
+
+    /// Of the file at `path` below `root`, whose bytes have this digest.
+    pub fn consent(&self, root: &str, path: &str, digest: &str) -> Consent {
+        match self.workspaces.get(root).and_then(|it| it.files.get(path)) {
+            None => Consent::Never,
+            Some(digests) if digests.contains(digest) => Consent::Now,
+            Some(_) => Consent::Before,
+        }
+    }
+
+    /// Whether a person said so of this root.
+    pub fn is_trusted(&self, root: &str) -> bool {
+        self.workspaces.get(root).is_some_and(|it| it.trusted)
+    }
+
+    /// Everything that was acknowledged below a root.
+    pub fn files(&self, root: &str) -> impl Iterator<Item = TrustedFile> {
+        let files = self.workspaces.get(root).into_iter().flat_map(|it| &it.files);
+        files.flat_map(|(path, digests)| {
+            digests.iter().map(|digest| TrustedFile { path: path.clone(), digest: digest.clone() })
+        })
+    }
+
+    /// The roots that people spoke of, and whether each is trusted.
+    pub fn workspaces(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.workspaces.iter().map(|(root, it)| (root.as_str(), it.trusted))
+    }
+}
+
+/// The one path that means this folder; `None` when it is not there, or has a name that is not UTF-8.
+pub fn canonical(root: &Path) -> Option<String> {
+    fs::canonicalize(root).ok()?.into_os_string().into_string().ok()
+}
+
+/// SHA-256, as `sha256:<hex>`.
+pub fn digest(bytes: &[u8]) -> String {
+    let mut digest = "sha256:".to_owned();
+    for byte in Sha256::digest(bytes) {
+        digest.push_str(&format!("{byte:02x}"));
+    }
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(workspace: &str, trusted: bool, files: &[(&str, &str)]) -> WorkspaceTrusted {
+        let file = |(path, digest): &(&str, &str)| TrustedFile {
+            path: (*path).to_owned(),
+            digest: (*digest).to_owned(),
+        };
+        WorkspaceTrusted { workspace: workspace.to_owned(), trusted, files: files.iter().map(file).collect() }
+    }
+
+    #[test]
+    fn consent_is_for_one_path_below_one_root_as_it_was() {
+        let mut trust = Trust::default();
+        trust.take(&said("/w", true, &[("a.md", "1"), ("a.md", "2")]));
+        for (root, path, digest, expected) in [
+            ("/w", "a.md", "1", Consent::Now),
+            ("/w", "a.md", "2", Consent::Now),
+            ("/w", "a.md", "3", Consent::Before),
+            ("/w", "b.md", "1", Consent::Never),
+            ("/w/a.md", "a.md", "1", Consent::Never),
+            ("/w/..", "a.md", "1", Consent::Never),
+            ("/", "w/a.md", "1", Consent::Never),
+        ] {
+            assert_eq!(trust.consent(root, path, digest), expected, "{root} {path} {digest}");
+        }
+        assert!(trust.is_trusted("/w") && !trust.is_trusted("/"));
+    }
+
+    #[test]
+    fn what_is_taken_back_was_never_said() {
+        let mut trust = Trust::default();
+        trust.take(&said("/w", true, &[("a.md", "1")]));
+        trust.take(&said("/v", true, &[("a.md", "1")]));
+        trust.take(&said("/w", false, &[]));
+        assert_eq!(trust.consent("/w", "a.md", "1"), Consent::Never);
+        assert_eq!(trust.consent("/v", "a.md", "1"), Consent::Now);
+        assert_eq!(trust.workspaces().collect::<Vec<_>>(), [("/v", true), ("/w", false)]);
+        // A refusal that names files acknowledges none.
+        trust.take(&said("/v", false, &[("a.md", "1")]));
+        assert_eq!(trust.files("/v").count(), 0);
+    }
+}

@@ -1,6 +1,40 @@
 // The protocol of subagentd, version 1. Generated from the daemon's types; README.md explains it.
 // Enums that the daemon sends are open, and objects grow: skip what you do not know.
 
+/**
+ * What a prepared call would touch. Policy judges these, never raw arguments; a permit covers exactly these.
+ */
+export type Access =
+  /** Reads one file, or everything below one folder. Absolute, symlinks resolved. */
+  | {
+    access: "read";
+    path: string;
+  }
+  /** Creates, changes, moves or deletes one file, or everything below one folder. */
+  | {
+    access: "write";
+    path: string;
+  }
+  /** Runs a command. */
+  | {
+    access: "execute";
+    command: string;
+  }
+  /** Talks to another machine. */
+  | {
+    access: "fetch";
+    url: string;
+  }
+  /** Someone else's code decides what is touched, e.g. an MCP server's. */
+  | {
+    access: "opaque";
+    what: string;
+  }
+  /** Computes only. Said explicitly: a tool that lists no access is asked about, not allowed. */
+  | {
+    access: "nothing";
+  };
+
 /** What observers of subagents care about; what belongs to it stands in `data`. */
 export type Activity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CHUNK" | "ERROR" | (string & {});
 
@@ -120,6 +154,18 @@ export interface AgentsValidateResult {
   valid: boolean;
 }
 
+/** How freely a session's calls run where no rule speaks. */
+export type ApprovalMode =
+  /** What is not `safe` is refused, whatever rules allow. */
+  | "plan"
+  /** Everything that is not `safe` asks. */
+  | "default"
+  /** Edits of risk `low` inside the workspace run. */
+  | "autoEdit"
+  /** Everything but `critical` runs. Needs the setting `approval.allowYolo`. */
+  | "yolo"
+  | (string & {});
+
 /** Where a subscription begins. */
 export type AttachFrom =
   /** After this `seq`. */
@@ -132,6 +178,22 @@ export type AttachRole =
   | "control"
   /** Somebody who looks on and decides nothing. */
   | "observe"
+  | (string & {});
+
+/** Who may be asked. */
+export type Audience =
+  /** Everybody who is attached and can show it. */
+  | "all"
+  /** Whoever started the run; everybody after so long. */
+  | {
+    initiatorFirst: {
+      graceMs: number;
+    };
+  }
+  /** These alone. */
+  | {
+    clients: ClientId[];
+  }
   | (string & {});
 
 /** What validation found out about a call. */
@@ -148,7 +210,7 @@ export interface CallDetails {
 /** One tool call; always ours, the provider's own id is kept beside it. */
 export type CallId = string;
 
-/** A call's state. `awaitingApproval` is reserved for questions to people. */
+/** A call's state. */
 export type CallState = "validating" | "scheduled" | "awaitingApproval" | "executing" | "success" | "error" | "cancelled" | (string & {});
 
 /** Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent. */
@@ -266,9 +328,122 @@ export interface ConfigGetResult {
   settings: SettingValue[];
 }
 
+/**
+ * A question to a person. It says everything that is needed to answer it, so that a phone can show it without
+ * asking back.
+ */
+export interface Confirmation {
+  confirmationId: ConfirmationId;
+  runId: RunId;
+  sessionId: SessionId;
+  /** From the root run's agent to the one that asks. */
+  path: AgentName[];
+  toolCallId: CallId;
+  tool: ToolName;
+  kind: ToolKind;
+  risk: Risk;
+  /** What the call does, in one line. */
+  title: string;
+  /** Which rule asks, e.g. `builtin:risk=low`. */
+  rule: string;
+  /** Why it asks, for people. */
+  reason: string;
+  details: ConfirmationDetails | Record<string, unknown>;
+  /**
+   * SHA-256 of what an answer is about: tool, arguments, accesses and details, as `sha256:<hex>`. An answer
+   * carries it; one to an older subject is `CONFIRMATION_STALE`.
+   */
+  digest: string;
+  /** What may be answered; anything else is `OUTCOME_NOT_OFFERED`. */
+  options: ConfirmationOption[];
+  audience: Audience | string | Record<string, unknown>;
+  /** Who started the root run, when it was a client that introduced itself. */
+  initiator?: ClientId | null;
+  /** Whoever started the run said that nobody sits there. */
+  headless?: boolean;
+  /** What becomes of the question while nobody can be asked. */
+  onDetached: OnDetached;
+  createdAt: Timestamp;
+  /**
+   * When [`Confirmation::on_deadline`] happens, unless somebody is there who could answer. Moves by the time
+   * that somebody was.
+   */
+  deadlineAt?: Timestamp | null;
+  onDeadline: OnDeadline;
+}
+
 export interface ConfirmationCapability {
   /** The kinds of questions it can show; missing = all. Open: kinds that are not known here are kept. */
   kinds?: string[] | null;
+}
+
+/** What is to be decided, by type. */
+export type ConfirmationDetails =
+  /** A file is written, changed or removed. */
+  | {
+    type: "edit";
+    /** Absolute. */
+    path: string;
+    /** Unified, from what is there to what would be. Empty when nothing can be shown line by line. */
+    diff: string;
+    /** What is there; missing when there is nothing, or when it is long (the diff has what changes). */
+    oldContent?: string | null;
+    /** What would be; missing when the file would be removed, or when it is long. */
+    newContent?: string | null;
+    /** So many bytes of the diff are not shown, because it is too long. The digest covers all of it. */
+    cutBytes?: number;
+  }
+  /** Anything else, in words. */
+  | {
+    type: "info";
+    prompt: string;
+  }
+  /** The agent asks something of a person. */
+  | {
+    type: "question";
+    questions: Question[];
+  };
+
+/** One question to a person. */
+export type ConfirmationId = string;
+
+/** One way to answer. */
+export interface ConfirmationOption {
+  outcome: Outcome;
+  /** For a button. */
+  label: string;
+  /** The rule that this outcome would write, shown before it is. */
+  remembers?: PolicyRule | null;
+}
+
+/** Data of `confirmation.requested`: a call waits for a person. */
+export interface ConfirmationRequested {
+  confirmation: Confirmation;
+}
+
+/** Data of `confirmation.resolved`: the question is over. Exactly one each. */
+export interface ConfirmationResolved {
+  confirmationId: ConfirmationId;
+  toolCallId: CallId;
+  outcome: Outcome;
+  by: DecidedBy;
+  /** Who, when it was a client: its id, or the way by which the answer came. */
+  name?: string | null;
+  /** What whoever decided said. */
+  message?: string | null;
+  /** The rule that was written, or that decided. */
+  rule?: PolicyRule | null;
+  /** The digest that was answered. */
+  digest: string;
+  at: Timestamp;
+  /** With `modify`: what the person changed, as the model is told it. */
+  difference?: string | null;
+}
+
+/** Data of `confirmation.revised`: the question is this now. */
+export interface ConfirmationRevised {
+  confirmation: Confirmation;
+  why: RevisedBecause;
 }
 
 /** One agent's message history in one session. */
@@ -346,6 +521,18 @@ export interface DatabaseStatus {
    */
   storageFull?: boolean;
 }
+
+/** Who decided. */
+export type DecidedBy =
+  /** A person, at a client or by a token. */
+  | "client"
+  /** A rule that holds by now. */
+  | "policy"
+  /** Time ran out. */
+  | "deadline"
+  /** Nobody could be asked, or the run ended. */
+  | "system"
+  | (string & {});
 
 /** Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored. */
 export interface Delta {
@@ -624,6 +811,25 @@ export interface EventsUnsubscribeParams {
   subscription: SubscriptionId;
 }
 
+/** What became of a file. */
+export type FileChange = "created" | "modified" | "deleted" | "moved" | (string & {});
+
+/** Data of `file.changed`: a call changed a file, and this can be undone. */
+export interface FileChanged {
+  callId: CallId;
+  /** Absolute. */
+  path: string;
+  change: FileChange;
+  /** With `moved`: where it was. */
+  from?: string | null;
+  /** Names what `session/undo` puts back. */
+  undoId: string;
+  /** SHA-256 of what was there, as `sha256:<hex>`; missing when nothing was. */
+  before?: string | null;
+  /** Of what is there now; missing when it was removed. */
+  after?: string | null;
+}
+
 /** Something wrong in a file a user wrote. */
 export interface FileProblem {
   /** The file. Of a setting that is given elsewhere: the variable of the environment, or the flag. */
@@ -652,6 +858,16 @@ export type FileProblemCode =
   /** The file or folder could not be read. */
   | "UNREADABLE"
   | (string & {});
+
+/** Data of `file.restored`: a change was undone. */
+export interface FileRestored {
+  /** The call whose change it was. */
+  callId: CallId;
+  path: string;
+  undoId: string;
+  /** Somebody had changed the file since, and that was overwritten. */
+  forced?: boolean;
+}
 
 /** Why a model stopped. */
 export type FinishReason =
@@ -789,6 +1005,13 @@ export interface LogsResult {
   missed: number;
 }
 
+/** Data of `memory.saved`: a fact was written to a memory file. */
+export interface MemorySaved {
+  callId: CallId;
+  path: string;
+  fact: string;
+}
+
 export interface ModelCompleted {
   stream: string;
   model: string;
@@ -830,6 +1053,21 @@ export interface ModelStarted {
 /** No parameters. */
 export type NoParams = Record<string, never>;
 
+/** What becomes of a question whose time is over. Nothing is ever allowed by time. */
+export type OnDeadline = "deny" | "cancelRun" | "park" | (string & {});
+
+/** What becomes of a question while nobody can be asked. */
+export type OnDetached =
+  /** It waits, and finds the next client that attaches. */
+  | "wait"
+  /** It is denied (`NO_CLIENT`), and the model is told why. */
+  | "deny"
+  /** The run ends `UNATTENDED`. */
+  | "fail"
+  /** The run is parked until it is answered or unparked. */
+  | "park"
+  | (string & {});
+
 /** What comes of a cursor that lies outside of the log. */
 export type OnGone =
   /** `CURSOR_GONE`. */
@@ -863,6 +1101,26 @@ export interface OpenItem {
   text: string;
   thought: string;
 }
+
+/** What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent. */
+export type Outcome =
+  /** This call, this time. */
+  | "allowOnce"
+  /** Also calls like it in this session. */
+  | "allowSession"
+  /** Also calls like it in this workspace. */
+  | "allowProject"
+  /** Also calls like it of this user. */
+  | "allowUser"
+  /** With other arguments, or another content of the file. */
+  | "modify"
+  /** What was asked. */
+  | "answer"
+  /** Not this call; the run goes on. */
+  | "deny"
+  /** Not this call, and the run ends. */
+  | "cancelRun"
+  | (string & {});
 
 /**
  * Data of `tool.output`: more of what a call puts out while it runs. Not stored; the event that ends the call
@@ -923,6 +1181,64 @@ export interface PingResult {
   at: Timestamp;
 }
 
+/** Data of `policy.changed`: other rules hold from now on. */
+export interface PolicyChanged {
+  /** Rules that were remembered. */
+  added?: PolicyRule[];
+  /** Ids of remembered rules that hold no more. */
+  removed?: string[];
+  /** Rule files that were read anew and say something else than before. */
+  files?: string[];
+}
+
+/** One rule. Each field that is given narrows which calls it is about. */
+export interface PolicyRule {
+  /** Of a file's rule its place, e.g. `user:shop.toml:3`; of a remembered one an id of its own. */
+  id: string;
+  tier: PolicyTier;
+  /** Names, aliases or patterns with `*`. */
+  tool: string[];
+  agent?: string | null;
+  /** Commands that it is about, each a prefix of words; shell only. */
+  commandPrefix?: string[];
+  /** Regular expression over the canonical JSON of the arguments. */
+  argsPattern?: string | null;
+  kind?: ToolKind | null | string;
+  risk?: Risk | null | string;
+  /** Empty = every mode. */
+  modes?: ApprovalMode[];
+  /** Only in this workspace: an absolute path. */
+  workspace?: string | null;
+  /** Only in this session. */
+  session?: SessionId | null;
+  /** Only calls that touch nothing but these; of remembered rules. */
+  accesses?: (Access | Record<string, unknown>)[];
+  decision: Verdict;
+  /** Higher first, within a tier. */
+  priority?: number;
+  /** Why, shown to the model on deny. */
+  message?: string | null;
+  /** Who made a remembered rule. */
+  createdBy?: string | null;
+  createdAt?: Timestamp | null;
+  /** The question whose answer made it. */
+  fromConfirmation?: ConfirmationId | null;
+}
+
+/**
+ * Where a rule comes from. The strictest of system, user and project counts; what is built in speaks only
+ * where system and user are silent.
+ */
+export type PolicyTier =
+  | "builtin"
+  /** `/etc/subagentd/policies/` */
+  | "system"
+  /** The user's config, and what was remembered from answers. */
+  | "user"
+  /** A trusted project's folder; it can only make things stricter. */
+  | "project"
+  | (string & {});
+
 /** Whether somebody is at a client, as the client says. */
 export type Presence = "active" | "idle" | "away" | (string & {});
 
@@ -935,6 +1251,15 @@ export interface Present {
   clients: ClientSummary[];
   /** How many there are; `client/list` has all. */
   total: number;
+}
+
+/** One question of an agent. */
+export interface Question {
+  question: string;
+  /** What can be chosen; empty = any text. A person may always answer with a text of their own. */
+  options?: string[];
+  /** Several may be chosen. */
+  multiSelect?: boolean;
 }
 
 export interface QueueListParams {
@@ -992,6 +1317,16 @@ export interface ReloadResult {
   /** Of `config.changed`; missing when nothing changed. */
   seq?: Seq | null;
 }
+
+/** Why a question changed. */
+export type RevisedBecause =
+  /** A person changed what the call does. */
+  | "modified"
+  /** What the call would touch is not what was shown any more. */
+  | "changed"
+  /** Only `deadlineAt`: somebody was there for a while. */
+  | "deadline"
+  | (string & {});
 
 /** How much harm a call can do. Ordered, so that the highest part counts. */
 export type Risk = "safe" | "low" | "medium" | "high" | "critical" | (string & {});
@@ -1277,6 +1612,14 @@ export interface RunWaitResult {
   run: RunRecord;
   /** The run has ended. */
   done: boolean;
+}
+
+/**
+ * Data of `run.waiting`: whether every open call of the run waits for a person, directly or through a run it
+ * called.
+ */
+export interface RunWaiting {
+  waiting: boolean;
 }
 
 /** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
@@ -1575,7 +1918,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "READ_CONTENT_FAILURE" | "FILE_TOO_LARGE" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -1633,6 +1976,12 @@ export type Transport =
   | "contentLength"
   | (string & {});
 
+export interface TrustedFile {
+  path: string;
+  /** As `sha256:<hex>`. */
+  digest: string;
+}
+
 export interface TurnCompleted {
   turn: number;
   toolCalls: number;
@@ -1675,6 +2024,9 @@ export interface ValidatedAgent {
   checks: AgentCheck[];
 }
 
+/** May a call run? Ordered by strictness, so combining opinions is `max` and none can loosen another. */
+export type Verdict = "allow" | "ask" | "deny" | (string & {});
+
 /** One broken rule of a schema. */
 export interface Violation {
   /** JSON pointer to the offending value; empty = the whole. */
@@ -1699,6 +2051,15 @@ export interface WireLimits {
 export type WorkspaceParam = string | {
     roots: string[];
   };
+
+/** Data of `workspace.trusted`: whether a workspace's agents, rules and settings count, as a person said. */
+export interface WorkspaceTrusted {
+  /** Canonical. */
+  workspace: string;
+  trusted: boolean;
+  /** The files that were acknowledged with it: path below the workspace, and digest. */
+  files?: TrustedFile[];
+}
 
 /** Every method: what it takes and what it answers. */
 export interface Methods {
@@ -1858,6 +2219,27 @@ export interface Events {
   "tool.state": ToolState;
   /** The run's plan was replaced as a whole; stands right before the end of the call that did it. */
   "todos.updated": TodosUpdated;
+  /** A call waits for a person. Everything that is needed to answer is in it. */
+  "confirmation.requested": ConfirmationRequested;
+  /** The question is another one now: an answer to the older one is stale. */
+  "confirmation.revised": ConfirmationRevised;
+  /** The question is over, and this is who decided what. Exactly one each. */
+  "confirmation.resolved": ConfirmationResolved;
+  /**
+   * Every open call of the run waits for a person, directly or through a run it called; or not any more.
+   * Meanwhile its clock stands still.
+   */
+  "run.waiting": RunWaiting;
+  /** A call changed a file. Stands right before the call's end. */
+  "file.changed": FileChanged;
+  /** A change was undone. */
+  "file.restored": FileRestored;
+  /** A fact was written to a memory file. */
+  "memory.saved": MemorySaved;
+  /** Other rules hold from now on. */
+  "policy.changed": PolicyChanged;
+  /** A person said whether a workspace's own agents, rules and settings count. */
+  "workspace.trusted": WorkspaceTrusted;
   /** Settings were read anew, and these have other values than before. */
   "config.changed": ConfigChanged;
   /** Something is not as its author thinks, and the work goes on. */

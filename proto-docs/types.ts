@@ -1225,11 +1225,14 @@ export interface PolicyRule {
   createdAt?: Timestamp | null;
   /** The question whose answer made it. */
   fromConfirmation?: ConfirmationId | null;
+<<<<<<< HEAD
   /**
    * It stands for one that has a mistake, and says at least what that may have meant. No other rule lifts it:
    * mend the file.
    */
   mistaken?: boolean;
+=======
+>>>>>>> tools
 }
 
 /**

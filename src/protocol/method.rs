@@ -144,8 +144,6 @@ methods! {
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.
     /// Refusals and failures are a result.
     call "tools/call" => ToolsCall(ToolsCallParams) -> ToolsCallResult;
-    /// The whole of an output that was cut for the model, by page.
-    call "tools/output" => ToolsOutput(ToolsOutputParams) -> ToolsOutputResult;
     /// The rules in force, and what is wrong with the files they come from.
     call "policy/list" => PolicyList(PolicyListParams) -> PolicyListResult;
     /// What would become of a call, and which rule says so. Nothing is run.

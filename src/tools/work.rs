@@ -71,43 +71,41 @@ pub fn off_thread(
 /// Runs `work` on a blocking thread, and tells what it did whatever else happens: work that changes something must not be
 /// reported as stopped when it was not. `work` looks at the token up to the moment from which on it cannot be stopped, and
 /// is done soon after.
-pub fn to_the_end(
+pub async fn to_the_end(
     cx: CallContext,
     work: impl FnOnce(&CancellationToken) -> ToolResult + Send + 'static,
-) -> impl Future<Output = ToolResult> + Send + 'static {
-    async move {
-        let stop = cx.cancel.child_token();
-        let _stops_when_dropped = stop.clone().drop_guard();
-        let seen_by_work = stop.clone();
-        let mut job = tokio::task::spawn_blocking(move || work(&seen_by_work));
-        let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
-        let joined = tokio::select! {
-            biased;
-            joined = &mut job => Some(joined),
-            () = cx.cancel.cancelled() => None,
-            () = cx.clock.sleep(limit) => None,
-        };
-        let joined = match joined {
-            Some(joined) => Some(joined),
-            None => {
-                stop.cancel();
-                tokio::select! {
-                    biased;
-                    joined = &mut job => Some(joined),
-                    () = cx.clock.sleep(STOP_TIME) => None,
-                }
+) -> ToolResult {
+    let stop = cx.cancel.child_token();
+    let _stops_when_dropped = stop.clone().drop_guard();
+    let seen_by_work = stop.clone();
+    let mut job = tokio::task::spawn_blocking(move || work(&seen_by_work));
+    let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
+    let joined = tokio::select! {
+        biased;
+        joined = &mut job => Some(joined),
+        () = cx.cancel.cancelled() => None,
+        () = cx.clock.sleep(limit) => None,
+    };
+    let joined = match joined {
+        Some(joined) => Some(joined),
+        None => {
+            stop.cancel();
+            tokio::select! {
+                biased;
+                joined = &mut job => Some(joined),
+                () = cx.clock.sleep(STOP_TIME) => None,
             }
-        };
-        match joined {
-            Some(Ok(result)) => result,
-            Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
-            // The runtime is going down.
-            Some(Err(_)) => cancelled(),
-            None => {
-                tracing::warn!("a change did not stop; it hangs in the file system");
-                let message = "it hangs in the file system; whether anything was changed is not known";
-                ToolResult::failure(ToolErrorType::TimedOut, message)
-            }
+        }
+    };
+    match joined {
+        Some(Ok(result)) => result,
+        Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+        // The runtime is going down.
+        Some(Err(_)) => cancelled(),
+        None => {
+            tracing::warn!("a change did not stop; it hangs in the file system");
+            let message = "it hangs in the file system; whether anything was changed is not known";
+            ToolResult::failure(ToolErrorType::TimedOut, message)
         }
     }
 }

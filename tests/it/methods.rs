@@ -436,7 +436,7 @@ fn rows() -> Vec<Row> {
                   /agent: value is not of type "string"
                 NOT_FOUND: there is no agent raeder
                 INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
-                ["list_directory","read_file","read_many_files","glob","grep","write_todos"]
+                ["list_directory","read_file","read_many_files","glob","grep","write_file","edit_file","delete_file","move_file","save_memory","write_todos","ask_user"]
                 ["read_file","complete_task"]
             "#]],
         },

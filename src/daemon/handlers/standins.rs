@@ -8,7 +8,7 @@ use super::super::{
 };
 use crate::protocol::{
     ConfirmationClaim, ConfirmationGet, ConfirmationList, ConfirmationRelease, ConfirmationRespond,
-    ErrorKind, Method, RpcError, RunUnpark, ToolsOutput,
+    ErrorKind, Method, RpcError, RunUnpark,
 };
 
 pub fn register(api: &mut Api<State>) {
@@ -18,7 +18,6 @@ pub fn register(api: &mut Api<State>) {
     absent::<ConfirmationRelease>(api);
     absent::<ConfirmationRespond>(api);
     absent::<RunUnpark>(api);
-    absent::<ToolsOutput>(api);
 }
 
 fn absent<M: Method>(api: &mut Api<State>) {

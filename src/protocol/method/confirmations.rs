@@ -354,23 +354,3 @@ pub struct ToolsCallResult {
     pub result: ToolResult,
     pub seq: Seq,
 }
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolsOutputParams {
-    pub call_id: CallId,
-    /// In bytes; 0 = the beginning.
-    #[serde(default)]
-    pub from: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolsOutputResult {
-    pub call_id: CallId,
-    pub text: String,
-    /// Give it as `from`; missing at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
-    pub total_bytes: u64,
-}

@@ -1,7 +1,7 @@
 //! Being here, what should be in flight?
 
 use super::{Call, CallState, Phase, RunMachine, Stage, Want, Wants};
-use crate::protocol::{Access, QueuedFor, ToolKind};
+use crate::protocol::{Access, PreparedCall, QueuedFor, ToolKind};
 
 impl RunMachine {
     /// A pure function of state.
@@ -93,7 +93,11 @@ fn conflict(earlier: &Call, later: &Call) -> bool {
     if a.kind == ToolKind::Execute && b.kind == ToolKind::Execute {
         return true;
     }
-    if !a.kind.is_mutator() && !b.kind.is_mutator() {
+    // Also what is no mutator by its kind may write, e.g. a memory file.
+    let writes = |call: &PreparedCall| {
+        call.kind.is_mutator() || call.accesses.iter().any(|access| matches!(access, Access::Write { .. }))
+    };
+    if !writes(a) && !writes(b) {
         return false;
     }
     a.accesses.iter().any(|a| b.accesses.iter().any(|b| overlap(a, b)))

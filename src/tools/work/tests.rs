@@ -70,3 +70,49 @@ async fn dropping_the_call_ends_its_work() {
     drop(running);
     endless.ended.recv().unwrap();
 }
+
+#[tokio::test]
+async fn a_change_that_was_made_is_told_though_the_run_was_stopped() {
+    let bench = Bench::new(&[]);
+    let (say_begun, begun) = tokio::sync::oneshot::channel();
+    let running = to_the_end(bench.call_context(), move |stop| {
+        say_begun.send(()).unwrap();
+        while !stop.is_cancelled() {
+            std::thread::yield_now();
+        }
+        ToolResult::text("it was done by then")
+    });
+    let cancel = async {
+        begun.await.unwrap();
+        bench.cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(running, cancel);
+    assert_eq!(result, ToolResult::text("it was done by then"));
+}
+
+#[tokio::test]
+async fn a_change_that_hangs_is_told_as_unknown() {
+    let clock = ManualClock::starting_at(Timestamp(0));
+    let bench = Bench::new(&[]);
+    let (say_begun, begun) = tokio::sync::oneshot::channel();
+    let (let_go, hold) = mpsc::channel::<()>();
+    let cx = CallContext { clock: clock.clone(), ..bench.call_context() };
+    let running = to_the_end(cx, move |_| {
+        say_begun.send(()).unwrap();
+        // As a dead network file system does, until the test is over.
+        let _over = hold.recv();
+        ToolResult::text("too late")
+    });
+    let mut running = Box::pin(running);
+    tokio::select! {
+        biased;
+        _ = &mut running => panic!("it hangs"),
+        begun = begun => begun.unwrap(),
+    }
+    bench.cancel.cancel();
+    // The first look at the cancel begins the wait.
+    assert!(futures_util::FutureExt::now_or_never(&mut running).is_none());
+    clock.advance(STOP_TIME);
+    assert_eq!(running.await.error.unwrap().kind, ToolErrorType::TimedOut);
+    drop(let_go);
+}

@@ -98,10 +98,15 @@ pub fn of_pattern(text: &str) -> (Vec<&str>, bool) {
 
 /// How lines are indented in a file, by how they are in the text that was given for them.
 pub struct Indents<'a> {
-    /// In the text, and in the file.
-    pairs: Vec<(&'a [u8], &'a [u8])>,
-    /// One level in the text, and in the file, where both can be told.
-    level: Option<(&'a [u8], &'a [u8])>,
+    pairs: Vec<Indent<'a>>,
+    /// What one level adds, where that can be told.
+    level: Option<Indent<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Indent<'a> {
+    given: &'a [u8],
+    there: &'a [u8],
 }
 
 impl<'a> Indents<'a> {
@@ -110,12 +115,12 @@ impl<'a> Indents<'a> {
         let given = pattern.iter().enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
         let pair = |(number, line): (usize, &&'a str)| {
             let Line { start, end, .. } = lines.all[at + number];
-            (indent(line.as_bytes()), indent(&lines.text[start..end]))
+            Indent { given: indent(line.as_bytes()), there: indent(&lines.text[start..end]) }
         };
-        let pairs: Vec<_> = given.map(pair).collect();
-        let deeper = |(from, to): (&(&'a [u8], &'a [u8]), &(&'a [u8], &'a [u8]))| {
-            let level = (to.0.strip_prefix(from.0)?, to.1.strip_prefix(from.1)?);
-            (!level.0.is_empty()).then_some(level)
+        let pairs: Vec<Indent<'a>> = given.map(pair).collect();
+        let deeper = |(from, to): (&Indent<'a>, &Indent<'a>)| {
+            let given = to.given.strip_prefix(from.given).filter(|it| !it.is_empty())?;
+            Some(Indent { given, there: to.there.strip_prefix(from.there)? })
         };
         let level = pairs.iter().zip(pairs.iter().skip(1)).find_map(deeper);
         Indents { pairs, level }
@@ -129,29 +134,28 @@ impl<'a> Indents<'a> {
             return;
         }
         let own = indent(line);
-        let known = self.pairs.iter().filter(|(given, _)| own.starts_with(given));
         // The first of the longest: lines of the same depth are indented like the first of them.
-        let mut best: Option<&(&[u8], &[u8])> = None;
-        for pair in known {
-            if best.is_none_or(|best| best.0.len() < pair.0.len()) {
+        let mut best: Option<&Indent<'_>> = None;
+        for pair in self.pairs.iter().filter(|pair| own.starts_with(pair.given)) {
+            if best.is_none_or(|best| best.given.len() < pair.given.len()) {
                 best = Some(pair);
             }
         }
         match (best, self.pairs.first()) {
-            (Some((given, there)), _) => {
-                to.extend_from_slice(there);
-                let mut rest = &line[given.len()..];
-                while let Some((level, level_there)) = self.level
-                    && let Some(deeper) = rest.strip_prefix(level)
+            (Some(best), _) => {
+                to.extend_from_slice(best.there);
+                let mut rest = &line[best.given.len()..];
+                while let Some(level) = self.level
+                    && let Some(deeper) = rest.strip_prefix(level.given)
                 {
-                    to.extend_from_slice(level_there);
+                    to.extend_from_slice(level.there);
                     rest = deeper;
                 }
                 to.extend_from_slice(rest);
             }
             // Less deep than anything given: as much deeper or less deep as the first line is.
-            (None, Some((given, there))) if there.ends_with(given) => {
-                to.extend_from_slice(&there[..there.len() - given.len()]);
+            (None, Some(first)) if first.there.ends_with(first.given) => {
+                to.extend_from_slice(&first.there[..first.there.len() - first.given.len()]);
                 to.extend_from_slice(line);
             }
             _ => to.extend_from_slice(line),

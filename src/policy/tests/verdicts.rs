@@ -126,6 +126,14 @@ fn critical_calls_need_a_rule_of_system_or_user_that_says_so() {
         (&[(Builtin, "ask *")], "Deny builtin:risk=critical"),
         (&[(System, "ask *"), (Project, "ask *")], "Deny builtin:risk=critical"),
         (&[(User, "deny *")], "Deny user:rules.toml:1"),
+        (
+            &[
+                (User, "allow *; risk = 'critical'"),
+                (Project, "allow *; risk = 'critical'; priority = 9"),
+                (Project, "deny *"),
+            ],
+            "Deny project:rules.toml:6",
+        ),
     ];
     for (rules, expected) in cases {
         assert_eq!(brief(rules, &critical), *expected, "{rules:?}");

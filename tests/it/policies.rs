@@ -4,7 +4,10 @@ use std::fs;
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use subagentd::protocol::{Risk, ToolKind};
+use subagentd::{
+    protocol::{EventHead, PolicyChanged, Private, Risk, Timestamp, ToolKind},
+    store::NewEvent,
+};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -206,6 +209,40 @@ async fn rules_are_listed_in_the_order_in_which_they_speak() {
     let tools: Vec<&str> =
         listed["rules"].as_array().unwrap().iter().map(|rule| rule["tool"][0].as_str().unwrap()).collect();
     assert_eq!(tools, ["e", "d", "b", "c", "a"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_remembered_rule_holds_after_a_restart_until_it_is_removed() {
+    let (house, _heard) = house();
+    let running = house.boot().await;
+    let rule = json!({
+        "id": "remembered-1", "tier": "user", "tool": ["probe"], "decision": "allow",
+        "accesses": [{ "access": "write", "path": "/probe" }], "fromConfirmation": "c1",
+    });
+    let changed: PolicyChanged = serde_json::from_value(json!({ "added": [rule] })).unwrap();
+    let event = NewEvent {
+        at: Timestamp(1),
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead::default(),
+        body: changed.into(),
+        private: Private::default(),
+    };
+    running.daemon.store().append(vec![event]).await.unwrap();
+    running.stop().await;
+
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(checked(&running, &mut client).await, "allow remembered-1");
+    client.call("policy/remove", json!({ "ruleId": "remembered-1" })).await;
+    assert_eq!(checked(&running, &mut client).await, "ask builtin:risk=medium");
+    let log = running.log().await;
+    assert_eq!(events(&log, "policy.changed")[1]["data"], json!({ "removed": ["remembered-1"] }));
+    running.stop().await;
+    let running = house.boot().await;
+    assert_eq!(checked(&running, &mut running.client()).await, "ask builtin:risk=medium");
     running.stop().await;
 }
 

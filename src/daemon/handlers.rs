@@ -22,6 +22,7 @@ mod runs;
 mod session;
 mod sessions;
 mod tools;
+mod unanswered;
 
 pub(super) use sessions::{no_session, remove_closed};
 
@@ -41,6 +42,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     sessions::register(&mut api);
     logs::register(&mut api);
     events::register(&mut api);
+    unanswered::register(&mut api);
     // Proved by every test that boots a daemon: the handlers above are exactly the table's.
     api.build(load).expect("every method of the table has its handler")
 }

@@ -35,12 +35,14 @@ use crate::{
     tools::{Registry, Toolset},
 };
 
+mod answers;
 mod ending;
 mod requests;
 mod resume;
 mod start;
 mod stranded;
 
+pub use answers::{AnswerError, Answered, Settling};
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 pub use stranded::Stranded;

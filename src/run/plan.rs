@@ -18,8 +18,8 @@ use crate::{
     models::{Models, ResolveError, ResolvedModel},
     policy::Policy,
     protocol::{
-        AgentDefinition, AgentLimits, Approval, Completion, LimitsParams, Message, ModelRef, Part, RunLimits,
-        RunSeed, Timestamp, ToolName, Violation, default_max_depth,
+        AgentDefinition, AgentLimits, Approval, ApprovalParams, ClientId, Completion, LimitsParams, Message,
+        ModelRef, Part, RunLimits, RunSeed, Timestamp, ToolName, Violation, default_max_depth,
     },
     redact::Redactor,
     tools::{OutputLimits, PrepareContext, Registry, Toolset, Workspace, WorkspaceError},
@@ -47,6 +47,10 @@ pub struct RunRequest {
     pub inputs: Map<String, Value>,
     pub limits: LimitsParams,
     pub model: Option<ModelRef>,
+    /// How its questions are put; what the settings say is filled in.
+    pub approval: ApprovalParams,
+    /// The client that starts it.
+    pub initiator: Option<ClientId>,
 }
 
 /// What the settings say where request and definition are silent.
@@ -126,7 +130,7 @@ impl RunPlan {
         now: Timestamp,
         supplies: &Arc<Supplies>,
     ) -> Result<RunPlan, PlanError> {
-        let RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model } = request;
+        let RunRequest { definition, digest, catalog, roots, prompt, inputs, limits, model, .. } = request;
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
         let model =

@@ -4,5 +4,6 @@
 pub mod clock;
 pub mod current;
 pub mod ids;
+pub mod key_file;
 pub mod process;
 pub mod systemd;

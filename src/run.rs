@@ -17,8 +17,8 @@ mod think;
 mod transcript;
 
 pub use executor::{
-    AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, Refit, StartError, StartOptions,
-    Started, Steered, Stranded, Where,
+    AnswerError, Answered, AskError, Cancelled, Executor, ExecutorParts, MakeKeyed, Promoted, Refit,
+    Settling, StartError, StartOptions, Started, Steered, Stranded, Where,
 };
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
 

@@ -11,7 +11,9 @@ use super::{
 use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
 
 mod agents;
+mod approval;
 mod config;
+mod confirmations;
 mod connection;
 mod daemon;
 mod events;
@@ -37,6 +39,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     tools::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);
+    confirmations::register(&mut api);
     lists::register(&mut api);
     session::register(&mut api);
     sessions::register(&mut api);

@@ -1,6 +1,40 @@
 // The protocol of subagentd, version 1. Generated from the daemon's types; README.md explains it.
 // Enums that the daemon sends are open, and objects grow: skip what you do not know.
 
+/**
+ * What a prepared call would touch. Policy judges these, never raw arguments; a permit covers exactly these.
+ */
+export type Access =
+  /** Reads one file, or everything below one folder. Absolute, symlinks resolved. */
+  | {
+    access: "read";
+    path: string;
+  }
+  /** Creates, changes, moves or deletes one file, or everything below one folder. */
+  | {
+    access: "write";
+    path: string;
+  }
+  /** Runs a command. */
+  | {
+    access: "execute";
+    command: string;
+  }
+  /** Talks to another machine. */
+  | {
+    access: "fetch";
+    url: string;
+  }
+  /** Someone else's code decides what is touched, e.g. an MCP server's. */
+  | {
+    access: "opaque";
+    what: string;
+  }
+  /** Computes only. Said explicitly: a tool that lists no access is asked about, not allowed. */
+  | {
+    access: "nothing";
+  };
+
 /** What observers of subagents care about; what belongs to it stands in `data`. */
 export type Activity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CHUNK" | "ERROR" | (string & {});
 
@@ -48,6 +82,18 @@ export interface AgentSummary {
   problems?: FileProblem[];
   /** Names of the inputs, required ones first. */
   inputs: string[];
+}
+
+export interface AgentsAcknowledgeParams {
+  name: AgentName;
+  /** As `agents/get` or `WORKSPACE_NOT_TRUSTED` told it. */
+  digest: string;
+  workspace: WorkspaceParam;
+}
+
+export interface AgentsAcknowledgeResult {
+  name: AgentName;
+  seq: Seq;
 }
 
 export interface AgentsGetParams {
@@ -120,6 +166,47 @@ export interface AgentsValidateResult {
   valid: boolean;
 }
 
+/** The same, resolved; a run carries it, and the runs it calls inherit it. */
+export interface Approval {
+  headless?: boolean;
+  /** Missing = the session's, as it is when a call is judged. */
+  mode?: ApprovalMode | null | string;
+  autoApprove?: Risk[];
+  audience?: Audience | string | Record<string, unknown>;
+  onDetached?: OnDetached;
+  deadlineMs?: number | null;
+  onDeadline?: OnDeadline;
+  /** The client that started the root run. */
+  initiator?: ClientId | null;
+}
+
+/** How freely a session's calls run where no rule speaks. */
+export type ApprovalMode =
+  /** What is not `safe` is refused, whatever rules allow. */
+  | "plan"
+  /** Everything that is not `safe` asks. */
+  | "default"
+  /** Edits of risk `low` inside the workspace run. */
+  | "autoEdit"
+  /** Everything but `critical` runs. Needs the setting `approval.allowYolo`. */
+  | "yolo"
+  | (string & {});
+
+/** How a run's questions are put. What is missing is as the settings say. */
+export interface ApprovalParams {
+  /** Nobody sits there: questions are denied at once unless `onDetached` says otherwise. */
+  headless?: boolean;
+  /** Instead of the session's mode. */
+  mode?: ApprovalMode | null;
+  /** Risks whose default ask is dropped; never `critical`. */
+  autoApprove?: Risk[];
+  audience?: Audience | null;
+  onDetached?: OnDetached | null;
+  /** For each question, from when it is asked. */
+  deadlineMs?: number | null;
+  onDeadline?: OnDeadline | null;
+}
+
 /** Where a subscription begins. */
 export type AttachFrom =
   /** After this `seq`. */
@@ -132,6 +219,22 @@ export type AttachRole =
   | "control"
   /** Somebody who looks on and decides nothing. */
   | "observe"
+  | (string & {});
+
+/** Who may be asked. */
+export type Audience =
+  /** Everybody who is attached and can show it. */
+  | "all"
+  /** Whoever started the run; everybody after so long. */
+  | {
+    initiatorFirst: {
+      graceMs: number;
+    };
+  }
+  /** These alone. */
+  | {
+    clients: ClientId[];
+  }
   | (string & {});
 
 /** What validation found out about a call. */
@@ -148,7 +251,7 @@ export interface CallDetails {
 /** One tool call; always ours, the provider's own id is kept beside it. */
 export type CallId = string;
 
-/** A call's state. `awaitingApproval` is reserved for questions to people. */
+/** A call's state. */
 export type CallState = "validating" | "scheduled" | "awaitingApproval" | "executing" | "success" | "error" | "cancelled" | (string & {});
 
 /** Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent. */
@@ -159,6 +262,21 @@ export interface CaughtUp {
 }
 
 export type CheckOutcome = "pass" | "warn" | "fail" | (string & {});
+
+/** Somebody is reading a question. */
+export interface Claim {
+  clientId?: ClientId | null;
+  /** As the client calls itself. */
+  name?: string | null;
+  until: Timestamp;
+}
+
+/** Data of `signal.claim`: who reads a question now. */
+export interface ClaimSignal {
+  confirmationId: ConfirmationId;
+  /** Missing = nobody any more. */
+  claim?: Claim | null;
+}
 
 export interface ClientAttachment {
   subscription: SubscriptionId;
@@ -266,10 +384,259 @@ export interface ConfigGetResult {
   settings: SettingValue[];
 }
 
+/**
+ * A question to a person. It says everything that is needed to answer it, so that a phone can show it without
+ * asking back.
+ */
+export interface Confirmation {
+  confirmationId: ConfirmationId;
+  runId: RunId;
+  sessionId: SessionId;
+  /** From the root run's agent to the one that asks. */
+  path: AgentName[];
+  toolCallId: CallId;
+  tool: ToolName;
+  kind: ToolKind;
+  risk: Risk;
+  /** What the call does, in one line. */
+  title: string;
+  /** Which rule asks, e.g. `builtin:risk=low`. */
+  rule: string;
+  /** Why it asks, for people. */
+  reason: string;
+  details: ConfirmationDetails | Record<string, unknown>;
+  /**
+   * SHA-256 of what an answer is about: tool, arguments, accesses and details, as `sha256:<hex>`. An answer
+   * carries it; one to an older subject is `CONFIRMATION_STALE`.
+   */
+  digest: string;
+  /** What may be answered; anything else is `OUTCOME_NOT_OFFERED`. */
+  options: ConfirmationOption[];
+  audience: Audience | string | Record<string, unknown>;
+  /** Who started the root run, when it was a client that introduced itself. */
+  initiator?: ClientId | null;
+  /** Whoever started the run said that nobody sits there. */
+  headless?: boolean;
+  /** What becomes of the question while nobody can be asked. */
+  onDetached: OnDetached;
+  createdAt: Timestamp;
+  /**
+   * When [`Confirmation::on_deadline`] happens, unless somebody is there who could answer. Moves by the time
+   * that somebody was.
+   */
+  deadlineAt?: Timestamp | null;
+  onDeadline: OnDeadline;
+}
+
 export interface ConfirmationCapability {
   /** The kinds of questions it can show; missing = all. Open: kinds that are not known here are kept. */
   kinds?: string[] | null;
 }
+
+export interface ConfirmationClaimParams {
+  confirmationId: ConfirmationId;
+  /** How long somebody will probably read. Missing = a minute. Ends earlier with the connection. */
+  forMs?: number | null;
+}
+
+export interface ConfirmationClaimResult {
+  confirmationId: ConfirmationId;
+  claim: Claim;
+}
+
+/** What is to be decided, by type. */
+export type ConfirmationDetails =
+  /** A file is written, changed or removed. */
+  | {
+    type: "edit";
+    /** Absolute. */
+    path: string;
+    /** Unified, from what is there to what would be. Empty when nothing can be shown line by line. */
+    diff: string;
+    /** What is there; missing when there is nothing, or when it is long (the diff has what changes). */
+    oldContent?: string | null;
+    /** What would be; missing when the file would be removed, or when it is long. */
+    newContent?: string | null;
+    /** So many bytes of the diff are not shown, because it is too long. The digest covers all of it. */
+    cutBytes?: number;
+  }
+  /** Anything else, in words. */
+  | {
+    type: "info";
+    prompt: string;
+  }
+  /** The agent asks something of a person. */
+  | {
+    type: "question";
+    questions: Question[];
+  };
+
+/** One of the two is given. */
+export interface ConfirmationGetParams {
+  confirmationId?: ConfirmationId | null;
+  /** As a notification told it. */
+  token?: string | null;
+}
+
+export interface ConfirmationGetResult {
+  confirmation: ConfirmationRecord;
+}
+
+/** One question to a person. */
+export type ConfirmationId = string;
+
+export interface ConfirmationListParams {
+  sessionId?: SessionId | null;
+  runId?: RunId | null;
+  /** Also those that are over. */
+  resolved?: boolean;
+  /** As `nextCursor` said. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface ConfirmationListResult {
+  /** Oldest first. */
+  confirmations: ConfirmationRecord[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+/** One way to answer. */
+export interface ConfirmationOption {
+  outcome: Outcome;
+  /** For a button. */
+  label: string;
+  /** The rule that this outcome would write, shown before it is. */
+  remembers?: PolicyRule | null;
+}
+
+/** A question, where it stands, and what came of it. */
+export interface ConfirmationRecord {
+  confirmationId: ConfirmationId;
+  runId: RunId;
+  sessionId: SessionId;
+  /** From the root run's agent to the one that asks. */
+  path: AgentName[];
+  toolCallId: CallId;
+  tool: ToolName;
+  kind: ToolKind;
+  risk: Risk;
+  /** What the call does, in one line. */
+  title: string;
+  /** Which rule asks, e.g. `builtin:risk=low`. */
+  rule: string;
+  /** Why it asks, for people. */
+  reason: string;
+  details: ConfirmationDetails | Record<string, unknown>;
+  /**
+   * SHA-256 of what an answer is about: tool, arguments, accesses and details, as `sha256:<hex>`. An answer
+   * carries it; one to an older subject is `CONFIRMATION_STALE`.
+   */
+  digest: string;
+  /** What may be answered; anything else is `OUTCOME_NOT_OFFERED`. */
+  options: ConfirmationOption[];
+  audience: Audience | string | Record<string, unknown>;
+  /** Who started the root run, when it was a client that introduced itself. */
+  initiator?: ClientId | null;
+  /** Whoever started the run said that nobody sits there. */
+  headless?: boolean;
+  /** What becomes of the question while nobody can be asked. */
+  onDetached: OnDetached;
+  createdAt: Timestamp;
+  /**
+   * When [`Confirmation::on_deadline`] happens, unless somebody is there who could answer. Moves by the time
+   * that somebody was.
+   */
+  deadlineAt?: Timestamp | null;
+  onDeadline: OnDeadline;
+  state: ConfirmationState;
+  /** Whether the client that asks should put up a dialog for it. */
+  offered?: boolean;
+  /** Who is reading it. A courtesy: anybody may answer. */
+  claim?: Claim | null;
+  resolution?: Resolution | null;
+}
+
+export interface ConfirmationReleaseParams {
+  confirmationId: ConfirmationId;
+}
+
+export interface ConfirmationReleaseResult {
+  confirmationId: ConfirmationId;
+  /** False when this client had claimed nothing. */
+  released: boolean;
+}
+
+/** Data of `confirmation.requested`: a call waits for a person. */
+export interface ConfirmationRequested {
+  confirmation: Confirmation;
+}
+
+/** Data of `confirmation.resolved`: the question is over. Exactly one each. */
+export interface ConfirmationResolved {
+  confirmationId: ConfirmationId;
+  toolCallId: CallId;
+  outcome: Outcome;
+  by: DecidedBy;
+  /** Who, when it was a client: its id, or the way by which the answer came. */
+  name?: string | null;
+  /** What whoever decided said. */
+  message?: string | null;
+  /** The rule that was written, or that decided. */
+  rule?: PolicyRule | null;
+  /** The digest that was answered. */
+  digest: string;
+  at: Timestamp;
+  /** With `modify`: what the person changed, as the model is told it. */
+  difference?: string | null;
+}
+
+export interface ConfirmationRespondParams {
+  /** Needed without a `token`. */
+  confirmationId?: ConfirmationId | null;
+  /** Of the question that was read. Needed without a `token`, which is bound to one. */
+  digest?: string | null;
+  outcome: Outcome;
+  /** For the model and the log, e.g. why not. */
+  message?: string | null;
+  /** With `modify`: the whole arguments. */
+  arguments?: unknown;
+  /** With `modify` of an edit, instead of arguments: what the file shall be. */
+  content?: string | null;
+  /** With `answer`: one a question, in order. */
+  answers?: QuestionAnswer[];
+  /** As a notification told it. */
+  token?: string | null;
+}
+
+export interface ConfirmationRespondResult {
+  confirmationId: ConfirmationId;
+  runId: RunId;
+  resolution: Resolution;
+  /** The event that says how it ended. */
+  seq: Seq;
+  /** This client had said the same before, and this is what came of it. */
+  replayed?: boolean;
+}
+
+/** Data of `confirmation.revised`: the question is this now. */
+export interface ConfirmationRevised {
+  confirmation: Confirmation;
+  why: RevisedBecause;
+}
+
+/** Where a question stands. */
+export type ConfirmationState =
+  | "resolved"
+  /** Nobody is there who could be asked. */
+  | "queued"
+  /** Somebody is. */
+  | "offered"
+  /** Somebody reads it. */
+  | "claimed"
+  | (string & {});
 
 /** One agent's message history in one session. */
 export type ContextId = string;
@@ -327,6 +694,8 @@ export interface DaemonStatusResult {
   uptimeMs: number;
   /** By state; `ended` counts the whole log's. */
   runs: RunCounts;
+  /** Questions that wait for a person; `confirmation/list` has them. */
+  openConfirmations?: number;
   clients: number;
   subscriptions: number;
   database: DatabaseStatus;
@@ -346,6 +715,18 @@ export interface DatabaseStatus {
    */
   storageFull?: boolean;
 }
+
+/** Who decided. */
+export type DecidedBy =
+  /** A person, at a client or by a token. */
+  | "client"
+  /** A rule that holds by now. */
+  | "policy"
+  /** Time ran out. */
+  | "deadline"
+  /** Nobody could be asked, or the run ended. */
+  | "system"
+  | (string & {});
 
 /** Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored. */
 export interface Delta {
@@ -416,6 +797,11 @@ export interface Envelope {
   activity?: Activity | null | string;
   /** Who caused it, when it was a client. */
   by?: string | null;
+  /**
+   * Of `confirmation.requested` and `confirmation.revised`, on a subscription: whether this client should put
+   * up a dialog for it.
+   */
+  offered?: boolean | null;
   data: unknown;
 }
 
@@ -624,6 +1010,25 @@ export interface EventsUnsubscribeParams {
   subscription: SubscriptionId;
 }
 
+/** What became of a file. */
+export type FileChange = "created" | "modified" | "deleted" | "moved" | (string & {});
+
+/** Data of `file.changed`: a call changed a file, and this can be undone. */
+export interface FileChanged {
+  callId: CallId;
+  /** Absolute. */
+  path: string;
+  change: FileChange;
+  /** With `moved`: where it was. */
+  from?: string | null;
+  /** Names what `session/undo` puts back. */
+  undoId: string;
+  /** SHA-256 of what was there, as `sha256:<hex>`; missing when nothing was. */
+  before?: string | null;
+  /** Of what is there now; missing when it was removed. */
+  after?: string | null;
+}
+
 /** Something wrong in a file a user wrote. */
 export interface FileProblem {
   /** The file. Of a setting that is given elsewhere: the variable of the environment, or the flag. */
@@ -652,6 +1057,16 @@ export type FileProblemCode =
   /** The file or folder could not be read. */
   | "UNREADABLE"
   | (string & {});
+
+/** Data of `file.restored`: a change was undone. */
+export interface FileRestored {
+  /** The call whose change it was. */
+  callId: CallId;
+  path: string;
+  undoId: string;
+  /** Somebody had changed the file since, and that was overwritten. */
+  forced?: boolean;
+}
 
 /** Why a model stopped. */
 export type FinishReason =
@@ -789,6 +1204,13 @@ export interface LogsResult {
   missed: number;
 }
 
+/** Data of `memory.saved`: a fact was written to a memory file. */
+export interface MemorySaved {
+  callId: CallId;
+  path: string;
+  fact: string;
+}
+
 export interface ModelCompleted {
   stream: string;
   model: string;
@@ -830,6 +1252,27 @@ export interface ModelStarted {
 /** No parameters. */
 export type NoParams = Record<string, never>;
 
+export interface NotRestorable {
+  callId: CallId;
+  tool: ToolName;
+  why: string;
+}
+
+/** What becomes of a question whose time is over. Nothing is ever allowed by time. */
+export type OnDeadline = "deny" | "cancelRun" | "park" | (string & {});
+
+/** What becomes of a question while nobody can be asked. */
+export type OnDetached =
+  /** It waits, and finds the next client that attaches. */
+  | "wait"
+  /** It is denied (`NO_CLIENT`), and the model is told why. */
+  | "deny"
+  /** The run ends `UNATTENDED`. */
+  | "fail"
+  /** The run is parked until it is answered or unparked. */
+  | "park"
+  | (string & {});
+
 /** What comes of a cursor that lies outside of the log. */
 export type OnGone =
   /** `CURSOR_GONE`. */
@@ -863,6 +1306,26 @@ export interface OpenItem {
   text: string;
   thought: string;
 }
+
+/** What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent. */
+export type Outcome =
+  /** This call, this time. */
+  | "allowOnce"
+  /** Also calls like it in this session. */
+  | "allowSession"
+  /** Also calls like it in this workspace. */
+  | "allowProject"
+  /** Also calls like it of this user. */
+  | "allowUser"
+  /** With other arguments, or another content of the file. */
+  | "modify"
+  /** What was asked. */
+  | "answer"
+  /** Not this call; the run goes on. */
+  | "deny"
+  /** Not this call, and the run ends. */
+  | "cancelRun"
+  | (string & {});
 
 /**
  * Data of `tool.output`: more of what a call puts out while it runs. Not stored; the event that ends the call
@@ -923,6 +1386,113 @@ export interface PingResult {
   at: Timestamp;
 }
 
+/** Data of `policy.changed`: other rules hold from now on. */
+export interface PolicyChanged {
+  /** Rules that were remembered. */
+  added?: PolicyRule[];
+  /** Ids of remembered rules that hold no more. */
+  removed?: string[];
+  /** Rule files that were read anew and say something else than before. */
+  files?: string[];
+}
+
+export interface PolicyCheckParams {
+  /** A name or an alias. */
+  tool: ToolName;
+  arguments: unknown;
+  /** Missing = the session's, else the daemon's default. */
+  agent?: AgentName | null;
+  /** In this session; it or `workspace` is needed. */
+  sessionId?: SessionId | null;
+  workspace?: WorkspaceParam | null;
+}
+
+/** What would become of the call. Nothing was run or written. */
+export interface PolicyCheckResult {
+  decision: Verdict;
+  /** The rule that decided, e.g. `builtin:risk=low` or `user:shop.toml:3`. */
+  rule: string;
+  /** For people. */
+  reason: string;
+  /** Canonical. */
+  tool: ToolName;
+  kind: ToolKind;
+  risk: Risk;
+  /** For people. */
+  description: string;
+  accesses: (Access | Record<string, unknown>)[];
+}
+
+export interface PolicyListParams {
+  /** With the rules of this workspace's own files, if it is trusted. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface PolicyListResult {
+  /** By tier, then in the order in which they speak. */
+  rules: PolicyRule[];
+  /** What is wrong with the files they come from. */
+  problems: FileProblem[];
+}
+
+export interface PolicyRemoveParams {
+  /** Of a remembered rule, as `policy/list` tells it. */
+  ruleId: string;
+}
+
+export interface PolicyRemoveResult {
+  ruleId: string;
+  seq: Seq;
+}
+
+/** One rule. Each field that is given narrows which calls it is about. */
+export interface PolicyRule {
+  /** Of a file's rule its place, e.g. `user:shop.toml:3`; of a remembered one an id of its own. */
+  id: string;
+  tier: PolicyTier;
+  /** Names, aliases or patterns with `*`. */
+  tool: string[];
+  agent?: string | null;
+  /** Commands that it is about, each a prefix of words; shell only. */
+  commandPrefix?: string[];
+  /** Regular expression over the canonical JSON of the arguments. */
+  argsPattern?: string | null;
+  kind?: ToolKind | null | string;
+  risk?: Risk | null | string;
+  /** Empty = every mode. */
+  modes?: ApprovalMode[];
+  /** Only in this workspace: an absolute path. */
+  workspace?: string | null;
+  /** Only in this session. */
+  session?: SessionId | null;
+  /** Only calls that touch nothing but these; of remembered rules. */
+  accesses?: (Access | Record<string, unknown>)[];
+  decision: Verdict;
+  /** Higher first, within a tier. */
+  priority?: number;
+  /** Why, shown to the model on deny. */
+  message?: string | null;
+  /** Who made a remembered rule. */
+  createdBy?: string | null;
+  createdAt?: Timestamp | null;
+  /** The question whose answer made it. */
+  fromConfirmation?: ConfirmationId | null;
+}
+
+/**
+ * Where a rule comes from. The strictest of system, user and project counts; what is built in speaks only
+ * where system and user are silent.
+ */
+export type PolicyTier =
+  | "builtin"
+  /** `/etc/subagentd/policies/` */
+  | "system"
+  /** The user's config, and what was remembered from answers. */
+  | "user"
+  /** A trusted project's folder; it can only make things stricter. */
+  | "project"
+  | (string & {});
+
 /** Whether somebody is at a client, as the client says. */
 export type Presence = "active" | "idle" | "away" | (string & {});
 
@@ -936,6 +1506,20 @@ export interface Present {
   /** How many there are; `client/list` has all. */
   total: number;
 }
+
+/** One question of an agent. */
+export interface Question {
+  question: string;
+  /** What can be chosen; empty = any text. A person may always answer with a text of their own. */
+  options?: string[];
+  /** Several may be chosen. */
+  multiSelect?: boolean;
+}
+
+/**
+ * A person's answer to one question, in the order of the questions: what was chosen, or a text of their own.
+ */
+export type QuestionAnswer = string | string[];
 
 export interface QueueListParams {
   /** Missing = every session. */
@@ -992,6 +1576,31 @@ export interface ReloadResult {
   /** Of `config.changed`; missing when nothing changed. */
   seq?: Seq | null;
 }
+
+/** How a question ended. */
+export interface Resolution {
+  outcome: Outcome;
+  by: DecidedBy;
+  /** Who, when it was a client: its id, or the way by which the answer came. */
+  name?: string | null;
+  /** What whoever decided said. */
+  message?: string | null;
+  /** The rule that was written, or that decided. */
+  rule?: PolicyRule | null;
+  /** The digest that was answered. */
+  digest: string;
+  at: Timestamp;
+}
+
+/** Why a question changed. */
+export type RevisedBecause =
+  /** A person changed what the call does. */
+  | "modified"
+  /** What the call would touch is not what was shown any more. */
+  | "changed"
+  /** Only `deadlineAt`: somebody was there for a while. */
+  | "deadline"
+  | (string & {});
 
 /** How much harm a call can do. Ordered, so that the highest part counts. */
 export type Risk = "safe" | "low" | "medium" | "high" | "critical" | (string & {});
@@ -1185,6 +1794,8 @@ export interface RunStartParams {
   /** Values of the agent's inputs by name. */
   inputs?: Record<string, unknown>;
   limits?: LimitsParams;
+  /** How its questions, and those of the runs it calls, are put. */
+  approval?: ApprovalParams;
   /** Instead of the agent's model. */
   model?: ModelRef | null;
   /** When a run of this agent lives in the session already. */
@@ -1220,6 +1831,8 @@ export interface RunStarted {
   inputs: unknown;
   limits: RunLimits;
   completion: Completion;
+  /** How its questions are put. */
+  approval?: Approval;
   /** 0 for a root run. */
   depth: number;
   /** The call of the parent run that this run answers. */
@@ -1271,12 +1884,24 @@ export interface RunWaitParams {
   runId: RunId;
   /** At most 600,000; longer waits are repeated. */
   timeoutMs: number;
+  /** What to wait for, whichever comes first. Missing = the end. */
+  until?: WaitUntil[];
 }
 
 export interface RunWaitResult {
   run: RunRecord;
   /** The run has ended. */
   done: boolean;
+  /** Its open questions, and those of the runs below it. */
+  confirmations?: ConfirmationRecord[];
+}
+
+/**
+ * Data of `run.waiting`: whether every open call of the run waits for a person, directly or through a run it
+ * called.
+ */
+export interface RunWaiting {
+  waiting: boolean;
 }
 
 /** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
@@ -1312,6 +1937,8 @@ export interface SessionCreateParams {
   /** The agent of runs that name none. */
   agent?: AgentName | null;
   title?: string | null;
+  /** How freely calls run where no rule speaks. Missing = setting `approval.mode`. */
+  mode?: ApprovalMode | null;
   /** Everything is removed when the session is closed. */
   ephemeral?: boolean;
   idempotencyKey?: IdempotencyKey | null;
@@ -1330,6 +1957,8 @@ export interface SessionCreated {
   title?: string | null;
   /** The agent of runs that name none. */
   agent?: AgentName | null;
+  /** How freely calls run where no rule speaks. */
+  mode?: ApprovalMode;
   /** Everything is removed when the session is closed. */
   ephemeral?: boolean;
 }
@@ -1412,10 +2041,33 @@ export interface SessionSummary {
   /** The agent of runs that name none. */
   agent?: AgentName | null;
   state?: SessionState;
+  /** How freely calls run where no rule speaks. */
+  mode?: ApprovalMode;
   /** Everything is removed when it is closed. */
   ephemeral?: boolean;
   createdAt: Timestamp;
   lastActiveAt: Timestamp;
+}
+
+/** One of `toCallId` and `lastTurn` is given. */
+export interface SessionUndoParams {
+  sessionId: SessionId;
+  /** Undoes everything from this call on, newest first. */
+  toCallId?: CallId | null;
+  /** Undoes what the last turn that changed files changed. */
+  lastTurn?: boolean;
+  /** Also where somebody changed the file since. */
+  force?: boolean;
+}
+
+export interface SessionUndoResult {
+  sessionId: SessionId;
+  /** Newest first. */
+  restored: FileRestored[];
+  /** Calls among those undone whose effects cannot be taken back, and why. */
+  notRestorable: NotRestorable[];
+  /** The last event the request caused; missing when there was nothing to undo. */
+  seq?: Seq | null;
 }
 
 /** A field that is missing stays as it is; `null` clears it. */
@@ -1423,11 +2075,14 @@ export interface SessionUpdateParams {
   sessionId: SessionId;
   title?: string | null;
   agent?: AgentName | null;
+  /** Counts from the next call on, also of runs that live. */
+  mode?: ApprovalMode | null;
 }
 
 export interface SessionUpdated {
   title?: string | null;
   agent?: AgentName | null;
+  mode?: ApprovalMode;
 }
 
 export interface SetLogLevelParams {
@@ -1506,6 +2161,8 @@ export interface Snapshot {
   openItems: OpenItem[];
   /** Calls that have not ended, of the runs that live. */
   openCalls?: OpenCall[];
+  /** Questions that wait for a person, oldest first, at most 256; `confirmation/list` has all. */
+  openConfirmations?: ConfirmationRecord[];
   /** Runs that wait for their turn in a context, the next one first. */
   queue?: QueuedRun[];
 }
@@ -1575,7 +2232,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "READ_CONTENT_FAILURE" | "FILE_TOO_LARGE" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -1614,6 +2271,20 @@ export interface ToolState {
   error?: ToolError | null;
 }
 
+export interface ToolsCallParams {
+  sessionId: SessionId;
+  tool: ToolName;
+  arguments: unknown;
+}
+
+export interface ToolsCallResult {
+  callId: CallId;
+  /** The run as which it was carried out. */
+  runId: RunId;
+  result: ToolResult;
+  seq: Seq;
+}
+
 export interface ToolsListParams {
   /** Only the tools this agent's runs get. */
   agent?: AgentName | null;
@@ -1624,6 +2295,20 @@ export interface ToolsListResult {
   tools: ListedTool[];
 }
 
+export interface ToolsOutputParams {
+  callId: CallId;
+  /** In bytes; 0 = the beginning. */
+  from?: number;
+}
+
+export interface ToolsOutputResult {
+  callId: CallId;
+  text: string;
+  /** Give it as `from`; missing at the end. */
+  next?: number | null;
+  totalBytes: number;
+}
+
 /** How a connection's messages are framed. */
 export type Transport =
   | "webSocket" | "http"
@@ -1632,6 +2317,12 @@ export type Transport =
   /** With `Content-Length` headers, as language servers do. */
   | "contentLength"
   | (string & {});
+
+export interface TrustedFile {
+  path: string;
+  /** As `sha256:<hex>`. */
+  digest: string;
+}
 
 export interface TurnCompleted {
   turn: number;
@@ -1675,12 +2366,21 @@ export interface ValidatedAgent {
   checks: AgentCheck[];
 }
 
+/** May a call run? Ordered by strictness, so combining opinions is `max` and none can loosen another. */
+export type Verdict = "allow" | "ask" | "deny" | (string & {});
+
 /** One broken rule of a schema. */
 export interface Violation {
   /** JSON pointer to the offending value; empty = the whole. */
   pointer: string;
   message: string;
 }
+
+/** What can be waited for. */
+export type WaitUntil =
+  | "ended"
+  /** The run, or one below it, asks a person something. */
+  | "confirmation";
 
 export interface Warning {
   /** What is wrong, where, and what to do. */
@@ -1695,10 +2395,61 @@ export interface WireLimits {
   maxBatch: number;
 }
 
+export interface WorkspaceFile {
+  /** Below the first root that has it. */
+  path: string;
+  digest: string;
+  acknowledged: boolean;
+}
+
+export interface WorkspaceListResult {
+  /** Those about whose trust a person has spoken; without their files. */
+  workspaces: WorkspaceRecord[];
+}
+
+export interface WorkspaceOpenParams {
+  workspace: WorkspaceParam;
+}
+
+export interface WorkspaceOpenResult {
+  workspace: WorkspaceRecord;
+}
+
 /** One root, or several. */
 export type WorkspaceParam = string | {
     roots: string[];
   };
+
+/** A workspace, and what of its own files a person has acknowledged. */
+export interface WorkspaceRecord {
+  /** Canonical. */
+  roots: string[];
+  /** A person said so. Files that changed since are asked about again all the same. */
+  trusted: boolean;
+  /** Its agents, rules and settings, and whether each is acknowledged as it is now. */
+  files?: WorkspaceFile[];
+}
+
+export interface WorkspaceTrustParams {
+  workspace: WorkspaceParam;
+  trusted: boolean;
+  /** What the person saw of it, as `workspace/open` told: only these count from now on. Needed to trust. */
+  files?: TrustedFile[];
+}
+
+export interface WorkspaceTrustResult {
+  workspace: WorkspaceRecord;
+  seq: Seq;
+}
+
+/** Data of `workspace.trusted`: whether a workspace's agents, rules and settings count, as a person said. */
+export interface WorkspaceTrusted {
+  /** Canonical. */
+  workspace: string;
+  trusted: boolean;
+  /** The files that were acknowledged with it: path below the workspace, and digest. */
+  files?: TrustedFile[];
+}
 
 /** Every method: what it takes and what it answers. */
 export interface Methods {
@@ -1744,8 +2495,29 @@ export interface Methods {
   "agents/get": { params: AgentsGetParams; result: AgentsGetResult };
   /** Checks agents, one line a check. */
   "agents/validate": { params: AgentsValidateParams; result: AgentsValidateResult };
+  /** A person has read this agent of a project: it may be started as it is now. */
+  "agents/acknowledge": { params: AgentsAcknowledgeParams; result: AgentsAcknowledgeResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
+  /**
+   * Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's
+   * call. Refusals and failures are a result.
+   */
+  "tools/call": { params: ToolsCallParams; result: ToolsCallResult };
+  /** The whole of an output that was cut for the model, by page. */
+  "tools/output": { params: ToolsOutputParams; result: ToolsOutputResult };
+  /** The rules in force, and what is wrong with the files they come from. */
+  "policy/list": { params: PolicyListParams; result: PolicyListResult };
+  /** What would become of a call, and which rule says so. Nothing is run. */
+  "policy/check": { params: PolicyCheckParams; result: PolicyCheckResult };
+  /** Forgets a rule that was remembered from an answer. */
+  "policy/remove": { params: PolicyRemoveParams; result: PolicyRemoveResult };
+  /** A workspace, what it brings along, and whether a person has acknowledged that. */
+  "workspace/open": { params: WorkspaceOpenParams; result: WorkspaceOpenResult };
+  /** The workspaces about whose trust a person has spoken. */
+  "workspace/list": { params: NoParams; result: WorkspaceListResult };
+  /** Says whether a workspace's own agents, rules and settings count, as they are now. */
+  "workspace/trust": { params: WorkspaceTrustParams; result: WorkspaceTrustResult };
   /**
    * Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the
    * run will end exactly once, whatever dies. Without `sessionId` in a new session.
@@ -1755,7 +2527,11 @@ export interface Methods {
   "run/get": { params: RunIdParams; result: RunRecord };
   /** Runs, newest first. */
   "run/list": { params: RunListParams; result: RunListResult };
-  /** Waits until the run has ended or the time is over; a time-out is a normal answer. */
+  /**
+   * Waits until the run has ended, or with `until` until it or a run below it asks a person something, or
+   * until the time is over; a time-out is a normal answer. An answer of a run that goes on has its open
+   * questions, at most 32.
+   */
   "run/wait": { params: RunWaitParams; result: RunWaitResult };
   /**
    * Stops a run: its tools and the runs below it end first. Answers when that is durable; cancelling a run
@@ -1770,6 +2546,28 @@ export interface Methods {
   "queue/remove": { params: QueueRunParams; result: QueueRunResult };
   /** Puts a run before all others that wait for the same context. */
   "queue/promote": { params: QueueRunParams; result: QueueRunResult };
+  /** A parked run goes on; `CONFLICT` when it is not parked. */
+  "run/unpark": { params: RunIdParams; result: QueueRunResult };
+  /**
+   * Questions to people that wait for an answer, oldest first; with `resolved` also those that are over. A
+   * page of long ones is shorter than `limit`.
+   */
+  "confirmation/list": { params: ConfirmationListParams; result: ConfirmationListResult };
+  /** One question, by its id or by the token of a notification. */
+  "confirmation/get": { params: ConfirmationGetParams; result: ConfirmationGetResult };
+  /** Tells others that somebody reads the question. A courtesy: anybody may still answer. */
+  "confirmation/claim": { params: ConfirmationClaimParams; result: ConfirmationClaimResult };
+  /** Takes that back. */
+  "confirmation/release": { params: ConfirmationReleaseParams; result: ConfirmationReleaseResult };
+  /**
+   * Answers a question. The first valid answer counts, and what it allows begins in the same transaction; a
+   * later one is `CONFIRMATION_ALREADY_RESOLVED` with the resolution, and the same client that says the same
+   * again gets its first answer. A connection that only looks on at the session (`observe`) is `FORBIDDEN`;
+   * one that is attached to nothing may answer, since the socket has proved whose user it is, or the bearer
+   * token has. With a `token`, which also `POST /confirm/<token>` over TCP takes, everything may be answered
+   * that is offered but `modify`. Never refused for load.
+   */
+  "confirmation/respond": { params: ConfirmationRespondParams; result: ConfirmationRespondResult };
   /** Opens a session in a workspace. */
   "session/create": { params: SessionCreateParams; result: SessionCreateResult };
   /** Sessions, the one that was active last first. */
@@ -1794,6 +2592,8 @@ export interface Methods {
   "session/attach": { params: SessionAttachParams; result: SubscriptionId };
   /** Ends an attachment. */
   "session/detach": { params: SessionDetachParams; result: DetachResult };
+  /** Puts back files that calls of the session changed, byte for byte. */
+  "session/undo": { params: SessionUndoParams; result: SessionUndoResult };
   /**
    * Follows the log: the events from a place on, `signal.caughtUp`, then what happens, without gap or repeat.
    * A session or run that never was is refused, so that a slip of the pen is not waited for.
@@ -1858,6 +2658,27 @@ export interface Events {
   "tool.state": ToolState;
   /** The run's plan was replaced as a whole; stands right before the end of the call that did it. */
   "todos.updated": TodosUpdated;
+  /** A call waits for a person. Everything that is needed to answer is in it. */
+  "confirmation.requested": ConfirmationRequested;
+  /** The question is another one now: an answer to the older one is stale. */
+  "confirmation.revised": ConfirmationRevised;
+  /** The question is over, and this is who decided what. Exactly one each. */
+  "confirmation.resolved": ConfirmationResolved;
+  /**
+   * Every open call of the run waits for a person, directly or through a run it called; or not any more.
+   * Meanwhile its clock stands still.
+   */
+  "run.waiting": RunWaiting;
+  /** A call changed a file. Stands right before the call's end. */
+  "file.changed": FileChanged;
+  /** A change was undone. */
+  "file.restored": FileRestored;
+  /** A fact was written to a memory file. */
+  "memory.saved": MemorySaved;
+  /** Other rules hold from now on. */
+  "policy.changed": PolicyChanged;
+  /** A person said whether a workspace's own agents, rules and settings count. */
+  "workspace.trusted": WorkspaceTrusted;
   /** Settings were read anew, and these have other values than before. */
   "config.changed": ConfigChanged;
   /** Something is not as its author thinks, and the work goes on. */
@@ -1884,6 +2705,14 @@ export interface Signals {
   "signal.caughtUp": CaughtUp;
   /** Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments. */
   "signal.presence": Present;
+  /**
+   * An open question is for this client now, and was not when it was sent: it came back, can show more than
+   * before, or those who were to be asked first did not answer. Comes on attachments, also when one that
+   * began at a cursor has caught up; of a question that its snapshot had no room for as well.
+   */
+  "signal.confirmation": ConfirmationRecord;
+  /** Somebody reads a question, or nobody does any more. Comes on attachments. */
+  "signal.claim": ClaimSignal;
   /**
    * A request had a parameter that nobody knows; it was ignored. Said once a connection, method and field,
    * after the response, and belongs to no subscription.

@@ -6,13 +6,14 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use crate::protocol::{AgentName, ModelRef, ToolName};
+use crate::protocol::{AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, ToolName};
 // For whoever reads what people wrote: through this door come file, place and word together.
 pub use crate::sys::{
     mark::{Mark, one_based, problem},
     nearest::nearest,
 };
 
+mod approval;
 mod environment;
 mod keys;
 mod layer;
@@ -89,6 +90,7 @@ pub struct Config {
     pub shutdown: ShutdownSettings,
     pub access: AccessSettings,
     pub redaction: RedactionSettings,
+    pub approval: ApprovalSettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -154,6 +156,29 @@ pub struct RedactionSettings {
     pub is_whole: bool,
 }
 
+/// How questions to people are put, where whoever starts a run does not say (spec 06, "Routing").
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalSettings {
+    /// Of sessions that name none.
+    pub mode: Setting<ApprovalMode>,
+    /// Without it no session may be in the mode `yolo`.
+    pub allow_yolo: Setting<bool>,
+    pub audience: Setting<Audience>,
+    /// `None` = it waits, but for a starter who said that nobody sits there.
+    pub on_detached: Setting<Option<OnDetached>>,
+    /// `None` = no deadline.
+    pub deadline: Setting<Option<Duration>>,
+    pub on_deadline: Setting<OnDeadline>,
+    /// How long nobody is there before somebody is told elsewhere.
+    pub notify_after: Setting<Duration>,
+    /// Run without a shell, with the question on its standard input. Empty = none.
+    pub notify_command: Setting<Vec<String>>,
+    /// `https`, or `http` on this machine. `None` = none.
+    pub webhook_url: Setting<Option<String>>,
+    /// Where the secret lies that signs what is posted: a variable or a file. A webhook without one is not used.
+    pub webhook_secret: Setting<Option<KeySource>>,
+}
+
 impl Default for Config {
     /// The defaults of spec 02 and 12.
     fn default() -> Config {
@@ -178,6 +203,18 @@ impl Default for Config {
             },
             shutdown: ShutdownSettings { grace: Setting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: Setting::default_of(Vec::new()) },
+            approval: ApprovalSettings {
+                mode: Setting::default_of(ApprovalMode::Default),
+                allow_yolo: Setting::default_of(false),
+                audience: Setting::default_of(Audience::All),
+                on_detached: Setting::default_of(None),
+                deadline: Setting::default_of(None),
+                on_deadline: Setting::default_of(OnDeadline::Deny),
+                notify_after: Setting::default_of(Duration::from_secs(60)),
+                notify_command: Setting::default_of(Vec::new()),
+                webhook_url: Setting::default_of(None),
+                webhook_secret: Setting::default_of(None),
+            },
             redaction: RedactionSettings { patterns: Setting::default_of(Vec::new()), is_whole: true },
             set_at: BTreeMap::new(),
         }

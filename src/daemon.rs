@@ -2,7 +2,11 @@
 //!
 //! Everything that lives has one owner here: tasks stand on one tracker, and one token stops them.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::{signal::unix::Signal, sync::Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -24,6 +28,7 @@ use crate::{
 
 mod clients;
 mod command;
+mod desk;
 mod failures;
 mod feed;
 mod handlers;
@@ -107,6 +112,9 @@ impl Daemon {
             stop: stop.clone(),
         };
         let executor = Executor::new(parts);
+        let (clients, tokens) = (Arc::default(), desk::Tokens::new(&settings.state_dir));
+        // What was asked is asked again before any run goes on.
+        let (desk, questions) = desk::Desk::open(&store, &clients, &clock).await?;
         let resumed = executor.resume_all().await?;
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
@@ -134,12 +142,16 @@ impl Daemon {
             clock,
             instance: ids::fresh(),
             load: rpc::Load::new(),
-            clients: Arc::default(),
+            clients,
+            desk: desk.clone(),
+            tokens: Arc::new(tokens),
+            tcp: OnceLock::new(),
             receipts: Arc::default(),
             closing: closing.clone(),
             stop: stop.clone(),
         };
         let state = Arc::new(state);
+        connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
         let methods = handlers::methods(Arc::clone(&state));
         Ok(Daemon { state, methods, runs, connections, base, closing, stop })
     }
@@ -153,6 +165,8 @@ impl Daemon {
 
     /// Serves HTTP and WebSocket over TCP until the daemon stops.
     pub fn listen_tcp(&self, door: rpc::TcpDoor) {
+        // The first address is told to those who may answer by it; there is one at most.
+        let _first = self.state.tcp.set(door.address());
         self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
     }
 
@@ -291,7 +305,7 @@ fn defaults(config: &Config) -> RunDefaults {
     let ms = |setting: &Setting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
     let is_set = |origin: Origin| origin != Origin::Default;
     RunDefaults {
-        approval: ApprovalParams::default(),
+        approval: ApprovalParams { mode: Some(handlers::usual_mode(config)), ..ApprovalParams::default() },
         model: config.models.default.value.clone(),
         limits: LimitsParams {
             max_turns: is_set(run.max_turns.origin).then_some(run.max_turns.value),

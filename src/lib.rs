@@ -14,6 +14,8 @@ pub mod daemon;
 #[cfg(feature = "daemon")]
 pub mod models;
 #[cfg(feature = "daemon")]
+pub mod notify;
+#[cfg(feature = "daemon")]
 pub mod policy;
 #[cfg(feature = "daemon")]
 pub mod project;

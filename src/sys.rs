@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod current;
 pub mod ids;
+pub mod key_file;
 pub mod mark;
 pub mod nearest;
 pub mod process;

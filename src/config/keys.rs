@@ -7,10 +7,13 @@ use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Config, Origin, Setting,
-    shapes::{Amount, ListOf, Name, OrNull, Patterns, Refusal, Shape, Whole, plain},
+    Config, KeySource, Origin, Setting,
+    approval::{SecretPlace, WebAddress, secret_shown},
+    shapes::{
+        Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Typed, Whole, Word, plain,
+    },
 };
-use crate::protocol::{AgentName, ModelRef, ToolName};
+use crate::protocol::{AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, ToolName};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -26,6 +29,9 @@ const MOST_DEPTH: u64 = 16;
 
 /// Runs at work at once: beyond, memory for their contexts is the limit, not a number.
 const MOST_RUNS: u64 = 100_000;
+
+/// Longest time in milliseconds a setting may name: the same year.
+const LONGEST_MS: u64 = 366 * 24 * 3_600 * 1_000;
 
 /// One setting.
 pub(super) struct Key {
@@ -184,6 +190,84 @@ pub(super) const KEYS: &[Key] = &[
         expected: "a list of numeric user ids, e.g. [1000]",
         example: "[1000]"
     ),
+    key!(
+        "approval.mode", approval.mode, OneOf(&["plan", "default", "autoEdit", "yolo"]),
+        in: word, out: |mode: &ApprovalMode| json!(mode),
+        "How freely calls run where no rule speaks, in sessions that name no mode. `yolo` needs `approval.allowYolo`.",
+        expected: "one of \"plan\", \"default\", \"autoEdit\", \"yolo\"",
+        example: "\"plan\""
+    ),
+    key!(
+        "approval.allowYolo", approval.allow_yolo, Flag,
+        in: Ok, out: |allowed: &bool| json!(allowed),
+        "Whether a session or a run may be in the mode `yolo`, in which everything but critical calls runs.",
+        expected: "true or false",
+        example: "true"
+    ),
+    key!(
+        "approval.audience", approval.audience, Typed::<Audience>::new(),
+        in: Ok, out: |audience: &Audience| json!(audience),
+        "Who may be asked: all who are attached; whoever started the run first, and all after so many milliseconds; or \
+         these clients alone.",
+        expected: "\"all\", {\"initiatorFirst\": {\"graceMs\": 30000}} or {\"clients\": [\"a client's id\"]}",
+        example: "{\"initiatorFirst\": {\"graceMs\": 30000}}"
+    ),
+    key!(
+        "approval.onDetached", approval.on_detached, OrNull(OneOf(&["wait", "deny", "fail", "park"])),
+        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<OnDetached>| json!(it),
+        "What becomes of a question while nobody can be asked; null is `wait`, but `deny` for runs whose starter said that \
+         nobody sits there.",
+        expected: "one of \"wait\", \"deny\", \"fail\", \"park\", or null",
+        example: "\"park\""
+    ),
+    key!(
+        "approval.deadlineMs", approval.deadline, OrNull(Whole { least: 1, most: LONGEST_MS }),
+        in: |ms: Option<u64>| Ok(ms.map(Duration::from_millis)),
+        out: |deadline: &Option<Duration>| json!(deadline.map(|it| it.as_millis())),
+        "After so many milliseconds in which nobody was there who could answer, `approval.onDeadline` happens; null is \
+         never.",
+        expected: "a whole number of milliseconds from 1 to a year, or null",
+        example: "3600000"
+    ),
+    key!(
+        "approval.onDeadline", approval.on_deadline, OneOf(&["deny", "cancelRun", "park"]),
+        in: word, out: |it: &OnDeadline| json!(it),
+        "What becomes of a question whose time is over. Nothing is ever allowed by time.",
+        expected: "one of \"deny\", \"cancelRun\", \"park\"",
+        example: "\"park\""
+    ),
+    key!(
+        "approval.notifyAfterMs", approval.notify_after, Whole { least: 0, most: LONGEST_MS },
+        in: |ms| Ok(Duration::from_millis(ms)), out: |after: &Duration| json!(after.as_millis()),
+        "How many milliseconds nobody is there who could answer before `approval.notifyCommand` and `approval.webhook` \
+         are told.",
+        expected: "a whole number of milliseconds from 0 to a year",
+        example: "5000"
+    ),
+    key!(
+        "approval.notifyCommand", approval.notify_command, ListOf(Word),
+        in: program_first, out: |words: &Vec<String>| json!(words),
+        "A program and its arguments, run without a shell when nobody is there who could answer. The question, and the \
+         token that answers it, stand on its standard input as JSON.",
+        expected: "a list of words that begins with a program, e.g. [\"/home/me/bin/tell-me\"]",
+        example: "[\"/home/me/bin/tell-me\", \"--urgent\"]"
+    ),
+    key!(
+        "approval.webhook.url", approval.webhook_url, OrNull(WebAddress),
+        in: Ok, out: |url: &Option<String>| json!(url),
+        "Where the question is posted to as JSON, signed, when nobody is there who could answer. Needs \
+         `approval.webhook.secret`.",
+        expected: "an address that begins with https:// (on this machine also http://), or null",
+        example: "\"https://example.com/hooks/subagentd\""
+    ),
+    key!(
+        "approval.webhook.secret", approval.webhook_secret, OrNull(SecretPlace),
+        in: Ok, out: |place: &Option<KeySource>| secret_shown(place.as_ref()),
+        "Where the secret lies that signs what is posted; never the secret itself. Nobody but its owner may be able to \
+         read a file.",
+        expected: "{\"env\": \"NAME\"}, {\"file\": \"/absolute/path\"} or null",
+        example: "{\"env\": \"SUBAGENTD_WEBHOOK_SECRET\"}"
+    ),
     Key {
         path: "redaction.patterns",
         meaning: "Regular expressions, in the syntax of Rust's `regex`, whose matches are hidden wherever the daemon \
@@ -209,6 +293,19 @@ pub(super) const KEYS: &[Key] = &[
 
 fn narrow<N: TryFrom<u64>>(number: u64) -> Result<N, Refusal> {
     N::try_from(number).map_err(|_| Refusal::BadValue)
+}
+
+/// One of the words that the shape lets through.
+fn word<T: serde::de::DeserializeOwned>(text: String) -> Result<T, Refusal> {
+    serde_json::from_value(Json::String(text)).map_err(|_| Refusal::BadValue)
+}
+
+/// An empty list is no command.
+fn program_first(words: Vec<String>) -> Result<Vec<String>, Refusal> {
+    match words.first().is_none_or(|program| !program.is_empty()) {
+        true => Ok(words),
+        false => Err(Refusal::BadValue),
+    }
 }
 
 fn time(seconds: f64) -> Result<Duration, Refusal> {

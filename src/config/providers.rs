@@ -271,7 +271,8 @@ impl Reading<'_> {
     }
 }
 
-fn source(field: &str, value: &Value<'_>) -> Option<KeySource> {
+/// The place of a key, as one field of an entry names it.
+pub(super) fn source(field: &str, value: &Value<'_>) -> Option<KeySource> {
     match field {
         "env" => text(value).filter(|name| !name.contains('=')).map(|name| KeySource::Env(name.to_owned())),
         "file" => text(value)

@@ -49,9 +49,10 @@ fn section(meaning: &str) -> Json {
 /// A default of `null` stands for "nobody set it": where `null` is no value, there is no default to be told.
 fn allow_null_defaults(schema: &mut Json) {
     let Some(words) = schema.as_object_mut() else { return };
-    let takes_null = words
-        .get("type")
-        .is_some_and(|kind| kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null")));
+    let has = |word: &str, what: &Json| {
+        words.get(word).and_then(Json::as_array).is_some_and(|among| among.contains(what))
+    };
+    let takes_null = has("type", &json!("null")) || has("anyOf", &json!({ "type": "null" }));
     if words.get("default").is_some_and(Json::is_null) && !takes_null {
         words.remove("default");
     }

@@ -1,7 +1,11 @@
 //! What may a setting hold? Each shape reads values and describes itself as a JSON Schema, so that the two agree.
 
+use std::marker::PhantomData;
+
 use jsonc_parser::{ast::Value, common::Ranged};
 use regex_automata::nfa::thompson;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 /// Largest automaton of a pattern, which every text will be read with; larger ones are slips like `\w{1000}`.
@@ -54,6 +58,95 @@ impl Shape for Name {
 
     fn is_text(&self) -> bool {
         true
+    }
+}
+
+/// Any text, as it stands.
+pub(super) struct Word;
+
+impl Shape for Word {
+    type Out = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
+        Ok(value.as_string_lit().ok_or(Refusal::WrongType)?.value.clone().into_owned())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+}
+
+/// One of these words.
+pub(super) struct OneOf(pub &'static [&'static str]);
+
+impl Shape for OneOf {
+    type Out = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
+        let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
+        let known = self.0.iter().find(|word| **word == text).ok_or(Refusal::BadValue)?;
+        Ok((*known).to_owned())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "enum": self.0 })
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+}
+
+/// Yes or no.
+pub(super) struct Flag;
+
+impl Shape for Flag {
+    type Out = bool;
+
+    fn read(&self, value: &Value<'_>) -> Result<bool, Refusal> {
+        match value {
+            Value::BooleanLit(flag) => Ok(flag.value),
+            _ => Err(Refusal::WrongType),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "boolean" })
+    }
+}
+
+/// What a type of the protocol takes, as it takes it.
+pub(super) struct Typed<T>(PhantomData<T>);
+
+impl<T> Typed<T> {
+    pub fn new() -> Typed<T> {
+        Typed(PhantomData)
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema> Shape for Typed<T> {
+    type Out = T;
+
+    fn read(&self, value: &Value<'_>) -> Result<T, Refusal> {
+        let value = Json::from(value.clone());
+        serde_json::from_value(value).map_err(|_| Refusal::BadValue)
+    }
+
+    fn schema(&self) -> Json {
+        // Whole, with nothing to be looked up elsewhere: it stands in the middle of another schema.
+        let settings = SchemaSettings::draft2020_12().with(|it| {
+            it.inline_subschemas = true;
+            it.meta_schema = None;
+        });
+        let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        if let Some(words) = schema.as_object_mut() {
+            words.remove("title");
+        }
+        schema
     }
 }
 
@@ -132,7 +225,13 @@ impl<S: Shape> Shape for OrNull<S> {
 
     fn schema(&self) -> Json {
         let mut schema = self.0.schema();
+        if schema["type"].is_null() {
+            return json!({ "anyOf": [schema, { "type": "null" }] });
+        }
         schema["type"] = json!([schema["type"], "null"]);
+        if let Some(words) = schema.get_mut("enum").and_then(Json::as_array_mut) {
+            words.push(Json::Null);
+        }
         schema
     }
 }

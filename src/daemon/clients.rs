@@ -1,5 +1,7 @@
 //! Who is there? Clients that introduced themselves, what each is attached to, and who is told when that changes.
 //!
+//! Besides, the desk learns here who could be asked, and is woken whenever that may have changed.
+//!
 //! In memory only: presence is no fact about a run. Nothing here waits for a client. Who is told takes the state as it
 //! is then, so of several changes a slow one sees the last.
 
@@ -7,7 +9,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -16,8 +18,8 @@ use tokio::sync::Notify;
 use super::rpc::Caller;
 use crate::protocol::{
     AttachRole, ClientAttachment, ClientCapabilities, ClientId, ClientInfo, ClientSummary,
-    ClientUpdateParams, Presence, Present, SessionAttachParams, SessionId, SubscriptionId, Timestamp,
-    Transport,
+    ClientUpdateParams, ConfirmationCapability, Presence, Present, SessionAttachParams, SessionId,
+    SubscriptionId, Timestamp, Transport,
 };
 
 /// Clients that one `signal.presence` shows: more than a person looks at, and small beside a snapshot.
@@ -63,6 +65,22 @@ impl Scope {
 pub(super) struct Clients {
     /// By the connection's number, so that the oldest is the first.
     connections: Mutex<BTreeMap<u64, Connection>>,
+    /// Wakes the desk: who could be asked may be another one now.
+    changed: Notify,
+    /// Counts those changes, so that nobody has to look who saw the last one.
+    edition: AtomicU64,
+}
+
+/// What decides whether a client is asked a question. Only of those that said who they are.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub connection: u64,
+    pub client: ClientId,
+    /// `None` = it cannot put a question to anybody.
+    pub confirmations: Option<ConfirmationCapability>,
+    pub presence: Presence,
+    /// What it is attached to, and as what.
+    pub seats: Vec<(Scope, AttachRole)>,
 }
 
 /// One connection. Bounded by how many there may be, and by the subscriptions of each.
@@ -85,7 +103,12 @@ pub(super) struct Introduced {
 struct Attachment {
     scope: Scope,
     role: AttachRole,
+    /// Who else is there.
     news: Arc<News>,
+    /// What is asked of whom, and who reads it.
+    questions: Arc<News>,
+    /// The client was away since that was looked at.
+    has_returned: Arc<AtomicBool>,
 }
 
 /// That something changed since it was last looked at.
@@ -93,6 +116,13 @@ struct Attachment {
 struct News {
     is_any: AtomicBool,
     came: Notify,
+}
+
+impl News {
+    fn tell(&self) {
+        self.is_any.store(true, Ordering::Relaxed);
+        self.came.notify_one();
+    }
 }
 
 impl Clients {
@@ -109,6 +139,8 @@ impl Clients {
         let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
         let before = connection.said.replace(introduced);
         let scopes = connection.scopes();
+        self.stir();
+        connection.tell_of_questions();
         tell(&connections, number, &scopes);
         before.is_none().then(|| Introduction { clients: Arc::clone(self), number })
     }
@@ -132,6 +164,11 @@ impl Clients {
         let after = (said.capabilities.clone(), said.presence);
         if before != after {
             let scopes = connection.scopes();
+            self.stir();
+            if before.1 == Presence::Away {
+                connection.attached.values().for_each(|it| it.has_returned.store(true, Ordering::Release));
+            }
+            connection.tell_of_questions();
             tell(&connections, number, &scopes);
         }
         Some(after)
@@ -145,13 +182,83 @@ impl Clients {
         (scope, role): (Scope, AttachRole),
         now: Timestamp,
     ) -> Attached {
-        let (number, news) = (caller.connection(), Arc::new(News::default()));
+        let number = caller.connection();
+        let (news, questions) = (Arc::new(News::default()), Arc::new(News::default()));
         let mut connections = self.lock();
         let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
-        let attachment = Attachment { scope: scope.clone(), role, news: Arc::clone(&news) };
+        let has_returned = Arc::new(AtomicBool::new(false));
+        let attachment = Attachment {
+            scope: scope.clone(),
+            role,
+            news: Arc::clone(&news),
+            questions: Arc::clone(&questions),
+            has_returned: Arc::clone(&has_returned),
+        };
         connection.attached.insert(subscription.clone(), attachment);
+        // With its other attachments it may be asked more than before, and with this one of what was asked before.
+        self.stir();
+        connection.tell_of_questions();
         tell(&connections, number, std::slice::from_ref(&scope));
-        Attached { clients: Arc::clone(self), number, subscription, scope, news }
+        Attached { clients: Arc::clone(self), number, subscription, scope, news, questions, has_returned }
+    }
+
+    /// How often who could be asked has changed.
+    pub fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    /// All that are attached and said who they are, and the edition that this is at least.
+    pub fn candidates(&self) -> (Vec<Candidate>, u64) {
+        // Before the look: what changes meanwhile makes it an older one.
+        let edition = self.edition();
+        let connections = self.lock();
+        let candidate = |(number, connection): (&u64, &Connection)| {
+            let said = connection.said.as_ref().filter(|_| !connection.attached.is_empty())?;
+            let seats = connection.attached.values().map(|it| (it.scope.clone(), it.role)).collect();
+            Some(Candidate {
+                connection: *number,
+                client: said.client_id.clone(),
+                confirmations: said.capabilities.confirmations.clone(),
+                presence: said.presence,
+                seats,
+            })
+        };
+        (connections.iter().filter_map(candidate).collect(), edition)
+    }
+
+    /// Before anybody is told to look, so that nobody looks at what was before.
+    fn stir(&self) {
+        self.edition.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_one();
+    }
+
+    /// As what a connection is attached to a session: as somebody who can be asked, if by any of its attachments; `None`
+    /// when it is not.
+    pub fn role(&self, connection: u64, session: &SessionId) -> Option<AttachRole> {
+        let connections = self.lock();
+        let place = Scope::One(session.clone());
+        let there = connections.get(&connection)?.attached.values().filter(|it| it.scope.meets(&place));
+        there.map(|it| it.role).reduce(|one, other| match (one, other) {
+            (AttachRole::Observe, AttachRole::Observe) => AttachRole::Observe,
+            _ => AttachRole::Control,
+        })
+    }
+
+    /// Has those look who are attached to something that `scope` is about: others are asked, or somebody reads a question.
+    pub fn tell_of_questions(&self, scope: &Scope) {
+        let connections = self.lock();
+        let attachments = connections.values().flat_map(|connection| connection.attached.values());
+        attachments.filter(|it| it.scope.meets(scope)).for_each(|it| it.questions.tell());
+    }
+
+    /// Waits until who could be asked may be another one. For the desk alone: there is one permit. Cancel safe.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Has the desk look.
+    pub fn wake_desk(&self) {
+        self.changed.notify_one();
     }
 
     /// Everybody after the connection of number `after`, at most `limit`; and whether there are more.
@@ -177,6 +284,10 @@ impl Connection {
 
     fn scopes(&self) -> Vec<Scope> {
         self.attached.values().map(|attachment| attachment.scope.clone()).collect()
+    }
+
+    fn tell_of_questions(&self) {
+        self.attached.values().for_each(|attachment| attachment.questions.tell());
     }
 
     /// As those see it whom `scope` concerns.
@@ -208,8 +319,7 @@ fn tell(connections: &BTreeMap<u64, Connection>, but: u64, scopes: &[Scope]) {
     let others = connections.iter().filter(|(number, _)| **number != but);
     for attachment in others.flat_map(|(_, connection)| connection.attached.values()) {
         if scopes.iter().any(|scope| scope.meets(&attachment.scope)) {
-            attachment.news.is_any.store(true, Ordering::Relaxed);
-            attachment.news.came.notify_one();
+            attachment.news.tell();
         }
     }
 }
@@ -229,6 +339,7 @@ impl Drop for Introduction {
                 connections.remove(&self.number);
             }
         }
+        self.clients.stir();
     }
 }
 
@@ -239,9 +350,41 @@ pub(super) struct Attached {
     subscription: SubscriptionId,
     scope: Scope,
     news: Arc<News>,
+    questions: Arc<News>,
+    has_returned: Arc<AtomicBool>,
 }
 
 impl Attached {
+    pub fn connection(&self) -> u64 {
+        self.number
+    }
+
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Whether what is asked of whom, or who reads it, may have changed since this was asked last.
+    pub fn takes_news_of_questions(&self) -> bool {
+        self.questions.is_any.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the client was away since this was asked last, however shortly: it is told again what waits for it.
+    pub fn takes_return(&self) -> bool {
+        self.has_returned.swap(false, Ordering::AcqRel)
+    }
+
+    /// Not all of it could be told.
+    pub fn has_more_news_of_questions(&self) {
+        self.questions.tell();
+    }
+
+    /// Waits until it may have. Cancel safe.
+    pub async fn questions_changed(&self) {
+        if !self.questions.is_any.load(Ordering::Relaxed) {
+            self.questions.came.notified().await;
+        }
+    }
+
     /// Who is there, when that changed since the last time.
     pub fn news(&self) -> Option<Present> {
         if !self.news.is_any.swap(false, Ordering::Relaxed) {
@@ -278,5 +421,6 @@ impl Drop for Attached {
             connections.remove(&self.number);
         }
         tell(&connections, self.number, std::slice::from_ref(&self.scope));
+        self.clients.stir();
     }
 }

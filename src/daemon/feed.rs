@@ -4,6 +4,9 @@
 //! client costs no memory and no run waits for it; deltas of one text are merged while it is slow, and of those who
 //! come and go it sees who is there when it looks.
 //!
+//! What a client is asked is the desk's to say: each question goes to everybody, with whether it is for this client, and
+//! again as a signal when that becomes so later.
+//!
 //! `feed/begin.rs` says where `session/attach` and `events/subscribe` begin; from there on they are the same.
 
 use std::{future::pending, sync::Arc, time::Duration};
@@ -13,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::{
     begin::Beginning,
+    questions::{News, Questions},
     receipts::OpenReceipt,
     texts::{Due, Texts},
 };
@@ -21,10 +25,14 @@ use super::{
     rpc::{Caller, Gone, Sink},
     state::State,
 };
-use crate::protocol::{AttachRole, CaughtUp, Envelope, EventHead, Present, RunId, Seq, SessionId};
-use crate::store::{Filter, Follower, Stored};
+use crate::protocol::{
+    AttachRole, CaughtUp, ClaimSignal, Confirmation, ConfirmationRecord, Envelope, EventBody, EventHead,
+    Present, RunId, Seq, SessionId,
+};
+use crate::store::{Filter, Follower, Stored, StoredConfirmation};
 
 mod begin;
+mod questions;
 mod receipts;
 mod snapshot;
 mod texts;
@@ -37,6 +45,12 @@ const READ_RETRY: Duration = Duration::from_secs(1);
 
 /// The least time between two `signal.presence`: where many come at once, each of the many is not told of each.
 const PRESENCE_PAUSE: Duration = Duration::from_millis(250);
+
+/// Bytes of open questions in one snapshot, as for its texts: a quarter of what a message may have.
+const QUESTION_BYTES: usize = 4 << 20;
+
+/// Signals about questions that are sent before the log is looked at again.
+const QUESTIONS_AT_ONCE: usize = 32;
 
 /// One client's view of the log, before anything of it is sent.
 pub(super) struct Pump {
@@ -52,6 +66,8 @@ pub(super) struct Pump {
     seat: Option<(Scope, AttachRole)>,
     /// `None` for a client that wants no deltas.
     texts: Option<Texts>,
+    /// What the client knows of open questions.
+    questions: Questions,
     /// The `seq` sent last on this subscription.
     prev: Seq,
 }
@@ -70,7 +86,8 @@ impl Pump {
     }
 
     async fn pump(&mut self, line: &mut Line) -> Result<(), Gone> {
-        if let Some(snapshot) = self.beginning.snapshot.take() {
+        if let Some((mut snapshot, asked)) = self.beginning.snapshot.take() {
+            snapshot.open_confirmations = self.asked_of(asked);
             line.tells(snapshot.seq);
             self.signal(line, "signal.snapshot", json!(snapshot)).await?;
         }
@@ -98,6 +115,10 @@ impl Pump {
             if !is_idle {
                 continue;
             }
+            // Now every question up to here was sent with its event, so that the rest are news.
+            if self.say_news_of_questions(line).await? {
+                continue;
+            }
             for due in self.texts.as_mut().map(Texts::look).unwrap_or_default() {
                 self.send_delta(line, due).await?;
             }
@@ -105,10 +126,28 @@ impl Pump {
                 () = self.follower.wait() => (),
                 () = grown(self.texts.as_ref()) => (),
                 () = changed(line.company.as_ref()) => (),
+                () = questions_changed(line.company.as_ref()) => (),
                 () = line.sink.closed() => return Ok(()),
                 () = self.state.stop.cancelled() => return Ok(()),
             }
         }
+    }
+
+    /// Questions as this client sees them, from the oldest on. What a snapshot has no room for comes after it, to those
+    /// it is for.
+    fn asked_of(&mut self, asked: Vec<Confirmation>) -> Vec<ConfirmationRecord> {
+        let stored = asked.into_iter().map(StoredConfirmation::open);
+        let mut records = self.state.desk.records(stored.collect(), self.caller.connection());
+        let mut room = QUESTION_BYTES;
+        let fits = |record: &ConfirmationRecord| {
+            let left = room.checked_sub(json!(record).to_string().len());
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let n_fitting = records.iter().map(fits).take_while(|fits| *fits).count();
+        records.truncate(n_fitting);
+        records.iter().for_each(|record| self.questions.shows(record));
+        records
     }
 
     async fn send_event(&mut self, line: &Line, event: &Stored) -> Result<(), Gone> {
@@ -120,9 +159,77 @@ impl Pump {
             return Ok(());
         }
         line.tells(event.seq);
-        line.send(event.envelope(Some(self.prev))).await?;
+        let offered = self.is_offered(event);
+        line.send(event.envelope_for(Some(self.prev), offered)).await?;
         self.prev = event.seq;
         Ok(())
+    }
+
+    /// Of a question: whether it is for this client. `None` of all else.
+    fn is_offered(&mut self, event: &Stored) -> Option<bool> {
+        if !event.kind.starts_with("confirmation.") {
+            return None;
+        }
+        // An event that cannot be read is still sent as it is; nobody is asked by it.
+        let subject = match event.parse().ok()?? {
+            EventBody::ConfirmationRequested(data) => data.confirmation,
+            EventBody::ConfirmationRevised(data) => data.confirmation,
+            EventBody::ConfirmationResolved(data) => {
+                self.questions.forget(&data.confirmation_id);
+                return None;
+            }
+            _ => return None,
+        };
+        let offered = self.state.desk.is_offered(&subject, event.seq, self.caller.connection());
+        self.questions.tells(&subject.confirmation_id, offered);
+        Some(offered)
+    }
+
+    /// Tells who is attached of questions that are for it now, and of those who read them. Answers whether there may be
+    /// more to tell.
+    async fn say_news_of_questions(&mut self, line: &mut Line) -> Result<bool, Gone> {
+        let Some(company) = line.company.as_mut().filter(|it| it.attached.takes_news_of_questions()) else {
+            return Ok(false);
+        };
+        if company.attached.takes_return() {
+            self.questions.offers_again();
+        }
+        let (connection, scope) = (company.attached.connection(), company.attached.scope().clone());
+        let seen = self.state.desk.seen(connection, &scope, self.follower.position());
+        let (news, is_more) = self.questions.news(seen, QUESTIONS_AT_ONCE);
+        if is_more {
+            company.attached.has_more_news_of_questions();
+        }
+        for piece in news {
+            let (kind, session, run, data) = match piece {
+                News::Claim(confirmation_id, claim) => {
+                    let data = json!(ClaimSignal { confirmation_id, claim });
+                    ("signal.claim", self.session.clone(), None, data)
+                }
+                News::Offered(id) => {
+                    let stored = match self.state.store.confirmation(&id).await {
+                        Ok(stored) => stored.filter(|it| it.resolution.is_none()),
+                        Err(error) => {
+                            // It is said at the next occasion: what a client was told is what was sent.
+                            tracing::warn!(%error, confirmation = %id, "a question cannot be read for a client");
+                            self.questions.forget(&id);
+                            None
+                        }
+                    };
+                    let Some(record) =
+                        stored.and_then(|it| self.state.desk.records(vec![it], connection).pop())
+                    else {
+                        continue;
+                    };
+                    self.questions.shows(&record);
+                    let subject = &record.confirmation;
+                    let (session, run) = (subject.session_id.clone(), subject.run_id.clone());
+                    ("signal.confirmation", Some(session), Some(run), json!(record))
+                }
+            };
+            self.notify(line, kind, (session, run), data).await?;
+        }
+        Ok(is_more)
     }
 
     async fn say_when_caught_up(&mut self, line: &Line) -> Result<(), Gone> {
@@ -220,6 +327,13 @@ impl Company {
 async fn grown(texts: Option<&Texts>) {
     match texts {
         Some(texts) => texts.grown().await,
+        None => pending().await,
+    }
+}
+
+async fn questions_changed(company: Option<&Company>) {
+    match company {
+        Some(company) => company.attached.questions_changed().await,
         None => pending().await,
     }
 }

@@ -11,7 +11,9 @@ use super::{
 use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
 
 mod agents;
+mod approval;
 mod config;
+mod confirmations;
 mod connection;
 mod daemon;
 mod events;
@@ -22,13 +24,12 @@ mod queue;
 mod runs;
 mod session;
 mod sessions;
-mod standins;
 mod tool_calls;
 mod tools;
 mod undo;
 mod workspaces;
 
-pub(super) use sessions::{no_session, remove_closed};
+pub(super) use sessions::{no_session, remove_closed, usual_mode};
 
 /// Every method with its handler.
 pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
@@ -43,9 +44,9 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     undo::register(&mut api);
     policy::register(&mut api);
     workspaces::register(&mut api);
-    standins::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);
+    confirmations::register(&mut api);
     lists::register(&mut api);
     session::register(&mut api);
     sessions::register(&mut api);

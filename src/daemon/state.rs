@@ -1,11 +1,23 @@
 //! What every handler can reach.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{clients::Clients, feed::Receipts, once::Once, reload::InForce, rpc::Load};
+use super::{
+    clients::Clients,
+    desk::{Desk, Tokens},
+    feed::Receipts,
+    once::Once,
+    reload::InForce,
+    rpc::Load,
+};
 use crate::{
     config::Sources,
     project::{Project, Projects},
@@ -50,6 +62,12 @@ pub(super) struct State {
     pub instance: String,
     pub load: Arc<Load>,
     pub clients: Arc<Clients>,
+    /// Who is asked what.
+    pub desk: Desk,
+    /// Answer questions for those who have no client.
+    pub tokens: Arc<Tokens>,
+    /// Where HTTP over TCP is served, if it is.
+    pub tcp: OnceLock<SocketAddr>,
     pub receipts: Arc<Receipts>,
     /// Nothing new begins.
     pub closing: CancellationToken,

@@ -46,10 +46,11 @@ pub struct RunRequest {
     pub prompt: Option<String>,
     pub inputs: Map<String, Value>,
     pub limits: LimitsParams,
-    pub approval: ApprovalParams,
-    /// The client that asks for it, if it introduced itself.
-    pub initiator: Option<ClientId>,
     pub model: Option<ModelRef>,
+    /// How its questions are put; what the settings say is filled in.
+    pub approval: ApprovalParams,
+    /// The client that starts it.
+    pub initiator: Option<ClientId>,
 }
 
 /// What the settings say where request and definition are silent.

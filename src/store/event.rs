@@ -49,6 +49,11 @@ pub struct Stored {
 impl Stored {
     /// The envelope as JSON. `prev` is the `seq` that was sent before it on the same subscription.
     pub fn envelope(&self, prev: Option<Seq>) -> String {
+        self.envelope_for(prev, None)
+    }
+
+    /// The same for one client. `offered`: of a question, whether this client should put up a dialog for it.
+    pub fn envelope_for(&self, prev: Option<Seq>, offered: Option<bool>) -> String {
         let mut out = String::with_capacity(self.body.len() + self.head.len() + 256);
         let _infallible = write!(out, r#"{{"seq":{}"#, self.seq);
         if let Some(prev) = prev {
@@ -68,6 +73,9 @@ impl Stored {
             // The object's own braces are cut off; a `}` at the end of its last value cannot be cut, since
             // heads hold scalars and lists only.
             out.push_str(head);
+        }
+        if let Some(offered) = offered {
+            let _infallible = write!(out, r#","offered":{offered}"#);
         }
         out.push_str(r#","data":"#);
         out.push_str(&self.body);

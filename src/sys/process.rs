@@ -1,6 +1,13 @@
-//! What the system says about this process.
+//! What the system says about this process and those it started.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _};
+use std::{
+    fs, io,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    process::Child,
+};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::{Interest, unix::AsyncFd};
 
 /// Resident memory in bytes, from `/proc/self/status`; `None` where there is none.
 pub fn rss_bytes() -> Option<u64> {
@@ -30,4 +37,25 @@ pub fn raise_open_files() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // What cannot be raised stays: the daemon works with fewer clients.
     let _stays = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// The end of a child, for whoever waits for it. The child is left to be reaped: until then its number, which may be its
+/// group's too, cannot become another's.
+pub struct ChildEnd(AsyncFd<OwnedFd>);
+
+impl ChildEnd {
+    /// The child must not have been reaped.
+    pub fn of(child: &Child) -> io::Result<ChildEnd> {
+        let handle = pidfd_open(Pid::from_child(child), PidfdFlags::NONBLOCK)?;
+        // Safety: an `OwnedFd` is open for as long as it lives and stays the same one, and nothing takes it out of the
+        // `AsyncFd`, which is dropped with this.
+        #[allow(unsafe_code, reason = "tokio has no other way to wait for a descriptor of one's own")]
+        let end = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
+        Ok(ChildEnd(end?))
+    }
+
+    /// Completes once the child has ended. Cancel safe.
+    pub async fn wait(&self) -> io::Result<()> {
+        self.0.readable().await.map(drop)
+    }
 }

@@ -14,7 +14,7 @@ const FLOORS: &[&[&str]] = &[
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
     &["policy", "config", "redact", "trust"],
-    &["agents", "store", "models", "client", "rules"],
+    &["agents", "store", "models", "notify", "client", "rules"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],
     &["run"],
@@ -31,7 +31,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("anyhow", &["bin"]),
     ("clap", &["bin", "cli"]),
     ("jsonrpsee", &["daemon/rpc"]),
-    ("reqwest", &["models", "tools/web*"]),
+    ("reqwest", &["models", "notify/webhook", "tools/web*"]),
     ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
     ("sqlx", &["store"]),
 ];

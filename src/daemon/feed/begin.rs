@@ -10,20 +10,22 @@ use super::{
         handlers::{no_session, violation},
     },
     Caller, Pump, State,
+    questions::Questions,
     snapshot::Standing,
     texts::{DELTAS, MARKS, Texts},
 };
 use crate::{
     protocol::{
-        AttachFrom, AttachRole, ErrorKind, EventsSubscribeParams, FromWord, OnGone, RpcError, RunId, Seq,
-        SessionAttachParams, SessionId, Snapshot,
+        AttachFrom, AttachRole, Confirmation, ErrorKind, EventsSubscribeParams, FromWord, OnGone, RpcError,
+        RunId, Seq, SessionAttachParams, SessionId, Snapshot,
     },
     store::Filter,
 };
 
 /// What comes before the first event, or with it.
 pub(super) struct Beginning {
-    pub snapshot: Option<Snapshot>,
+    /// With the questions that are still to be put into it: whom they are for is known once the client is attached.
+    pub snapshot: Option<(Snapshot, Vec<Confirmation>)>,
     /// Once the client has got as far, it is told.
     pub catch_up: Option<Seq>,
     pub consumer: Option<String>,
@@ -220,8 +222,8 @@ impl Pump {
         let has_snapshot = matches!(start, Start::Now { snapshot: true });
         let (snapshot, shown) = match has_snapshot {
             true => {
-                let (snapshot, shown) = standing.shown(state.store.live());
-                (Some(snapshot), shown)
+                let (snapshot, shown, asked) = standing.shown(state.store.live());
+                (Some((snapshot, asked)), shown)
             }
             // Texts that are open begin at offset 0, also those that were announced before the place.
             false => (None, standing.unseen()),
@@ -240,7 +242,18 @@ impl Pump {
             _ => None,
         };
         let follower = state.store.follow(followed, after);
-        Ok(Pump { state, caller, beginning, follower, filter, session, seat, texts, prev: after })
+        Ok(Pump {
+            state,
+            caller,
+            beginning,
+            follower,
+            filter,
+            session,
+            seat,
+            texts,
+            questions: Questions::default(),
+            prev: after,
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{super::handlers::no_session, State, texts::Shown};
 use crate::{
-    protocol::{OpenItem, RpcError, RunId, Seq, SessionId, Snapshot},
+    protocol::{Confirmation, OpenItem, RpcError, RunId, Seq, SessionId, Snapshot},
     store::{Live, LiveView, OpenStream, SessionView},
 };
 
@@ -24,6 +24,8 @@ pub(super) struct Standing {
     /// Without open texts.
     snapshot: Snapshot,
     open: Vec<OpenStream>,
+    /// Questions that wait, oldest first.
+    asked: Vec<Confirmation>,
 }
 
 impl Standing {
@@ -32,7 +34,7 @@ impl Standing {
         let Some(view) = state.store.session_view(session, ENDED_RUNS).await? else {
             return Err(no_session(state, session).await);
         };
-        let SessionView { seq, session, runs, open, calls, queue, .. } = view;
+        let SessionView { seq, session, runs, open, calls, queue, confirmations } = view;
         let snapshot = Snapshot {
             seq,
             session: Some(session),
@@ -44,13 +46,13 @@ impl Standing {
             open_confirmations: Vec::new(),
             queue,
         };
-        Ok(Standing { seq, snapshot, open })
+        Ok(Standing { seq, snapshot, open, asked: confirmations })
     }
 
     /// What lives in these sessions; in all when none is named.
     pub async fn of_living(state: &State, sessions: &[SessionId]) -> Result<Standing, RpcError> {
         let view = state.store.live_view(sessions, LIVE_RUNS).await?;
-        let LiveView { seq, sessions, runs, live_runs, open, calls, queue, .. } = view;
+        let LiveView { seq, sessions, runs, live_runs, open, calls, queue, confirmations } = view;
         let is_cut = u64::try_from(runs.len()).is_ok_and(|shown| shown < live_runs);
         let snapshot = Snapshot {
             seq,
@@ -63,7 +65,7 @@ impl Standing {
             open_confirmations: Vec::new(),
             queue,
         };
-        Ok(Standing { seq, snapshot, open })
+        Ok(Standing { seq, snapshot, open, asked: confirmations })
     }
 
     /// Nothing but the place, for who wants neither a snapshot nor texts.
@@ -80,7 +82,7 @@ impl Standing {
             open_confirmations: Vec::new(),
             queue: Vec::new(),
         };
-        Standing { seq, snapshot, open: Vec::new() }
+        Standing { seq, snapshot, open: Vec::new(), asked: Vec::new() }
     }
 
     /// Only what is about these runs.
@@ -94,12 +96,13 @@ impl Standing {
         // It counts others too.
         *live_runs = None;
         self.open.retain(|stream| runs.contains(&stream.run));
+        self.asked.retain(|asked| runs.contains(&asked.run_id));
         self
     }
 
-    /// The snapshot, and how much of each open text is in it.
-    pub fn shown(self, live: &Live) -> (Snapshot, Vec<Shown>) {
-        let Standing { mut snapshot, open, .. } = self;
+    /// The snapshot, how much of each open text is in it, and the questions that are still to be put into it.
+    pub fn shown(self, live: &Live) -> (Snapshot, Vec<Shown>, Vec<Confirmation>) {
+        let Standing { mut snapshot, open, asked, .. } = self;
         let mut room = TEXT_BYTES;
         let mut shown = Vec::new();
         for stream in open {
@@ -122,7 +125,7 @@ impl Standing {
             });
             shown.push(Shown { stream, text: text_shown, thought: thought_shown });
         }
-        (snapshot, shown)
+        (snapshot, shown, asked)
     }
 
     /// The open texts, of which nothing is shown.

@@ -34,6 +34,7 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
         state: standing(&state),
         uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
         runs: state.store.run_counts().await?,
+        open_confirmations: state.store.open_confirmations().await?,
         clients: count(state.load.connections()),
         subscriptions: count(state.load.subscriptions()),
         database: DatabaseStatus {
@@ -67,7 +68,13 @@ fn degraded(state: &State) -> Vec<String> {
     let stranded = state.executor.stranded();
     let runs =
         stranded.iter().map(|(run, error)| format!("run {run} cannot go on yet and is tried again: {error}"));
-    settings.chain(rules).chain(store).chain(reserve).chain(runs).collect()
+    let approval = &in_force.config.approval;
+    let is_unsigned = approval.webhook_url.value.is_some() && approval.webhook_secret.value.is_none();
+    let webhook = is_unsigned.then(|| {
+        "approval.webhook.url is set, and approval.webhook.secret is not: nothing is posted unsigned"
+            .to_owned()
+    });
+    settings.chain(rules).chain(store).chain(reserve).chain(runs).chain(webhook).collect()
 }
 
 async fn reload(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ReloadResult, RpcError> {

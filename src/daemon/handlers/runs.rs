@@ -1,4 +1,4 @@
-//! `run/start`, `run/get`, `run/wait`, `run/cancel`, `run/steer`.
+//! `run/start`, `run/get`, `run/wait`, `run/cancel`, `run/steer`, `run/unpark`.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,6 +10,7 @@ use super::{
         rpc::{Api, Caller},
         state::State,
     },
+    approval::approval,
     by, internal, roots,
     sessions::open_session,
 };
@@ -17,15 +18,18 @@ use crate::{
     agents::{Catalog, Found},
     project::Project,
     protocol::{
-        AgentDefinition, AgentName, ClientId, ErrorKind, Method as _, RpcError, RunCancel, RunCancelParams,
-        RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult,
-        RunState, RunSteer, RunSteerParams, RunSteerResult, RunWait, RunWaitParams, RunWaitResult, Seq,
-        SessionId, WorkspaceParam,
+        AgentDefinition, AgentName, ClientId, ErrorKind, Method as _, QueueRunResult, RpcError, RunCancel,
+        RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams,
+        RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult, RunUnpark, RunWait,
+        RunWaitParams, RunWaitResult, Seq, SessionId, WaitUntil, WorkspaceParam,
     },
     run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
     store::Filter,
     trust::Consent,
 };
+
+/// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
+const QUESTIONS_SHOWN: u32 = 32;
 
 pub fn register(api: &mut Api<State>) {
     api.method::<RunStart, _, _>(start);
@@ -33,6 +37,7 @@ pub fn register(api: &mut Api<State>) {
     api.cancellable::<RunWait, _, _>(wait);
     api.method::<RunCancel, _, _>(cancel);
     api.method::<RunSteer, _, _>(steer);
+    api.method::<RunUnpark, _, _>(unpark);
 }
 
 async fn start(
@@ -40,7 +45,7 @@ async fn start(
     caller: Caller,
     params: RunStartParams,
 ) -> Result<RunStartResult, RpcError> {
-    let (key, by) = (params.idempotency_key.clone(), by(&caller));
+    let (key, by) = (params.idempotency_key.clone(), caller.introduction().map(|it| it.client_id));
     let (starter, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { start_once(&starter, by, params, token).await };
     state.once.run(key, RunStart::NAME, &asked, effect).await
@@ -48,13 +53,23 @@ async fn start(
 
 async fn start_once(
     state: &State,
-    by: Option<String>,
+    initiator: Option<ClientId>,
     params: RunStartParams,
     token: Option<KeyToken>,
 ) -> Result<RunStartResult, RpcError> {
     let RunStartParams {
-        session_id, workspace, agent, prompt, inputs, limits, approval, model, if_busy, ..
+        session_id,
+        workspace,
+        agent,
+        prompt,
+        inputs,
+        limits,
+        model,
+        if_busy,
+        approval: asked,
+        ..
     } = params;
+    let approval = approval(state, asked)?;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
     let project = state
         .project(roots.clone())
@@ -62,7 +77,7 @@ async fn start_once(
         .map_err(|error| internal("the workspace could not be read", &error))?;
     let agent = agent.or(usual).unwrap_or_else(|| usual_agent(state, &project));
     let (definition, digest) = definition(&project.catalog, &agent)?;
-    let initiator = by.as_deref().map(ClientId::from);
+    let by = initiator.as_ref().map(ClientId::to_string);
     let request =
         RunRequest { definition, digest, project, roots, prompt, inputs, limits, approval, initiator, model };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
@@ -214,22 +229,47 @@ pub(super) async fn record(state: &State, run: &RunId) -> Result<RunRecord, RpcE
     state.store.run(run).await?.ok_or_else(missing)
 }
 
-async fn wait(state: Arc<State>, _: Caller, params: RunWaitParams) -> Result<RunWaitResult, RpcError> {
-    let filter = Filter { types: vec!["run.completed".to_owned()], ..Filter::run(params.run_id.clone()) };
-    // Followed from before the record is read, so an end in between is not missed.
-    let mut end = state.store.follow(filter, state.store.head());
-    let run = record(&state, &params.run_id).await?;
-    if run.state == RunState::Ended {
-        return Ok(RunWaitResult { run, done: true, confirmations: Vec::new() });
+async fn wait(state: Arc<State>, caller: Caller, params: RunWaitParams) -> Result<RunWaitResult, RpcError> {
+    let RunWaitParams { run_id, timeout_ms, until } = params;
+    let is_for_questions = until.contains(&WaitUntil::Confirmation);
+    let mut types = vec!["run.completed".to_owned()];
+    types.extend(is_for_questions.then(|| "confirmation.requested".to_owned()));
+    let filter = Filter { types, descendants: is_for_questions, ..Filter::run(run_id.clone()) };
+    // Followed from before the record is read, so that what happens in between is not missed.
+    let mut news = state.store.follow(filter, state.store.head());
+    let mut time = state.clock.sleep(Duration::from_millis(timeout_ms));
+    let mut is_over = false;
+    loop {
+        let run = record(&state, &run_id).await?;
+        let done = run.state == RunState::Ended;
+        let asked = match done {
+            true => Vec::new(),
+            false => state.store.open_confirmations_below(&run_id, QUESTIONS_SHOWN).await?,
+        };
+        if done || is_over || (is_for_questions && !asked.is_empty()) {
+            let confirmations = state.desk.records(asked, caller.connection());
+            return Ok(RunWaitResult { run, done, confirmations });
+        }
+        tokio::select! {
+            events = news.next() => drop(events?),
+            () = &mut time => is_over = true,
+            () = state.stop.cancelled() => is_over = true,
+        }
     }
-    tokio::select! {
-        ended = end.next() => drop(ended?),
-        () = state.clock.sleep(Duration::from_millis(params.timeout_ms)) => (),
-        () = state.stop.cancelled() => (),
+}
+
+/// A parked run goes on.
+async fn unpark(state: Arc<State>, caller: Caller, params: RunIdParams) -> Result<QueueRunResult, RpcError> {
+    let RunIdParams { run_id } = params;
+    record(&state, &run_id).await?;
+    if let Some(seq) = state.executor.unpark(&run_id, by(&caller)).await? {
+        return Ok(QueueRunResult { run_id, seq });
     }
-    let run = record(&state, &params.run_id).await?;
-    let done = run.state == RunState::Ended;
-    Ok(RunWaitResult { run, done, confirmations: Vec::new() })
+    let record = record(&state, &run_id).await?;
+    let message = format!("run {run_id} is not parked: it is {}", record.state.as_str());
+    Err(RpcError::new(ErrorKind::Conflict, message)
+        .with_details(json!({ "state": record.state, "reason": record.reason }))
+        .with_hint("`subagent runs --active` shows the runs that live, and which of them are parked"))
 }
 
 async fn cancel(

@@ -13,9 +13,9 @@ use super::{
     },
     by, internal, roots,
     runs::{definition, record},
-    standins::allows_yolo,
 };
 use crate::{
+    config::Config,
     protocol::{
         AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, Method as _, Private, RpcError,
         RunId, RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionCreate,
@@ -109,7 +109,7 @@ async fn create_once(
     let session = ids::fresh::<SessionId>();
     let roots = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
     let title = title.map(|title| state.redactor.get().owned(title));
-    let mode = mode.unwrap_or_default();
+    let mode = mode.unwrap_or_else(|| usual_mode(&state.settings.get().config));
     check_mode(state, mode)?;
     let body = SessionCreated { roots, title, agent, mode, ephemeral };
     let created = event(state.clock.now(), &session, by, body);
@@ -119,9 +119,17 @@ async fn create_once(
     Ok(SessionCreateResult { seq, ..result })
 }
 
+/// The mode of sessions for which nobody says one. `yolo` counts only where it is allowed.
+pub(in super::super) fn usual_mode(config: &Config) -> ApprovalMode {
+    match config.approval.mode.value {
+        ApprovalMode::Yolo if !config.approval.allow_yolo.value => ApprovalMode::default(),
+        mode => mode,
+    }
+}
+
 /// Only who runs the daemon may say that everything but critical calls runs without asking.
 fn check_mode(state: &State, mode: ApprovalMode) -> Result<(), RpcError> {
-    if mode != ApprovalMode::Yolo || allows_yolo(state) {
+    if mode != ApprovalMode::Yolo || state.settings.get().config.approval.allow_yolo.value {
         return Ok(());
     }
     let message =

@@ -34,7 +34,8 @@ const MAX_ANSWER_BYTES: u32 = 16 << 20;
 const SUBSCRIPTION_QUEUE: usize = 4;
 
 /// Methods whose answers can be large.
-const LARGE_ANSWERS: [&str; 5] = ["events/list", "rpc/discover", "rpc.discover", "agents/list", "tools/list"];
+const LARGE_ANSWERS: [&str; 6] =
+    ["events/list", "confirmation/list", "rpc/discover", "rpc.discover", "agents/list", "tools/list"];
 /// Large answers of one connection that are being made or wait to be read: a client that asks and never reads costs
 /// this many pages, not as many as it asks for.
 pub(super) const LARGE_AT_ONCE: usize = 8;

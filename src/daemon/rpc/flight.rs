@@ -16,8 +16,9 @@ use crate::protocol::{ErrorKind, MAX_EFFECTS_AT_ONCE, MAX_EFFECTS_PER_SECOND, MA
 const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
 /// Never refused for load (spec 01, "Errors"): who wants to stop something must be heard.
-const CONTROL_METHODS: [&str; 8] = [
+const CONTROL_METHODS: [&str; 9] = [
     "run/cancel",
+    "confirmation/respond",
     "session/detach",
     "events/unsubscribe",
     "events/ack",

@@ -1,5 +1,5 @@
 //! How does a client that speaks HTTP ask? `POST /rpc` with a message as its body, each request on its own;
-//! `GET /rpc` becomes a WebSocket; `/healthz` and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
+//! `GET /rpc` becomes a WebSocket; `POST /confirm/<token>` answers a question; `/healthz` and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
 //!
 //! HTTP itself, with all its ways to be malformed, is hyper's. What a message says is answered by the same
 //! [`Exchange`] as everywhere.
@@ -31,10 +31,11 @@ use super::{
 };
 use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
 
+mod confirm;
 mod gate;
 mod websocket;
 
-pub use gate::{Gate, TokenError};
+pub use gate::Gate;
 
 /// How long the head of a request may take to arrive, and how long a kept-alive connection may be silent.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -110,6 +111,12 @@ impl Reader {
         {
             return *answer;
         }
+        if let Some(token) = request.uri().path().strip_prefix(confirm::PATH) {
+            return match *request.method() {
+                Method::POST => self.confirm(&token.to_owned(), request).await,
+                _ => refused_method("POST"),
+            };
+        }
         match (request.uri().path(), request.method()) {
             (RPC_PATH, &Method::POST) => self.post(request).await,
             (RPC_PATH, &Method::GET) => self.upgrade(request),
@@ -125,34 +132,56 @@ impl Reader {
         }
     }
 
-    /// One message, one answer. Nothing of it outlives the request, but what has effects is brought to its end even
-    /// if the client hangs up.
     async fn post(&self, request: Request<Incoming>) -> Answer {
+        let body = match self.body(request).await {
+            Ok(body) => body,
+            Err(answer) => return *answer,
+        };
+        match self.exchange(&body).await {
+            Ok(Some(response)) => json(StatusCode::OK, &response),
+            // Notifications only.
+            Ok(None) => {
+                let mut answer = Answer::default();
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+                answer
+            }
+            Err(answer) => *answer,
+        }
+    }
+
+    /// The whole body, which says that it is JSON.
+    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Box<Answer>> {
+        let refused = |status, error: &RpcError| Err(Box::new(refusal(status, error)));
         if !is_json(request.headers().get(header::CONTENT_TYPE)) {
             let error = RpcError::new(ErrorKind::InvalidRequest, "the body must be application/json")
                 .with_hint("send the header `Content-Type: application/json`; curl has --json");
-            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
         }
         let body = Limited::new(request.into_body(), MAX_MESSAGE_BYTES).collect();
-        let body = match timeout(BODY_TIME, body).await {
-            Ok(Ok(body)) => body.to_bytes(),
+        match timeout(BODY_TIME, body).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                return refusal(StatusCode::PAYLOAD_TOO_LARGE, &too_long());
+                refused(StatusCode::PAYLOAD_TOO_LARGE, &too_long())
             }
             Ok(Err(_)) => {
                 let error = RpcError::new(ErrorKind::ParseError, "the body ended before its time");
-                return refusal(StatusCode::BAD_REQUEST, &error);
+                refused(StatusCode::BAD_REQUEST, &error)
             }
             Err(_) => {
                 let error = RpcError::new(ErrorKind::ParseError, "the body did not arrive in time");
-                return refusal(StatusCode::REQUEST_TIMEOUT, &error);
+                refused(StatusCode::REQUEST_TIMEOUT, &error)
             }
-        };
+        }
+    }
+
+    /// One message, one answer. Nothing of it outlives the request, but what has effects is brought to its end even
+    /// if the client hangs up.
+    async fn exchange(&self, body: &Bytes) -> Result<Option<Box<RawValue>>, Box<Answer>> {
         let caller = Caller::passing(self.guest.peer, &self.reception.table.load, Transport::Http);
         let (outgoing, mut queue) = outgoing::queue();
         let table = Arc::clone(&self.reception.table);
         let exchange = Exchange::passing(caller, table, outgoing, self.flight.clone());
-        let mut work = exchange.begin(message::parse(&body));
+        let mut work = exchange.begin(message::parse(body));
         let answering = self.reception.tasks.spawn(async move {
             let mut response: Option<Box<RawValue>> = None;
             loop {
@@ -176,16 +205,9 @@ impl Reader {
                 answering.await
             }
         };
-        match answered {
-            Ok(Some(response)) => json(StatusCode::OK, &response),
-            // Notifications only.
-            Ok(None) => {
-                let mut answer = Answer::default();
-                *answer.status_mut() = StatusCode::NO_CONTENT;
-                answer
-            }
-            Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &super::errors::internal_error(&error)),
-        }
+        answered.map_err(|error| {
+            Box::new(refusal(StatusCode::INTERNAL_SERVER_ERROR, &super::errors::internal_error(&error)))
+        })
     }
 
     /// Completes when the daemon stops and reads have had their time.

@@ -29,13 +29,13 @@ use super::{
     connection::{Guest, Reception, serve_guest},
     errors::error_response,
     flight::Admission,
-    http::{Gate, TokenError},
+    http::Gate,
     message::WireId,
     wire::Wire,
 };
 use crate::{
     protocol::{ErrorKind, RpcError},
-    sys::current::Current,
+    sys::{current::Current, key_file::KeyFileError},
 };
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
@@ -73,7 +73,7 @@ pub enum BindError {
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
     #[error(transparent)]
-    Token(#[from] TokenError),
+    Token(#[from] KeyFileError),
     #[error("cannot {action} {path}: {source}")]
     System { action: &'static str, path: PathBuf, source: io::Error },
 }

@@ -142,6 +142,12 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<QueueList, _, _>(async |_, _, _| not_found());
     api.method::<QueueRemove, _, _>(async |_, _, _| not_found());
     api.method::<QueuePromote, _, _>(async |_, _, _| not_found());
+    api.method::<RunUnpark, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfirmationList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
+    api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());
+    api.method::<ConfirmationRelease, _, _>(async |_, _, _| not_found());
+    api.method::<ConfirmationRespond, _, _>(answer);
     api.method::<SessionCreate, _, _>(async |_, _, _| not_found());
     api.cancellable::<SessionList, _, _>(async |_, _, _| not_found());
     api.cancellable::<SessionGet, _, _>(async |_, _, _| not_found());
@@ -149,6 +155,16 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<SessionUpdate, _, _>(async |_, _, _| not_found());
     api.method::<SessionClose, _, _>(async |_, _, _| not_found());
     api.method::<SessionDelete, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());
+    api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
+    api.method::<ToolsOutput, _, _>(async |_, _, _| not_found());
+    api.method::<PolicyList, _, _>(async |_, _, _| not_found());
+    api.method::<PolicyCheck, _, _>(async |_, _, _| not_found());
+    api.method::<PolicyRemove, _, _>(async |_, _, _| not_found());
+    api.method::<WorkspaceOpen, _, _>(async |_, _, _| not_found());
+    api.method::<WorkspaceList, _, _>(async |_, _, _| not_found());
+    api.method::<WorkspaceTrust, _, _>(async |_, _, _| not_found());
+    api.method::<SessionUndo, _, _>(async |_, _, _| not_found());
     api.subscription::<SessionAttach, _, _>(attach);
     api.method::<SessionDetach, _, _>(async |_, caller: Caller, params: SessionDetachParams| {
         Ok(DetachResult { detached: caller.detach(&params.subscription) })
@@ -170,6 +186,40 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
         Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0), log_id: "l".into() })
     });
     api
+}
+
+/// Takes the token `good`, with any outcome.
+async fn answer(
+    _: Arc<Bed>,
+    _: Caller,
+    params: ConfirmationRespondParams,
+) -> Result<ConfirmationRespondResult, RpcError> {
+    let kind = match params.token.as_deref() {
+        Some("good") => {
+            let resolution = Resolution {
+                outcome: params.outcome,
+                by: DecidedBy::Client,
+                name: None,
+                message: params.message,
+                rule: None,
+                digest: "d".to_owned(),
+                at: Timestamp(0),
+            };
+            let (confirmation_id, run_id, seq) = ("q".into(), "r".into(), Seq(1));
+            return Ok(ConfirmationRespondResult {
+                confirmation_id,
+                run_id,
+                resolution,
+                seq,
+                replayed: false,
+            });
+        }
+        Some("old") => ErrorKind::ConfirmationStale,
+        Some("used") => ErrorKind::ConfirmationAlreadyResolved,
+        Some("full") => ErrorKind::StorageFull,
+        _ => ErrorKind::Forbidden,
+    };
+    Err(RpcError::new(kind, "no"))
 }
 
 /// Sends events for ever when the session is called `endless`, waits for ever when it is `silent`, else ends.

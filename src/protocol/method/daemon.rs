@@ -29,6 +29,9 @@ pub struct DaemonStatusResult {
     pub uptime_ms: u64,
     /// By state; `ended` counts the whole log's.
     pub runs: RunCounts,
+    /// Questions that wait for a person; `confirmation/list` has them.
+    #[serde(default)]
+    pub open_confirmations: u64,
     pub clients: u32,
     pub subscriptions: u32,
     pub database: DatabaseStatus,

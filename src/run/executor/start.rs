@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use super::{AskError, Executor, Place, Steered};
 use crate::{
     protocol::{
-        AgentName, ApprovalMode, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq,
-        SessionCreated, SessionId, SessionState,
+        AgentName, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq, SessionCreated, SessionId,
+        SessionState,
     },
     run::{
         driver::{Driver, Holdings, Identity, Lineage, Message, carry_seed},
@@ -110,7 +110,7 @@ impl Executor {
         }
         let mode = self.shared.modes.of(&session);
         if is_new_session {
-            mode.found(ApprovalMode::default());
+            mode.found(self.supplies().defaults.approval.mode.unwrap_or_default());
         } else {
             // Behind the door nobody closes it any more.
             let summary = self.shared.store.session(&session).await?;
@@ -250,7 +250,7 @@ impl Executor {
                 roots: plan.seed.roots.clone(),
                 title: None,
                 agent: None,
-                mode: ApprovalMode::default(),
+                mode: mode.get(),
                 ephemeral: false,
             }
             .into(),

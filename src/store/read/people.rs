@@ -21,6 +21,13 @@ pub struct StoredConfirmation {
     pub resolution: Option<(Seq, Resolution)>,
 }
 
+impl StoredConfirmation {
+    /// A question that waits, as a snapshot has it: by whom it was asked when is no matter there.
+    pub fn open(confirmation: Confirmation) -> StoredConfirmation {
+        StoredConfirmation { confirmation, first_seq: Seq(0), resolution: None }
+    }
+}
+
 /// Which questions.
 #[derive(Debug, Clone, Default)]
 pub struct ConfirmationFilter {
@@ -90,6 +97,29 @@ impl Store {
             .await?;
         let items = rows.iter().map(stored).collect::<Result<_, _>>()?;
         Ok(Listed::cut(items, limit, |item: &StoredConfirmation| item.first_seq.to_string()))
+    }
+
+    /// Questions that wait of a run and the runs below it, oldest first.
+    pub async fn open_confirmations_below(
+        &self,
+        run: &RunId,
+        limit: u32,
+    ) -> Result<Vec<StoredConfirmation>, StoreError> {
+        let text = format!(
+            "with recursive member(id) as (
+                 select ?1
+                 union
+                 select runs.run_id from member join runs on runs.parent_run_id = member.id
+             )
+             {COLUMNS} confirmations.resolved_seq is null and confirmations.run_id in (select id from member)
+             order by confirmations.first_seq limit ?2"
+        );
+        let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+            .bind(run.as_str())
+            .bind(limit)
+            .fetch_all(&self.shared.readers)
+            .await?;
+        rows.iter().map(stored).collect()
     }
 
     /// How many questions wait.

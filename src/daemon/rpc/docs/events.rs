@@ -8,8 +8,8 @@ use super::{
     tables::{Fields, PLACE, fields, one_line, types},
 };
 use crate::protocol::{
-    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present, Snapshot, UnknownField, answer_schema,
-    reread,
+    CaughtUp, ClaimSignal, ConfirmationRecord, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present,
+    Snapshot, UnknownField, answer_schema, reread,
 };
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
@@ -51,6 +51,20 @@ pub const SIGNALS: &[EventDoc] = &[
         doc: "Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments.",
         data: answer_schema::<Present>,
         reread: reread::<Present>,
+    },
+    EventDoc {
+        name: "signal.confirmation",
+        doc: "An open question is for this client now, and was not when it was sent: it came back, can show more than \
+              before, or those who were to be asked first did not answer. Comes on attachments, also when one that began \
+              at a cursor has caught up; of a question that its snapshot had no room for as well.",
+        data: answer_schema::<ConfirmationRecord>,
+        reread: reread::<ConfirmationRecord>,
+    },
+    EventDoc {
+        name: "signal.claim",
+        doc: "Somebody reads a question, or nobody does any more. Comes on attachments.",
+        data: answer_schema::<ClaimSignal>,
+        reread: reread::<ClaimSignal>,
     },
     EventDoc {
         name: "signal.unknownField",

@@ -35,13 +35,17 @@ async fn daemon() -> Daemon {
 impl Daemon {
     /// The status and the error's kind, of a request with these headers; `{port}` and `{token}` are filled in.
     async fn ask(&self, request_line: &str, headers: &[&str]) -> String {
+        self.post(request_line, headers, "application/json", r#"{"id":1,"method":"ping"}"#).await.0
+    }
+
+    /// The same of any body, with the answer's own.
+    async fn post(&self, request_line: &str, headers: &[&str], kind: &str, body: &str) -> (String, Value) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let body = r#"{"id":1,"method":"ping"}"#;
         let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let headers =
             headers.replace("{port}", &self.address.port().to_string()).replace("{token}", &self.token);
         let request = format!(
-            "{request_line} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "{request_line} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -49,9 +53,10 @@ impl Daemon {
         stream.read_to_string(&mut answer).await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = &head[9..12];
-        match serde_json::from_str::<Value>(body) {
-            Ok(value) if value["error"].is_object() => format!("{status} {}", kind(&value)),
-            _ => status.to_owned(),
+        let value = serde_json::from_str::<Value>(body).unwrap_or_default();
+        match value["error"].is_object() {
+            true => (format!("{status} {}", super::kind(&value)), value),
+            false => (status.to_owned(), value),
         }
     }
 
@@ -198,10 +203,45 @@ async fn the_token_is_made_once_and_a_file_that_others_can_read_is_refused() {
         fs::write(&path, content).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let error = bind(path).await.err().unwrap().to_string();
-        assert!(error.contains("holds no token"), "{name}: {error}");
+        assert!(error.contains("holds no key"), "{name}: {error}");
     }
     let link = folder.path().join("link");
     symlink(&path, &link).unwrap();
     let error = bind(link).await.err().unwrap().to_string();
-    assert!(error.contains("cannot open the token file"), "{error}");
+    assert!(error.contains("cannot open the key file"), "{error}");
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_the_token_in_the_path_alone() {
+    let daemon = daemon().await;
+    let host = format!("Host: 127.0.0.1:{}", daemon.address.port());
+    let allow = r#"{"outcome":"allowOnce","message":"go on"}"#;
+    for (request_line, headers, body, expected) in [
+        ("POST /confirm/good", &[&*host][..], allow, "200"),
+        // The token of the path counts, whatever the body says.
+        ("POST /confirm/old", &[&host], r#"{"outcome":"deny","token":"good"}"#, "409 CONFIRMATION_STALE"),
+        ("POST /confirm/used", &[&host], allow, "409 CONFIRMATION_ALREADY_RESOLVED"),
+        ("POST /confirm/made-up", &[&host], allow, "403 FORBIDDEN"),
+        ("POST /confirm/", &[&host], allow, "403 FORBIDDEN"),
+        ("POST /confirm/full", &[&host], allow, "503 STORAGE_FULL"),
+        ("POST /confirm/good", &[&host], r#"{"outcome":"maybe"}"#, "400 INVALID_PARAMS"),
+        ("POST /confirm/good", &[&host], "{}", "400 INVALID_PARAMS"),
+        ("POST /confirm/good", &[&host], "[]", "400 PARSE_ERROR"),
+        ("POST /confirm/good", &[&host], "allowOnce", "400 PARSE_ERROR"),
+        ("GET /confirm/good", &[&host], "", "405 INVALID_REQUEST"),
+        ("POST /confirm/good", &["Host: evil.example"], allow, "403 FORBIDDEN"),
+        ("POST /confirm/good", &[&host, "Origin: http://evil.example"], allow, "403 FORBIDDEN"),
+        ("POST /confirmed", &[&host], allow, "401 UNAUTHORIZED"),
+    ] {
+        let answer = daemon.post(request_line, headers, "application/json", body).await;
+        assert_eq!(answer.0, expected, "{request_line} {headers:?} {body}");
+        if expected == "200" {
+            assert_eq!(answer.1["resolution"]["outcome"], "allowOnce", "{}", answer.1);
+            assert_eq!(answer.1["resolution"]["message"], "go on");
+        }
+    }
+    // A form of a web page cannot say that it is JSON.
+    let form = daemon.post("POST /confirm/good", &[&host], "text/plain", allow).await;
+    assert_eq!(form.0, "415 INVALID_REQUEST");
+    daemon.end().await;
 }

@@ -1,0 +1,317 @@
+//! Who is asked, and what becomes of a question that nobody can be asked (spec 06, "Routing").
+//!
+//! Questions are found in the log, and what they come to is the run's to say: the desk knows who is there, shows each
+//! client what is for it, and says when nobody was there for too long. It can only ever ask the run to deny, to stop or to
+//! wait: nothing in here allows anything.
+//!
+//! `desk/rules.rs` decides, `desk/board.rs` remembers what is open, and one task ([`Desk::run`]) keeps both up to the log,
+//! the clients and the clock.
+
+use std::{
+    collections::BTreeSet,
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    board::{Board, Task, return_time},
+    rules::{Crowd, Deed, Now, Question},
+};
+use super::clients::{Clients, Scope};
+use crate::{
+    protocol::{Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, RunId, Seq},
+    run::{AskError, Settling},
+    store::{ConfirmationFilter, Filter, Follower, Store, StoreError, StoredConfirmation},
+    sys::{clock::Clock, current::Current},
+};
+
+mod board;
+mod rules;
+mod telling;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use board::Seen;
+pub(super) use telling::Telling;
+pub(super) use tokens::{BadToken, Tokens};
+
+/// Questions that are settled, or told elsewhere, at once: each may wait for a run's driver or a slow service. The others
+/// come after them.
+const DEEDS_AT_ONCE: usize = 64;
+
+/// Open questions that are read at once when the daemon begins.
+const PAGE: usize = 256;
+
+/// The least time between two looks at who is there: clients that come and go as fast as they can cost no more than
+/// this. On the system's clock even where a test holds the daemon's, since it means nothing to questions.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Between tries to read the log when reading fails.
+const READ_RETRY: Duration = Duration::from_secs(1);
+
+/// What the desk knows; a cheap handle.
+#[derive(Clone)]
+pub(super) struct Desk {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    board: Mutex<Board>,
+    clients: Arc<Clients>,
+    clock: Arc<dyn Clock>,
+    /// Who is there, as of an edition of the clients.
+    crowd: Current<(u64, Arc<Crowd>)>,
+}
+
+/// Has the run say what becomes of a question.
+pub(super) type Settle = Box<
+    dyn Fn(RunId, ConfirmationId, Settling) -> BoxFuture<'static, Result<Option<Seq>, AskError>>
+        + Send
+        + Sync,
+>;
+
+/// What the desk can do.
+pub(super) struct Ways {
+    pub settle: Settle,
+    /// How long nobody is there before somebody is told elsewhere; `None` when there is no way to.
+    pub tell_after: Box<dyn Fn() -> Option<Duration> + Send + Sync>,
+    pub tell: Box<dyn Fn(ConfirmationId) -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+impl Desk {
+    /// Knows every question that is open, before any run goes on. The follower says what comes after.
+    pub async fn open(
+        store: &Store,
+        clients: &Arc<Clients>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<(Desk, Follower), StoreError> {
+        let head = store.newest().await?;
+        let types = vec!["confirmation.*".to_owned()];
+        let follower = store.follow(Filter { types, ..Filter::default() }, head);
+        let mut board = Board::starting_at(head);
+        let now = Now { wall: clock.now(), mono: clock.monotonic() };
+        let mut cursor = None;
+        loop {
+            let page = store.confirmations(&ConfirmationFilter::default(), cursor.as_deref(), PAGE).await?;
+            for stored in &page.items {
+                board.put(&stored.confirmation, stored.first_seq, now, return_time(now));
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let (candidates, edition) = clients.candidates();
+        let shared = Shared {
+            board: Mutex::new(board),
+            clients: Arc::clone(clients),
+            clock: Arc::clone(clock),
+            crowd: Current::new((edition, Arc::new(Crowd::new(candidates)))),
+        };
+        Ok((Desk { shared: Arc::new(shared) }, follower))
+    }
+
+    /// Keeps the desk until the daemon stops. Nothing is decided from then on: that clients leave a daemon that stops does
+    /// not mean that nobody is there.
+    pub async fn run(self, mut log: Follower, ways: Ways, stop: CancellationToken) {
+        let mut at_work = FuturesUnordered::new();
+        loop {
+            if let Err(error) = self.read(&mut log).await {
+                tracing::warn!(%error, "the log cannot be read for open questions; tried again");
+                tokio::select! { biased;
+                    () = stop.cancelled() => return,
+                    () = self.shared.clock.sleep(READ_RETRY) => continue,
+                }
+            }
+            // Taken before it is asked whether the daemon stops: connections end after that was said.
+            let crowd = self.crowd();
+            if stop.is_cancelled() {
+                return;
+            }
+            let room = DEEDS_AT_ONCE - at_work.len();
+            let look = self.board().look(&crowd, (ways.tell_after)(), room, self.now());
+            for session in look.news {
+                self.shared.clients.tell_of_questions(&Scope::One(session));
+            }
+            at_work.extend(look.tasks.into_iter().map(|task| self.carry_out(task, &ways)));
+            let again = look.again;
+            let time = async {
+                match again {
+                    Some(again) => self.shared.clock.sleep(again).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! { biased;
+                () = stop.cancelled() => return,
+                Some(()) = at_work.next(), if !at_work.is_empty() => (),
+                () = log.wait() => (),
+                () = self.shared.clients.changed() => tokio::time::sleep(PAUSE).await,
+                () = time => (),
+            }
+        }
+    }
+
+    /// Takes in what is new in the log.
+    async fn read(&self, log: &mut Follower) -> Result<(), StoreError> {
+        loop {
+            let events = log.poll().await?;
+            let now = self.now();
+            let mut board = self.board();
+            for event in &events {
+                board.take_in(event, now);
+            }
+            board.know_up_to(log.position());
+            if events.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn carry_out(&self, task: Task, ways: &Ways) -> BoxFuture<'static, ()> {
+        let (desk, Task { question, deed }) = (self.clone(), task);
+        let Question { id, run, .. } = question;
+        let doing: BoxFuture<'static, bool> = match &deed {
+            Deed::Tell => {
+                let telling = (ways.tell)(id.clone());
+                // Who could not be told is not told again: each way was tried as often as it makes sense.
+                Box::pin(async move {
+                    telling.await;
+                    true
+                })
+            }
+            Deed::Settle(how) => {
+                let settling = (ways.settle)(run.clone(), id.clone(), how.clone());
+                let what = (id.clone(), run, how.clone());
+                Box::pin(async move { was_settled(what, settling.await) })
+            }
+        };
+        Box::pin(async move {
+            let has_succeeded = doing.await;
+            let now = desk.now();
+            desk.board().finish(&id, &deed, has_succeeded, now);
+        })
+    }
+
+    /// Whether the client of a connection is asked this question of the log, which may be over by now.
+    pub fn is_offered(&self, subject: &Confirmation, seq: Seq, connection: u64) -> bool {
+        let (crowd, question) = (self.crowd(), Question::from(subject));
+        let board = self.board();
+        board.is_open(&question.id, seq)
+            && crowd.is_asked(connection, &question, board.is_for_all(&question, &crowd, self.now()))
+    }
+
+    /// Questions of the store as the client of a connection sees them.
+    pub fn records(&self, stored: Vec<StoredConfirmation>, connection: u64) -> Vec<ConfirmationRecord> {
+        let (crowd, now) = (self.crowd(), self.now());
+        let board = self.board();
+        let record = |stored: StoredConfirmation| {
+            let StoredConfirmation { confirmation, resolution, .. } = stored;
+            let question = Question::from(&confirmation);
+            let is_for_all = board.is_for_all(&question, &crowd, now);
+            let resolution = resolution.map(|(_, resolution)| resolution);
+            let claim = board.reader(&question.id).filter(|_| resolution.is_none());
+            let state = match (&resolution, &claim) {
+                (Some(_), _) => ConfirmationState::Resolved,
+                (None, Some(_)) => ConfirmationState::Claimed,
+                (None, None) if crowd.is_anybody_asked(&question, is_for_all) => ConfirmationState::Offered,
+                (None, None) => ConfirmationState::Queued,
+            };
+            let offered = resolution.is_none() && crowd.is_asked(connection, &question, is_for_all);
+            ConfirmationRecord { confirmation, state, offered, claim, resolution }
+        };
+        stored.into_iter().map(record).collect()
+    }
+
+    /// The open questions of a scope as the client of a connection sees them, of those that were asked up to `seq`.
+    pub fn seen(&self, connection: u64, scope: &Scope, seq: Seq) -> Vec<Seen> {
+        let crowd = self.crowd();
+        self.board().seen(connection, scope, seq, &crowd)
+    }
+
+    /// Notes that somebody reads a question; `None` when it is not open. Answers what must be kept for as long as the
+    /// connection lives, the first time.
+    pub fn claim(
+        &self,
+        id: &ConfirmationId,
+        connection: u64,
+        claim: Claim,
+    ) -> Option<Option<impl Send + Sync + 'static>> {
+        let (session, is_first) = self.board().claim(id, connection, claim)?;
+        self.shared.clients.tell_of_questions(&Scope::One(session));
+        // It ends by time as well, for which the task waits.
+        self.shared.clients.wake_desk();
+        Some(is_first.then(|| Claimant { desk: self.clone(), connection }))
+    }
+
+    /// Takes a claim back; false when there was none.
+    pub fn release(&self, id: &ConfirmationId, connection: u64) -> bool {
+        let session = self.board().release(id, connection);
+        if let Some(session) = &session {
+            self.shared.clients.tell_of_questions(&Scope::One(session.clone()));
+        }
+        session.is_some()
+    }
+
+    /// Who is there.
+    ///
+    /// Perf: made once for each change, not once for each client that is told of a question.
+    fn crowd(&self) -> Arc<Crowd> {
+        let Shared { clients, crowd, .. } = &*self.shared;
+        let known = crowd.get();
+        if known.0 == clients.edition() {
+            return Arc::clone(&known.1);
+        }
+        let (candidates, edition) = clients.candidates();
+        let fresh = Arc::new(Crowd::new(candidates));
+        crowd.replace((edition, Arc::clone(&fresh)));
+        fresh
+    }
+
+    fn now(&self) -> Now {
+        Now { wall: self.shared.clock.now(), mono: self.shared.clock.monotonic() }
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        // Nothing in here panics half-way, so a poisoned lock guards whole data.
+        self.shared.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets what a client claimed when its connection ends.
+struct Claimant {
+    desk: Desk,
+    connection: u64,
+}
+
+impl Drop for Claimant {
+    fn drop(&mut self) {
+        let sessions: BTreeSet<_> = self.desk.board().leave(self.connection);
+        for session in sessions {
+            self.desk.shared.clients.tell_of_questions(&Scope::One(session));
+        }
+    }
+}
+
+fn was_settled(
+    (id, run, how): (ConfirmationId, RunId, Settling),
+    settled: Result<Option<Seq>, AskError>,
+) -> bool {
+    match settled {
+        Ok(Some(seq)) => {
+            tracing::info!(confirmation = %id, %run, ?how, seq = seq.0, "nobody could be asked");
+            true
+        }
+        // Somebody answered meanwhile, or the run is over; the log says so.
+        Ok(None) => true,
+        Err(error) => {
+            tracing::warn!(confirmation = %id, %run, ?how, %error, "what becomes of a question could not be said; tried again");
+            false
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What does the desk know of the open questions? Kept in memory only: what is durable about them is in the log.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    time::Duration,
+};
+
+use super::rules::{Company, Crowd, Deed, Due, Now, Question, RETURN_GRACE, Standing, due};
+use crate::{
+    daemon::clients::Scope,
+    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, Seq, SessionId},
+    run::Settling,
+    store::Stored,
+};
+
+/// How long a deed that failed rests before it is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Deadlines are times of day, which may jump, and is only waited for by a clock that does not: so it is looked again at
+/// least this often while there is one.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// The open questions of a daemon.
+#[derive(Default)]
+pub(super) struct Board {
+    open: BTreeMap<ConfirmationId, Item>,
+    by_session: HashMap<SessionId, BTreeSet<ConfirmationId>>,
+    /// Connections that hold claims, or held some.
+    claimants: HashSet<u64>,
+    /// Everything in the log up to here is known.
+    position: Seq,
+}
+
+struct Item {
+    question: Question,
+    /// The event that asked.
+    seq: Seq,
+    standing: Standing,
+    /// Nobody is to be asked first any more.
+    is_open: bool,
+    /// By connection, the one that has been reading longest first.
+    claims: Vec<(u64, Claim)>,
+    is_busy: bool,
+    retry_at: Duration,
+}
+
+/// Something to be done for a question.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Task {
+    pub question: Question,
+    pub deed: Deed,
+}
+
+/// What a look showed.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    pub tasks: Vec<Task>,
+    /// Where others are asked than before, or somebody stopped reading.
+    pub news: BTreeSet<SessionId>,
+    /// When to look again, if nothing happens before.
+    pub again: Option<Duration>,
+}
+
+/// An open question, as one client sees it.
+pub(in crate::daemon) struct Seen {
+    pub id: ConfirmationId,
+    /// This client is asked.
+    pub offered: bool,
+    pub claim: Option<Claim>,
+}
+
+impl Board {
+    /// Everything up to `position` will have been told by [`Board::put`] when somebody looks.
+    pub fn starting_at(position: Seq) -> Board {
+        Board { position, ..Board::default() }
+    }
+
+    /// A question that is open. `not_before`: until then nobody can have come back, since the daemon has just begun.
+    pub fn put(&mut self, subject: &Confirmation, seq: Seq, now: Now, not_before: Duration) {
+        let question = Question::from(subject);
+        let of_session = self.by_session.entry(question.session.clone()).or_default();
+        of_session.insert(question.id.clone());
+        let standing = Standing {
+            company: Company::Nobody { since: now.mono },
+            parked: false,
+            postpone: None,
+            not_before,
+            told: None,
+        };
+        let id = question.id.clone();
+        let is_open = !matches!(question.audience, Audience::InitiatorFirst { .. });
+        let (claims, is_busy, retry_at) = (Vec::new(), false, Duration::ZERO);
+        self.open.insert(id, Item { question, seq, standing, is_open, claims, is_busy, retry_at });
+    }
+
+    /// Takes in an event of the log.
+    pub fn take_in(&mut self, event: &Stored, now: Now) {
+        match event.parse() {
+            Ok(Some(EventBody::ConfirmationRequested(data))) => {
+                self.put(&data.confirmation, event.seq, now, Duration::ZERO);
+            }
+            Ok(Some(EventBody::ConfirmationRevised(data))) => {
+                if let Some(item) = self.open.get_mut(&data.confirmation.confirmation_id) {
+                    item.question = Question::from(&*data.confirmation);
+                    // What counts already and is not in the log yet still counts.
+                    item.question.deadline_at = item.standing.postpone.or(item.question.deadline_at);
+                }
+            }
+            Ok(Some(EventBody::ConfirmationResolved(data))) => self.close(&data.confirmation_id),
+            Ok(_) => (),
+            // Nobody else can read it either. What it asks is still answered by id, and found in no list.
+            Err(error) => tracing::error!(seq = event.seq.0, %error, "a question cannot be read"),
+        }
+    }
+
+    /// Everything up to here was taken in.
+    pub fn know_up_to(&mut self, position: Seq) {
+        self.position = position;
+    }
+
+    pub fn close(&mut self, id: &ConfirmationId) {
+        let Some(item) = self.open.remove(id) else { return };
+        let session = &item.question.session;
+        if let Some(of_session) = self.by_session.get_mut(session) {
+            of_session.remove(id);
+            if of_session.is_empty() {
+                self.by_session.remove(session);
+            }
+        }
+    }
+
+    /// Notes who is there, and says what is to be done: at most `room` deeds, the rest at the next look.
+    pub fn look(&mut self, crowd: &Crowd, tell_after: Option<Duration>, room: usize, now: Now) -> Look {
+        let mut look = Look::default();
+        for item in self.open.values_mut() {
+            let was_open = item.is_open;
+            item.is_open = was_open || crowd.opens(&item.question, now);
+            let reader = item.claims.first().map(|(connection, _)| *connection);
+            item.claims.retain(|(_, claim)| now.wall < claim.until);
+            let next_reader = item.claims.first().map(|(connection, _)| *connection);
+            if was_open != item.is_open || reader != next_reader {
+                look.news.insert(item.question.session.clone());
+            }
+            item.meet(crowd.is_anybody_asked(&item.question, item.is_open), now);
+            let mut again = item.next_change(now);
+            match item.due(tell_after, now) {
+                Due::Now(deed) if look.tasks.len() < room => {
+                    item.is_busy = true;
+                    look.tasks.push(Task { question: item.question.clone(), deed });
+                }
+                // Whoever finishes something makes room, and looks again.
+                Due::Now(_) | Due::Never => (),
+                Due::In(time) => again = Some(again.map_or(time, |again| again.min(time))),
+            }
+            look.again = [look.again, again].into_iter().flatten().min();
+        }
+        look
+    }
+
+    /// What was to be done for a question is done, or could not be.
+    pub fn finish(&mut self, id: &ConfirmationId, deed: &Deed, has_succeeded: bool, now: Now) {
+        let Some(item) = self.open.get_mut(id) else { return };
+        item.is_busy = false;
+        if !has_succeeded {
+            item.retry_at = now.mono + RETRY;
+            return;
+        }
+        match deed {
+            Deed::Settle(Settling::Park) => item.standing.parked = true,
+            Deed::Settle(Settling::Postpone(at)) => {
+                // Somebody may have come and gone meanwhile; then there is a newer one.
+                item.standing.postpone = item.standing.postpone.filter(|newer| newer != at);
+            }
+            Deed::Tell => item.standing.told = Some(item.question.digest.clone()),
+            // The log says that it is over, or will soon.
+            Deed::Settle(Settling::Deny { .. } | Settling::CancelRun { .. } | Settling::Fail { .. }) => {
+                item.retry_at = now.mono + RETRY;
+            }
+        }
+    }
+
+    /// Whether a question is open, as far as the log up to `seq` goes. What is newer than what is known here is.
+    pub fn is_open(&self, id: &ConfirmationId, seq: Seq) -> bool {
+        self.position < seq || self.open.contains_key(id)
+    }
+
+    /// Whether the time is over in which a question is for its initiator alone.
+    pub fn is_for_all(&self, question: &Question, crowd: &Crowd, now: Now) -> bool {
+        self.open.get(&question.id).is_some_and(|item| item.is_open) || crowd.opens(question, now)
+    }
+
+    /// Who reads a question.
+    pub fn reader(&self, id: &ConfirmationId) -> Option<Claim> {
+        self.open.get(id)?.claims.first().map(|(_, claim)| claim.clone())
+    }
+
+    /// The open questions of a scope as the client of a connection sees them, of those that were asked up to `seq`.
+    pub fn seen(&self, connection: u64, scope: &Scope, seq: Seq, crowd: &Crowd) -> Vec<Seen> {
+        let seen = |item: &Item| Seen {
+            id: item.question.id.clone(),
+            offered: crowd.is_asked(connection, &item.question, item.is_open),
+            claim: item.claims.first().map(|(_, claim)| claim.clone()),
+        };
+        let is_asked = |item: &&Item| item.seq <= seq;
+        match scope {
+            Scope::Every => self.open.values().filter(is_asked).map(seen).collect(),
+            Scope::One(session) => {
+                let ids = self.by_session.get(session).into_iter().flatten();
+                ids.filter_map(|id| self.open.get(id)).filter(is_asked).map(seen).collect()
+            }
+        }
+    }
+
+    /// Notes that somebody reads a question; `None` when it is not open. The second answer: whether it is the first claim
+    /// of this connection.
+    pub fn claim(&mut self, id: &ConfirmationId, connection: u64, claim: Claim) -> Option<(SessionId, bool)> {
+        let item = self.open.get_mut(id)?;
+        match item.claims.iter_mut().find(|(by, _)| *by == connection) {
+            Some((_, before)) => *before = claim,
+            None => item.claims.push((connection, claim)),
+        }
+        Some((item.question.session.clone(), self.claimants.insert(connection)))
+    }
+
+    /// Takes a claim back; `None` when there was none.
+    pub fn release(&mut self, id: &ConfirmationId, connection: u64) -> Option<SessionId> {
+        let item = self.open.get_mut(id)?;
+        let before = item.claims.len();
+        item.claims.retain(|(by, _)| *by != connection);
+        (item.claims.len() < before).then(|| item.question.session.clone())
+    }
+
+    /// A connection has ended; answers the sessions of what it claimed.
+    pub fn leave(&mut self, connection: u64) -> BTreeSet<SessionId> {
+        self.claimants.remove(&connection);
+        let mut sessions = BTreeSet::new();
+        for item in self.open.values_mut() {
+            let before = item.claims.len();
+            item.claims.retain(|(by, _)| *by != connection);
+            if item.claims.len() < before {
+                sessions.insert(item.question.session.clone());
+            }
+        }
+        sessions
+    }
+}
+
+impl Item {
+    /// Somebody who could answer is there, or nobody is. The time during which somebody was does not count for a
+    /// deadline.
+    fn meet(&mut self, is_anybody: bool, now: Now) {
+        match (self.standing.company, is_anybody) {
+            (Company::Nobody { .. }, true) => {
+                self.standing.company = Company::Somebody { since: now.mono };
+            }
+            (Company::Somebody { since }, false) => {
+                self.standing.company = Company::Nobody { since: now.mono };
+                if let Some(deadline) = self.question.deadline_at {
+                    let later = deadline.plus(now.mono.saturating_sub(since));
+                    self.question.deadline_at = Some(later);
+                    self.standing.postpone = Some(later);
+                }
+            }
+            (Company::Nobody { .. }, false) | (Company::Somebody { .. }, true) => (),
+        }
+    }
+
+    fn due(&self, tell_after: Option<Duration>, now: Now) -> Due {
+        if self.is_busy {
+            return Due::Never;
+        }
+        match due(&self.question, &self.standing, tell_after, now) {
+            Due::Now(_) if now.mono < self.retry_at => Due::In(self.retry_at - now.mono),
+            other => other,
+        }
+    }
+
+    /// When something of it changes by time alone, beside what is due.
+    fn next_change(&self, now: Now) -> Option<Duration> {
+        let reading = self.claims.iter().map(|(_, claim)| claim.until.since(now.wall)).min();
+        let opening = match &self.question.audience {
+            Audience::InitiatorFirst { grace_ms } if !self.is_open => {
+                let over = self.question.created_at.plus(Duration::from_millis(*grace_ms));
+                Some(over.since(now.wall))
+            }
+            _ => None,
+        };
+        let by_day = [reading, opening].into_iter().flatten().min();
+        let with_deadline = self.question.deadline_at.map(|_| LOOK_AGAIN);
+        by_day.or(with_deadline).map(|time| time.min(LOOK_AGAIN))
+    }
+}
+
+/// When those who were there before the daemon began have had time to come back.
+pub(super) fn return_time(now: Now) -> Duration {
+    now.mono + RETURN_GRACE
+}

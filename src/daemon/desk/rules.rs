@@ -1,0 +1,258 @@
+//! Who may be asked, and what becomes of a question while nobody can be? Decisions alone: what is the case and what time
+//! it is comes from outside (spec 06, "Routing").
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use crate::{
+    daemon::clients::{Candidate, Scope},
+    protocol::{
+        AttachRole, Audience, ClientId, Confirmation, ConfirmationId, DecidedBy, OnDeadline, OnDetached,
+        Presence, RunId, SessionId, Timestamp,
+    },
+    run::Settling,
+};
+
+/// How long nobody must be there before that has consequences: a client that reconnects, or comes back after a restart
+/// of the daemon, has not left anybody alone. Longer than it takes an editor, shorter than a person notices.
+pub(super) const RETURN_GRACE: Duration = Duration::from_secs(3);
+
+/// Both clocks at one moment: deadlines are times of day, how long something took is not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Now {
+    pub wall: Timestamp,
+    pub mono: Duration,
+}
+
+/// What decides who is asked, of one question.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Question {
+    pub id: ConfirmationId,
+    pub session: SessionId,
+    pub run: RunId,
+    /// As clients name it among their `kinds`.
+    pub kind: &'static str,
+    pub digest: String,
+    pub audience: Audience,
+    pub initiator: Option<ClientId>,
+    pub headless: bool,
+    pub on_detached: OnDetached,
+    pub created_at: Timestamp,
+    pub deadline_at: Option<Timestamp>,
+    pub on_deadline: OnDeadline,
+}
+
+impl From<&Confirmation> for Question {
+    fn from(subject: &Confirmation) -> Question {
+        Question {
+            id: subject.confirmation_id.clone(),
+            session: subject.session_id.clone(),
+            run: subject.run_id.clone(),
+            kind: subject.details.kind(),
+            digest: subject.digest.clone(),
+            audience: subject.audience.clone(),
+            initiator: subject.initiator.clone(),
+            headless: subject.headless,
+            on_detached: subject.on_detached,
+            created_at: subject.created_at,
+            deadline_at: subject.deadline_at,
+            on_deadline: subject.on_deadline,
+        }
+    }
+}
+
+/// Everybody who can put up a question and sits there, by what they are attached to.
+#[derive(Default)]
+pub(super) struct Crowd {
+    every: Vec<Arc<Candidate>>,
+    by_session: HashMap<SessionId, Vec<Arc<Candidate>>>,
+    by_connection: HashMap<u64, Arc<Candidate>>,
+}
+
+impl Crowd {
+    /// Of all who are attached; those who cannot be asked anything are left out.
+    pub fn new(candidates: Vec<Candidate>) -> Crowd {
+        let mut crowd = Crowd::default();
+        for candidate in candidates.into_iter().filter(may_be_asked) {
+            let candidate = Arc::new(candidate);
+            for (scope, role) in &candidate.seats {
+                match scope {
+                    _ if *role != AttachRole::Control => (),
+                    Scope::Every => crowd.every.push(Arc::clone(&candidate)),
+                    Scope::One(session) => {
+                        let there = crowd.by_session.entry(session.clone()).or_default();
+                        there.push(Arc::clone(&candidate));
+                    }
+                }
+            }
+            crowd.by_connection.insert(candidate.connection, candidate);
+        }
+        crowd
+    }
+
+    /// Those who are there and can show the question, whoever it is meant for.
+    fn who_can_show<'a>(&'a self, question: &'a Question) -> impl Iterator<Item = &'a Candidate> + 'a {
+        let there = self.by_session.get(&question.session).into_iter().flatten();
+        there.chain(&self.every).map(Arc::as_ref).filter(|candidate| shows(candidate, question.kind))
+    }
+
+    /// Whether somebody is asked.
+    pub fn is_anybody_asked(&self, question: &Question, is_open: bool) -> bool {
+        self.who_can_show(question).any(|candidate| is_meant(candidate, question, is_open))
+    }
+
+    /// Whether the client of this connection is.
+    pub fn is_asked(&self, connection: u64, question: &Question, is_open: bool) -> bool {
+        self.by_connection.get(&connection).is_some_and(|it| is_eligible(it, question, is_open))
+    }
+
+    /// Whether a question that is for its initiator first is for all by now: it did not answer in time, or is not there.
+    /// Once it is, it stays so.
+    pub fn opens(&self, question: &Question, now: Now) -> bool {
+        let Audience::InitiatorFirst { grace_ms } = &question.audience else { return true };
+        let over = question.created_at.plus(Duration::from_millis(*grace_ms));
+        over <= now.wall || !self.who_can_show(question).any(|candidate| is_initiator(candidate, question))
+    }
+}
+
+/// Whether a client is asked a question. `is_open`: the time in which it is for its initiator alone is over.
+pub(super) fn is_eligible(candidate: &Candidate, question: &Question, is_open: bool) -> bool {
+    let is_there = candidate.seats.iter().any(|(scope, role)| {
+        let covers = match scope {
+            Scope::Every => true,
+            Scope::One(session) => *session == question.session,
+        };
+        covers && *role == AttachRole::Control
+    });
+    is_there
+        && may_be_asked(candidate)
+        && shows(candidate, question.kind)
+        && is_meant(candidate, question, is_open)
+}
+
+fn may_be_asked(candidate: &Candidate) -> bool {
+    candidate.presence != Presence::Away && candidate.confirmations.is_some()
+}
+
+/// Kinds that a client did not name it cannot show; without names it can show all.
+fn shows(candidate: &Candidate, kind: &str) -> bool {
+    let Some(capability) = &candidate.confirmations else { return false };
+    capability.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind))
+}
+
+fn is_meant(candidate: &Candidate, question: &Question, is_open: bool) -> bool {
+    match &question.audience {
+        Audience::All => true,
+        Audience::InitiatorFirst { .. } => is_open || is_initiator(candidate, question),
+        Audience::Clients(clients) => clients.contains(&candidate.client),
+    }
+}
+
+fn is_initiator(candidate: &Candidate, question: &Question) -> bool {
+    question.initiator.as_ref() == Some(&candidate.client)
+}
+
+/// Since when somebody is there who could answer, or nobody is. By the monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Company {
+    Somebody { since: Duration },
+    Nobody { since: Duration },
+}
+
+/// What was done for a question, beside what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Standing {
+    pub company: Company,
+    /// Its run was parked for it: that is done once.
+    pub parked: bool,
+    /// A deadline that counts already and is still to be made durable.
+    pub postpone: Option<Timestamp>,
+    /// The daemon has just begun: until then nobody can have come back.
+    pub not_before: Duration,
+    /// The digest of which somebody was told elsewhere.
+    pub told: Option<String>,
+}
+
+/// What is to be done for a question, or when to look again.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Due {
+    Now(Deed),
+    /// In so long, unless something happens before.
+    In(Duration),
+    Never,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Deed {
+    Settle(Settling),
+    /// Somebody is to be told elsewhere.
+    Tell,
+}
+
+/// What is to be done for a question now. While somebody is there: nothing. `tell_after`: how long nobody is there before
+/// somebody is told elsewhere, if there is a way to.
+pub(super) fn due(question: &Question, standing: &Standing, tell_after: Option<Duration>, now: Now) -> Due {
+    let Company::Nobody { since } = standing.company else { return Due::Never };
+    let returned = since + RETURN_GRACE;
+    let mut earliest: Option<Duration> = None;
+    let mut at = |time: Duration| {
+        earliest = Some(earliest.map_or(time, |earliest| earliest.min(time)));
+        time <= now.mono
+    };
+    // Nobody is expected to come to a run whose starter said so.
+    let detached = if question.headless { since } else { returned };
+    let message = || nobody_there(question);
+    match question.on_detached {
+        OnDetached::Deny if at(detached) => {
+            return Due::Now(Deed::Settle(Settling::Deny { by: DecidedBy::System, message: message() }));
+        }
+        OnDetached::Fail if at(detached) => {
+            return Due::Now(Deed::Settle(Settling::Fail { message: message() }));
+        }
+        OnDetached::Park if !standing.parked && at(detached) => {
+            return Due::Now(Deed::Settle(Settling::Park));
+        }
+        OnDetached::Wait | OnDetached::Deny | OnDetached::Fail | OnDetached::Park => (),
+    }
+    if let Some(deadline) = question.deadline_at
+        && !(question.on_deadline == OnDeadline::Park && standing.parked)
+    {
+        let left = deadline.since(now.wall);
+        if at((now.mono + left).max(standing.not_before)) {
+            return Due::Now(Deed::Settle(overdue(question)));
+        }
+    }
+    // Not for every reconnect: only a person who is really gone is worth an event.
+    if let Some(postponed) = standing.postpone
+        && at(returned)
+    {
+        return Due::Now(Deed::Settle(Settling::Postpone(postponed)));
+    }
+    if let Some(tell_after) = tell_after
+        && standing.told.as_ref() != Some(&question.digest)
+        && at(since.saturating_add(tell_after))
+    {
+        return Due::Now(Deed::Tell);
+    }
+    match earliest {
+        Some(time) => Due::In(time.saturating_sub(now.mono)),
+        None => Due::Never,
+    }
+}
+
+fn overdue(question: &Question) -> Settling {
+    let message =
+        "nobody answered the question in the time it was given; nothing is allowed by time".to_owned();
+    match question.on_deadline {
+        OnDeadline::Deny => Settling::Deny { by: DecidedBy::Deadline, message },
+        OnDeadline::CancelRun => Settling::CancelRun { by: DecidedBy::Deadline, message },
+        OnDeadline::Park => Settling::Park,
+    }
+}
+
+fn nobody_there(question: &Question) -> String {
+    match question.headless {
+        true => "it needs a person's answer, and whoever started the run said that nobody is there to ask"
+            .to_owned(),
+        false => "it needs a person's answer, and no client is attached that could ask one".to_owned(),
+    }
+}

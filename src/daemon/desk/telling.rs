@@ -1,0 +1,173 @@
+//! How is somebody told of a question who is not there? By the command and the webhook of the settings (spec 06, "Routing",
+//! 5).
+
+use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::json;
+
+use super::Ways;
+use crate::{
+    config::{ApprovalSettings, KeySource, read_bounded},
+    daemon::state::State,
+    notify::{self, NotifyError, Webhook},
+    protocol::{ConfirmationId, ConfirmationRecord},
+};
+
+/// A secret longer than this is none.
+const MAX_SECRET_BYTES: u64 = 64 << 10;
+
+/// What a command or a webhook is told, as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Notice<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The question as it stands.
+    confirmation: &'a ConfirmationRecord,
+    /// Answers it, once and as it is now: `subagent approve --token`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    /// Answers it by `POST`; where the daemon serves TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm_url: Option<String>,
+}
+
+/// Tells people elsewhere.
+pub(in crate::daemon) struct Telling(Arc<State>);
+
+impl Telling {
+    pub fn new(state: &Arc<State>) -> Telling {
+        Telling(Arc::clone(state))
+    }
+
+    /// What the desk of this daemon can do.
+    pub fn ways(self) -> Ways {
+        let Telling(state) = self;
+        let (settling, asked) = (Arc::clone(&state), Arc::clone(&state));
+        Ways {
+            settle: Box::new(move |run, confirmation, how| {
+                let executor = settling.executor.clone();
+                Box::pin(async move { executor.settle(&run, &confirmation, how).await })
+            }),
+            tell_after: Box::new(move || tell_after(&asked.settings.get().config.approval)),
+            tell: Box::new(move |confirmation| -> BoxFuture<'static, ()> {
+                let state = Arc::clone(&state);
+                Box::pin(async move { tell(&state, &confirmation).await })
+            }),
+        }
+    }
+}
+
+fn tell_after(settings: &ApprovalSettings) -> Option<Duration> {
+    let has_way = !settings.notify_command.value.is_empty() || settings.webhook_url.value.is_some();
+    has_way.then_some(settings.notify_after.value)
+}
+
+/// Tells by every way there is, at once. Whoever could not be told is named in the daemon's log.
+async fn tell(state: &Arc<State>, id: &ConfirmationId) {
+    let stored = match state.store.confirmation(id).await {
+        Ok(Some(stored)) if stored.resolution.is_none() => stored,
+        Ok(_) => return,
+        Err(error) => return tracing::warn!(confirmation = %id, %error, "nobody was told of a question"),
+    };
+    // As nobody in particular sees it.
+    let Some(record) = state.desk.records(vec![stored], 0).pop() else { return };
+    let token = token(state, &record).await;
+    let in_force = state.settings.get();
+    let settings = &in_force.config.approval;
+    let by_command = async {
+        // It is the owner's own program on the owner's machine: what it may do with the token is theirs to say.
+        let input = notice(state, &record, token.as_deref());
+        match settings.notify_command.value.as_slice() {
+            [] => Ok(()),
+            words => notify::run(&state.clock, words, &input).await,
+        }
+    };
+    let by_webhook = async {
+        let Some(url) = settings.webhook_url.value.clone() else { return Ok(()) };
+        let Some(place) = &settings.webhook_secret.value else { return Err(Untold::NoSecret) };
+        let secret = secret(state, place).map_err(Untold::Secret)?;
+        // Without TCP there is nothing that the token could be sent back to.
+        let token = token.as_deref().filter(|_| state.tcp.get().is_some());
+        let body = notice(state, &record, token);
+        Webhook { url, secret }.post(&state.clock, body).await.map_err(Untold::Notify)
+    };
+    let (command, webhook) = tokio::join!(by_command, by_webhook);
+    for error in [command.map_err(Untold::Notify), webhook].into_iter().filter_map(Result::err) {
+        tracing::warn!(confirmation = %id, %error, "somebody could not be told of a question");
+    }
+}
+
+/// Why somebody could not be told.
+#[derive(Debug, thiserror::Error)]
+enum Untold {
+    #[error(transparent)]
+    Notify(NotifyError),
+    #[error("approval.webhook.url is set, and approval.webhook.secret is not")]
+    NoSecret,
+    #[error("the secret of approval.webhook.secret {0}")]
+    Secret(String),
+}
+
+fn notice(state: &State, record: &ConfirmationRecord, token: Option<&str>) -> Vec<u8> {
+    let address = state.tcp.get();
+    let confirm_url = token.zip(address).map(|(token, address)| format!("http://{address}/confirm/{token}"));
+    let notice = Notice { kind: "confirmation.requested", confirmation: record, token, confirm_url };
+    json!(notice).to_string().into_bytes()
+}
+
+/// Without one the question is told all the same: who reads it can come and answer.
+async fn token(state: &Arc<State>, record: &ConfirmationRecord) -> Option<String> {
+    let subject = &record.confirmation;
+    let (tokens, id, digest) =
+        (Arc::clone(&state.tokens), subject.confirmation_id.clone(), subject.digest.clone());
+    let made = tokio::task::spawn_blocking(move || tokens.make(&id, &digest)).await;
+    match made {
+        Ok(Ok(token)) => Some(token),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "there is no token to answer a question with");
+            None
+        }
+        Err(error) => {
+            tracing::error!(%error, "there is no token to answer a question with");
+            None
+        }
+    }
+}
+
+/// The secret itself, or what is wrong with it.
+fn secret(state: &State, place: &KeySource) -> Result<Vec<u8>, String> {
+    let bytes = match place {
+        KeySource::Env(name) => {
+            let found = state.sources.environment.iter().find(|(variable, _)| variable == name.as_str());
+            let (_, value) = found
+                .ok_or_else(|| format!("is not there: {name} is not set in the daemon's environment"))?;
+            value.clone().into_encoded_bytes()
+        }
+        KeySource::File(path) => private_file(path)?,
+        // The settings take none.
+        KeySource::Command(_) => return Err("cannot come from a command".to_owned()),
+    };
+    let text = bytes.trim_ascii();
+    if text.is_empty() { Err("is empty".to_owned()) } else { Ok(text.to_vec()) }
+}
+
+/// A file that only its owner can read.
+fn private_file(path: &Path) -> Result<Vec<u8>, String> {
+    let unreadable =
+        |error: io::Error| format!("is not there: {} cannot be read: {}", path.display(), error.kind());
+    let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        let path = path.display();
+        return Err(format!(
+            "is not used: {path} can be read by others (mode {mode:04o}); `chmod 600 {path}`"
+        ));
+    }
+    match read_bounded(path, MAX_SECRET_BYTES) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(format!("is not there: there is no file {}", path.display())),
+        Err(problem) => Err(format!("is not there: {} {}", path.display(), problem.message)),
+    }
+}

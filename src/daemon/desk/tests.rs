@@ -1,0 +1,596 @@
+//! Who is asked, and what becomes of a question that nobody can be asked?
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use tokio::{sync::mpsc, time::timeout};
+use tokio_util::task::TaskTracker;
+
+use super::{board::Look, rules::is_eligible, *};
+use crate::{
+    daemon::clients::Candidate,
+    protocol::{
+        AttachRole, Audience, ConfirmationCapability, ConfirmationDetails, ConfirmationOption,
+        ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, EventBody, EventHead,
+        OnDeadline, OnDetached, Outcome, Presence, Private, Resolution, RevisedBecause, Risk, SessionId,
+        Timestamp, ToolKind,
+    },
+    store::NewEvent,
+    sys::clock::ManualClock,
+};
+
+/// Longer than any machine needs; reached only by a defect.
+const STUCK: Duration = Duration::from_secs(60);
+const START: Timestamp = Timestamp(1_700_000_000_000_000);
+
+fn subject(change: impl FnOnce(&mut Confirmation)) -> Confirmation {
+    let mut subject = Confirmation {
+        confirmation_id: "q".into(),
+        run_id: "r".into(),
+        session_id: "s".into(),
+        path: vec!["lead".into()],
+        tool_call_id: "k".into(),
+        tool: "probe".into(),
+        kind: ToolKind::Other,
+        risk: Risk::Low,
+        title: "Probe".to_owned(),
+        rule: "builtin:risk=low".to_owned(),
+        reason: "it is not safe".to_owned(),
+        details: ConfirmationDetails::Info { prompt: "May it?".to_owned() },
+        digest: "sha256:00".to_owned(),
+        options: vec![ConfirmationOption {
+            outcome: Outcome::AllowOnce,
+            label: "Allow".to_owned(),
+            remembers: None,
+        }],
+        audience: Audience::All,
+        initiator: None,
+        headless: false,
+        on_detached: OnDetached::Wait,
+        created_at: START,
+        deadline_at: None,
+        on_deadline: OnDeadline::Deny,
+    };
+    change(&mut subject);
+    subject
+}
+
+/// A client in words: its id, then what it is attached to (`s`, `*`; with `!` only to look on), `away`, `idle`,
+/// `kinds=…` and `mute` for one that can put no question to anybody.
+fn candidate(connection: u64, words: &str) -> Candidate {
+    let mut words = words.split(' ');
+    let mut candidate = Candidate {
+        connection,
+        client: words.next().unwrap().into(),
+        confirmations: Some(ConfirmationCapability { kinds: None }),
+        presence: Presence::Active,
+        seats: Vec::new(),
+    };
+    for word in words {
+        match (word, word.strip_prefix("kinds=")) {
+            ("away", _) => candidate.presence = Presence::Away,
+            ("idle", _) => candidate.presence = Presence::Idle,
+            ("mute", _) => candidate.confirmations = None,
+            (_, Some(kinds)) => {
+                let kinds = kinds.split(',').filter(|kind| !kind.is_empty()).map(str::to_owned);
+                candidate.confirmations = Some(ConfirmationCapability { kinds: Some(kinds.collect()) });
+            }
+            (seat, None) => {
+                let role = if seat.ends_with('!') { AttachRole::Observe } else { AttachRole::Control };
+                candidate.seats.push((Scope::named(seat.trim_end_matches('!').into()), role));
+            }
+        }
+    }
+    candidate
+}
+
+fn crowd(clients: &[&str]) -> Crowd {
+    let numbered = (1..).zip(clients);
+    Crowd::new(numbered.map(|(connection, words)| candidate(connection, words)).collect())
+}
+
+fn at(ms: u64) -> Now {
+    let mono = Duration::from_millis(ms);
+    Now { wall: START.plus(mono), mono }
+}
+
+/// Who of these is asked, so many milliseconds after the question came.
+fn asked(audience: Audience, ms: u64, clients: &[&str]) -> String {
+    let subject = subject(|it| {
+        it.audience = audience;
+        it.initiator = Some("ann".into());
+    });
+    let (question, crowd) = (Question::from(&subject), crowd(clients));
+    let is_open = crowd.opens(&question, at(ms));
+    let mut asked = Vec::new();
+    for (connection, words) in (1..).zip(clients) {
+        let is_asked = crowd.is_asked(connection, &question, is_open);
+        // Two ways to the same answer: one for all at once, one for a client alone.
+        assert_eq!(is_asked, is_eligible(&candidate(connection, words), &question, is_open), "{words}");
+        asked.extend(is_asked.then(|| words.split(' ').next().unwrap()));
+    }
+    assert_eq!(crowd.is_anybody_asked(&question, is_open), !asked.is_empty());
+    asked.join(" ")
+}
+
+#[test]
+fn who_is_asked() {
+    let all = || Audience::All;
+    let first = || Audience::InitiatorFirst { grace_ms: 1_000 };
+    let only = |ids: &[&str]| Audience::Clients(ids.iter().map(|id| (*id).into()).collect());
+    let cases: Vec<(&str, Audience, u64, &[&str], &str)> = vec![
+        ("nobody there", all(), 0, &[], ""),
+        ("attached to the session", all(), 0, &["bob s"], "bob"),
+        ("attached to all sessions", all(), 0, &["bob *"], "bob"),
+        ("attached to another", all(), 0, &["bob t"], ""),
+        ("attached to nothing", all(), 0, &["bob"], ""),
+        ("only looks on", all(), 0, &["bob s!"], ""),
+        ("looks on at all, decides in this one", all(), 0, &["bob *! s"], "bob"),
+        ("decides in another, looks on at this one", all(), 0, &["bob t s!"], ""),
+        ("two there", all(), 0, &["bob s", "eve *"], "bob eve"),
+        ("one is away", all(), 0, &["bob s away", "eve s"], "eve"),
+        ("idle is there", all(), 0, &["bob s idle"], "bob"),
+        ("cannot put questions", all(), 0, &["bob s mute"], ""),
+        ("can show this kind", all(), 0, &["bob s kinds=edit,info"], "bob"),
+        ("cannot show this kind", all(), 0, &["bob s kinds=edit"], ""),
+        ("names no kinds at all", all(), 0, &["bob s kinds="], ""),
+        ("a kind of tomorrow", all(), 0, &["bob s kinds=info2"], ""),
+        ("the initiator first", first(), 0, &["ann s", "bob s"], "ann"),
+        ("the initiator twice", first(), 0, &["ann s", "bob s", "ann *"], "ann ann"),
+        ("until the time is over", first(), 999, &["ann s", "bob s"], "ann"),
+        ("then all", first(), 1_000, &["ann s", "bob s"], "ann bob"),
+        ("the initiator is not there", first(), 0, &["bob s"], "bob"),
+        ("the initiator is away", first(), 0, &["ann s away", "bob s"], "bob"),
+        ("the initiator cannot show it", first(), 0, &["ann s kinds=edit", "bob s"], "bob"),
+        ("the initiator only looks on", first(), 0, &["ann s!", "bob s"], "bob"),
+        ("the initiator is elsewhere", first(), 0, &["ann t", "bob s"], "bob"),
+        ("some clients alone", only(&["eve", "bob"]), 0, &["ann s", "bob s"], "bob"),
+        ("they are away", only(&["bob"]), 99_999, &["ann s", "bob s away"], ""),
+        ("nobody may be asked", only(&[]), 0, &["ann s"], ""),
+    ];
+    for (name, audience, ms, clients, expected) in cases {
+        assert_eq!(asked(audience, ms, clients), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_question_without_an_initiator_is_for_all() {
+    let subject = subject(|it| it.audience = Audience::InitiatorFirst { grace_ms: 1_000 });
+    let (question, crowd) = (Question::from(&subject), crowd(&["ann s"]));
+    assert!(crowd.opens(&question, at(0)));
+}
+
+/// What is done while clients come (`+ann s`), go (`-ann`) and time passes (`5s`, `20ms`). Each deed succeeds at once
+/// unless it is followed by `!`, which lets those of the next step fail.
+fn story(change: impl FnOnce(&mut Confirmation), tell_after: Option<Duration>, script: &str) -> String {
+    let (mut board, mut there, mut ms) = (Board::default(), Vec::<String>::new(), 0);
+    board.put(&subject(change), Seq(1), at(0), Duration::ZERO);
+    let mut told = Vec::new();
+    let mut look = |board: &mut Board, there: &[String], ms: u64, fails: bool| {
+        let clients: Vec<&str> = there.iter().map(String::as_str).collect();
+        // As often as something happens at once.
+        for _ in 0..5 {
+            let Look { tasks, .. } = board.look(&crowd(&clients), tell_after, 9, at(ms));
+            for Task { question, deed } in tasks {
+                let is_end =
+                    !matches!(deed, Deed::Tell | Deed::Settle(Settling::Park | Settling::Postpone(_)));
+                told.push(format!("{ms}: {}{}", brief(&deed), if fails { " failed" } else { "" }));
+                board.finish(&question.id, &deed, !fails, at(ms));
+                if is_end && !fails {
+                    board.close(&question.id);
+                }
+            }
+        }
+    };
+    look(&mut board, &there, ms, false);
+    for step in script.split(", ").filter(|step| !step.is_empty()) {
+        let failing = step.strip_suffix('!').filter(|step| !step.starts_with('+'));
+        let (step, fails) = failing.map_or((step, false), |step| (step, true));
+        match step.split_at(1) {
+            ("+", client) => there.push(client.to_owned()),
+            ("-", client) => there.retain(|it| it.split(' ').next() != Some(client)),
+            _ => {
+                let (number, unit) = step.split_at(step.find(|it: char| it.is_alphabetic()).unwrap());
+                ms += number.parse::<u64>().unwrap() * if unit == "s" { 1_000 } else { 1 };
+            }
+        }
+        look(&mut board, &there, ms, fails);
+    }
+    told.join("\n")
+}
+
+fn brief(deed: &Deed) -> String {
+    match deed {
+        Deed::Tell => "tell".to_owned(),
+        Deed::Settle(Settling::Deny { by, .. }) => format!("deny by {by:?}"),
+        Deed::Settle(Settling::CancelRun { by, .. }) => format!("cancel by {by:?}"),
+        Deed::Settle(Settling::Fail { .. }) => "fail".to_owned(),
+        Deed::Settle(Settling::Park) => "park".to_owned(),
+        Deed::Settle(Settling::Postpone(at)) => format!("postpone to {:?}", at.since(START)),
+    }
+}
+
+#[test]
+fn what_becomes_of_a_question_while_nobody_is_there() {
+    let deadline = |on_deadline, seconds: u64| {
+        move |it: &mut Confirmation| {
+            it.on_deadline = on_deadline;
+            it.deadline_at = Some(START.plus(Duration::from_secs(seconds)));
+        }
+    };
+    let detached = |on_detached, headless| {
+        move |it: &mut Confirmation| (it.on_detached, it.headless) = (on_detached, headless)
+    };
+    type Change = Box<dyn FnOnce(&mut Confirmation)>;
+    let cases: Vec<(&str, Change, &str, &str)> = vec![
+        ("it waits for ever", Box::new(|_| ()), "999999s", ""),
+        (
+            "denied at once when nobody was ever there",
+            Box::new(detached(OnDetached::Deny, true)),
+            "",
+            "0: deny by System",
+        ),
+        (
+            "who comes then is too late",
+            Box::new(detached(OnDetached::Deny, true)),
+            "+ann s",
+            "0: deny by System",
+        ),
+        (
+            "denied after a while",
+            Box::new(detached(OnDetached::Deny, false)),
+            "2999ms, 1ms",
+            "3000: deny by System",
+        ),
+        (
+            "not when somebody comes in time",
+            Box::new(detached(OnDetached::Deny, false)),
+            "2s, +ann s, 99s",
+            "",
+        ),
+        (
+            "a reconnect is not a denial",
+            Box::new(detached(OnDetached::Deny, false)),
+            "1s, +ann s, 9s, -ann, 2s, +ann s, 9s",
+            "",
+        ),
+        (
+            "leaving for good is",
+            Box::new(detached(OnDetached::Deny, false)),
+            "1s, +ann s, 9s, -ann, 3s",
+            "13000: deny by System",
+        ),
+        (
+            "who only looks on is nobody",
+            Box::new(detached(OnDetached::Deny, false)),
+            "+ann s!, 3s",
+            "3000: deny by System",
+        ),
+        ("the run fails", Box::new(detached(OnDetached::Fail, false)), "3s", "3000: fail"),
+        ("headless it fails at once", Box::new(detached(OnDetached::Fail, true)), "", "0: fail"),
+        ("headless may wait", Box::new(detached(OnDetached::Wait, true)), "999999s", ""),
+        (
+            "parked once",
+            Box::new(detached(OnDetached::Park, false)),
+            "3s, 99s, +ann s, 9s, -ann, 99s",
+            "3000: park",
+        ),
+        (
+            "a deed that failed is done again",
+            Box::new(detached(OnDetached::Park, false)),
+            "3s!, 4999ms, 1ms",
+            "3000: park failed\n8000: park",
+        ),
+        (
+            "denied when its time is over",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "59999ms, 1ms",
+            "60000: deny by Deadline",
+        ),
+        (
+            "or its run is cancelled",
+            Box::new(deadline(OnDeadline::CancelRun, 60)),
+            "60s",
+            "60000: cancel by Deadline",
+        ),
+        ("or parked, once", Box::new(deadline(OnDeadline::Park, 60)), "60s, 99s", "60000: park"),
+        (
+            "its time stands still while somebody is there",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "+ann s, 999s",
+            "",
+        ),
+        (
+            "and is added when the last one leaves",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "10s, +ann s, 5s, +bob s, 5s, -ann, 90s, -bob, 3s, 46999ms, 1ms",
+            "113000: postpone to 160s\n160000: deny by Deadline",
+        ),
+        (
+            "it is made durable when nobody returns, each time",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "+ann s, 10s, -ann, 1s, +ann s, 10s, -ann, 3s, +ann s, 10s, -ann, 3s",
+            "24000: postpone to 80s\n37000: postpone to 90s",
+        ),
+        (
+            "and again when it could not be",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "+ann s, 10s, -ann, 3s!, 5s, 99s",
+            "13000: postpone to 70s failed\n18000: postpone to 70s\n117000: deny by Deadline",
+        ),
+        (
+            "who comes after the time is too late",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "61s, +ann s",
+            "61000: deny by Deadline",
+        ),
+        (
+            "away is not there",
+            Box::new(deadline(OnDeadline::Deny, 60)),
+            "+ann s away, 60s",
+            "60000: deny by Deadline",
+        ),
+    ];
+    for (name, change, script, expected) in cases {
+        assert_eq!(story(change, None, script), expected, "{name}: {script}");
+    }
+}
+
+#[test]
+fn somebody_is_told_elsewhere_once_a_subject() {
+    let after = Some(Duration::from_secs(10));
+    assert_eq!(story(|_| (), after, "9999ms, 1ms, 99s, +ann s, 1s, -ann, 99s"), "10000: tell");
+    assert_eq!(story(|_| (), after, "5s, +ann s, 99s, -ann, 9s, 1s"), "114000: tell");
+    assert_eq!(story(|_| (), None, "99s"), "");
+    assert_eq!(story(|_| (), Some(Duration::ZERO), ""), "0: tell");
+    // Nobody is told of what is denied at once.
+    assert_eq!(story(|it| it.on_detached = OnDetached::Deny, after, "99s"), "99000: deny by System");
+}
+
+#[test]
+fn nothing_in_here_can_allow() {
+    // Every deed there is, by exhaustion: who adds one has to say here why it is no consent.
+    let is_no_consent = |how: &Settling| match how {
+        Settling::Deny { .. }
+        | Settling::CancelRun { .. }
+        | Settling::Fail { .. }
+        | Settling::Park
+        | Settling::Postpone(_) => true,
+    };
+    assert!(is_no_consent(&Settling::Park));
+}
+
+#[test]
+fn a_look_does_no_more_at_once_than_there_is_room_for() {
+    let mut board = Board::default();
+    for n in 0..5 {
+        let subject = subject(|it| {
+            it.confirmation_id = format!("q{n}").into();
+            it.headless = true;
+            it.on_detached = OnDetached::Deny;
+        });
+        board.put(&subject, Seq(n + 1), at(0), Duration::ZERO);
+    }
+    let mut done = 0;
+    for expected in [2, 2, 1, 0] {
+        let look = board.look(&Crowd::default(), None, 2, at(0));
+        assert_eq!(look.tasks.len(), expected);
+        for task in look.tasks {
+            board.finish(&task.question.id, &task.deed, true, at(0));
+            board.close(&task.question.id);
+            done += 1;
+        }
+    }
+    assert_eq!(done, 5);
+}
+
+fn claim(until: Now) -> Claim {
+    Claim { client_id: Some("ann".into()), name: None, until: until.wall }
+}
+
+#[test]
+fn a_claim_ends_with_its_time_and_its_connection() {
+    let mut board = Board::default();
+    board.put(&subject(|_| ()), Seq(1), at(0), Duration::ZERO);
+    let id = ConfirmationId::from("q");
+    let reader = |board: &Board| board.reader(&id).map(|claim| claim.until.since(START).as_secs());
+    assert_eq!(board.claim(&"x".into(), 1, claim(at(9_000))), None);
+    assert!(board.claim(&id, 1, claim(at(9_000))).unwrap().1, "the first of its connection");
+    assert!(!board.claim(&id, 1, claim(at(5_000))).unwrap().1);
+    assert!(board.claim(&id, 2, claim(at(8_000))).unwrap().1);
+    assert_eq!(reader(&board), Some(5), "whoever reads longest is shown");
+    let look = board.look(&Crowd::default(), None, 9, at(1_000));
+    assert_eq!((look.news.len(), look.again), (0, Some(Duration::from_secs(4))));
+    let look = board.look(&Crowd::default(), None, 9, at(5_000));
+    assert_eq!((look.news.len(), reader(&board)), (1, Some(8)));
+    assert_eq!(board.release(&id, 1), None, "it is over");
+    assert_eq!(board.leave(2), BTreeSet::from([SessionId::from("s")]));
+    assert_eq!(reader(&board), None);
+    assert!(board.claim(&id, 2, claim(at(9_000))).unwrap().1, "it came again");
+    assert!(board.release(&id, 2).is_some());
+}
+
+#[test]
+fn it_is_looked_again_when_a_time_of_day_may_have_come() {
+    let check = |change: fn(&mut Confirmation), expected: Expect| {
+        let mut board = Board::default();
+        board.put(&subject(change), Seq(1), at(0), Duration::ZERO);
+        let look = board.look(&crowd(&["ann s"]), None, 9, at(0));
+        expected.assert_eq(&format!("{:?}", look.again));
+    };
+    check(|_| (), expect!["None"]);
+    // Somebody is there: it counts from when they leave.
+    check(|it| it.deadline_at = Some(START.plus(Duration::from_secs(5))), expect!["Some(60s)"]);
+    let first = |it: &mut Confirmation| {
+        it.initiator = Some("ann".into());
+        it.audience = Audience::InitiatorFirst { grace_ms: 30_000 };
+    };
+    check(first, expect!["Some(30s)"]);
+}
+
+async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (Store, TaskTracker) {
+    let tracker = TaskTracker::new();
+    (Store::open(folder, &tracker, Arc::clone(clock)).await.unwrap(), tracker)
+}
+
+fn event(body: impl Into<EventBody>) -> NewEvent {
+    NewEvent {
+        at: START,
+        session: Some("s".into()),
+        run: Some("r".into()),
+        context: None,
+        head: EventHead::default(),
+        body: body.into(),
+        private: Private::default(),
+    }
+}
+
+fn requested(subject: Confirmation) -> NewEvent {
+    event(ConfirmationRequested { confirmation: Box::new(subject) })
+}
+
+fn resolved(id: &str) -> NewEvent {
+    let resolution = Resolution {
+        outcome: Outcome::Deny,
+        by: DecidedBy::Client,
+        name: None,
+        message: None,
+        rule: None,
+        digest: "sha256:00".to_owned(),
+        at: START,
+    };
+    let (confirmation_id, tool_call_id) = (id.into(), "k".into());
+    event(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None })
+}
+
+/// A desk whose runs do nothing but tell what is asked of them.
+struct Bench {
+    clock: Arc<ManualClock>,
+    store: Store,
+    tracker: TaskTracker,
+    deeds: mpsc::Receiver<String>,
+    desk: Desk,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn new(log: Vec<NewEvent>, late: Duration) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = ManualClock::starting_at(START);
+        clock.advance(late);
+        let given: Arc<dyn Clock> = clock.clone();
+        let (store, tracker) = open_store(folder.path(), &given).await;
+        if !log.is_empty() {
+            store.append(log).await.unwrap();
+        }
+        let (desk, follower) = Desk::open(&store, &Arc::default(), &given).await.unwrap();
+        let (sender, deeds) = mpsc::channel(16);
+        let told = sender.clone();
+        let ways = Ways {
+            settle: Box::new(move |_, id, how| {
+                let sender = sender.clone();
+                Box::pin(async move {
+                    sender.send(format!("{id} {}", brief(&Deed::Settle(how)))).await.unwrap();
+                    Ok(None)
+                })
+            }),
+            tell_after: Box::new(|| Some(Duration::from_secs(100))),
+            tell: Box::new(move |id| {
+                let told = told.clone();
+                Box::pin(async move { told.send(format!("{id} told")).await.unwrap() })
+            }),
+        };
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        tasks.spawn(desk.clone().run(follower, ways, stop.clone()));
+        Bench { clock, store, tracker, deeds, desk, stop, tasks, _folder: folder }
+    }
+
+    async fn next(&mut self) -> String {
+        timeout(STUCK, self.deeds.recv()).await.expect("nothing is done").unwrap()
+    }
+
+    /// Waits until the desk knows what is in the log.
+    async fn known(&self) {
+        let knowing = async {
+            while self.desk.board().is_open(&"no question".into(), self.store.head()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(STUCK, knowing).await.expect("the desk does not read");
+    }
+
+    async fn end(mut self) {
+        self.stop.cancel();
+        self.tasks.close();
+        timeout(STUCK, self.tasks.wait()).await.expect("the desk does not end");
+        assert!(self.deeds.try_recv().is_err(), "nothing more was done");
+        self.store.close().await;
+        drop((self.store, self.desk));
+        self.tracker.close();
+        timeout(STUCK, self.tracker.wait()).await.expect("the writer does not end");
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_before_a_restart_is_asked_again_and_clients_have_time_to_return() {
+    let overdue = |id: &str| {
+        let id = id.to_owned();
+        requested(subject(|it| {
+            it.confirmation_id = id.into();
+            it.deadline_at = Some(START.plus(Duration::from_secs(60)));
+        }))
+    };
+    let log = vec![overdue("answered"), overdue("open"), resolved("answered")];
+    // The deadline passed while no daemon ran.
+    let mut bench = Bench::new(log, Duration::from_secs(600)).await;
+    bench.known().await;
+    assert!(bench.desk.board().is_open(&"open".into(), Seq(0)));
+    assert!(!bench.desk.board().is_open(&"answered".into(), Seq(0)));
+    bench.clock.advance(Duration::from_millis(2_999));
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+    assert!(bench.deeds.try_recv().is_err());
+    bench.clock.advance(Duration::from_millis(1));
+    assert_eq!(bench.next().await, "open deny by Deadline");
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn the_desk_learns_from_the_log_what_is_asked_and_what_is_over() {
+    let mut bench = Bench::new(Vec::new(), Duration::ZERO).await;
+    let at_once = subject(|it| {
+        it.confirmation_id = "at-once".into();
+        (it.headless, it.on_detached) = (true, OnDetached::Deny);
+    });
+    bench.store.append(vec![requested(at_once), requested(subject(|_| ()))]).await.unwrap();
+    assert_eq!(bench.next().await, "at-once deny by System");
+    bench.store.append(vec![resolved("at-once")]).await.unwrap();
+    bench.known().await;
+    // Told of the one that waits, and again when it is another one.
+    bench.clock.advance(Duration::from_secs(100));
+    assert_eq!(bench.next().await, "q told");
+    let revised = subject(|it| it.digest = "sha256:01".to_owned());
+    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisedBecause::Changed };
+    bench.store.append(vec![event(revised)]).await.unwrap();
+    assert_eq!(bench.next().await, "q told");
+    bench.store.append(vec![resolved("q")]).await.unwrap();
+    bench.known().await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn nothing_is_decided_once_the_daemon_stops() {
+    let mut bench = Bench::new(Vec::new(), Duration::ZERO).await;
+    bench.store.append(vec![requested(subject(|it| it.on_detached = OnDetached::Deny))]).await.unwrap();
+    bench.known().await;
+    bench.stop.cancel();
+    // Both are ready at once: the time in which somebody could return is over, and the daemon stops.
+    bench.clock.advance(Duration::from_secs(99));
+    bench.tasks.close();
+    timeout(STUCK, bench.tasks.wait()).await.expect("the desk does not end");
+    assert!(bench.deeds.try_recv().is_err());
+    bench.end().await;
+}

@@ -1,0 +1,376 @@
+//! `confirmation/list`, `confirmation/get`, `confirmation/claim`, `confirmation/release`, `confirmation/respond`.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+
+use super::{
+    super::{
+        desk::BadToken,
+        rpc::{Api, Caller},
+        state::State,
+    },
+    internal,
+    runs::record as run_record,
+    sessions::session,
+};
+use crate::{
+    protocol::{
+        Answer, AttachRole, Claim, ConfirmationClaim, ConfirmationClaimParams, ConfirmationClaimResult,
+        ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult, ConfirmationId, ConfirmationList,
+        ConfirmationListParams, ConfirmationListResult, ConfirmationRecord, ConfirmationRelease,
+        ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond, ConfirmationRespondParams,
+        ConfirmationRespondResult, DecidedBy, ErrorKind, Outcome, Resolution, RpcError, RunId, Seq,
+        Violation,
+    },
+    run::{AnswerError, Answered},
+    store::{ConfirmationFilter, StoredConfirmation},
+};
+
+/// The most questions of one page; the schema says the same.
+const MAX_PAGE: usize = 1_000;
+/// Bytes of questions of one page, but for its first one: half of what an answer may have.
+const PAGE_BYTES: usize = 8 << 20;
+/// How long a claim stands when its client does not say.
+const CLAIM: Duration = Duration::from_secs(60);
+/// How an answer by token is named in the log.
+const BY_TOKEN: &str = "token";
+
+pub fn register(api: &mut Api<State>) {
+    api.cancellable::<ConfirmationList, _, _>(list);
+    api.cancellable::<ConfirmationGet, _, _>(get);
+    api.method::<ConfirmationClaim, _, _>(claim);
+    api.method::<ConfirmationRelease, _, _>(release);
+    api.method::<ConfirmationRespond, _, _>(respond);
+}
+
+async fn list(
+    state: Arc<State>,
+    caller: Caller,
+    params: ConfirmationListParams,
+) -> Result<ConfirmationListResult, RpcError> {
+    let ConfirmationListParams { session_id, run_id, resolved, cursor, limit } = params;
+    // Nothing of what never was would look like nothing to answer.
+    if let Some(id) = &session_id {
+        session(&state, id).await?;
+    }
+    if let Some(id) = &run_id {
+        run_record(&state, id).await?;
+    }
+    let filter = ConfirmationFilter { session: session_id, run: run_id, resolved };
+    let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let listed = state.store.confirmations(&filter, cursor.as_deref(), limit).await?;
+    let places: Vec<Seq> = listed.items.iter().map(|stored| stored.first_seq).collect();
+    let mut next_cursor = listed.next;
+    let mut confirmations = state.desk.records(listed.items, caller.connection());
+    let fitting = n_fitting(&confirmations, PAGE_BYTES);
+    if fitting < confirmations.len() {
+        confirmations.truncate(fitting);
+        next_cursor = places.get(fitting - 1).map(Seq::to_string);
+    }
+    Ok(ConfirmationListResult { confirmations, next_cursor })
+}
+
+/// How many of them fit, at least one.
+fn n_fitting(records: &[ConfirmationRecord], mut room: usize) -> usize {
+    let fits = |record: &ConfirmationRecord| {
+        let left = room.checked_sub(json!(record).to_string().len());
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    records.iter().map(fits).take_while(|fits| *fits).count().max(1)
+}
+
+async fn get(
+    state: Arc<State>,
+    caller: Caller,
+    params: ConfirmationGetParams,
+) -> Result<ConfirmationGetResult, RpcError> {
+    let ConfirmationGetParams { confirmation_id, token } = params;
+    let id = match (confirmation_id, token) {
+        (Some(id), None) => id,
+        (None, Some(token)) => of_token(&state, token).await?.0,
+        (Some(_), Some(_)) => {
+            return Err(violations(vec![("/confirmationId", "is bound to the token; give one of the two")]));
+        }
+        (None, None) => return Err(violations(vec![("/confirmationId", "needed without a token")])),
+    };
+    let stored = known(&state, &id).await?;
+    Ok(ConfirmationGetResult { confirmation: shown(&state, stored, &caller)? })
+}
+
+async fn claim(
+    state: Arc<State>,
+    caller: Caller,
+    params: ConfirmationClaimParams,
+) -> Result<ConfirmationClaimResult, RpcError> {
+    let ConfirmationClaimParams { confirmation_id, for_ms } = params;
+    let stored = known(&state, &confirmation_id).await?;
+    if let Some((_, resolution)) = &stored.resolution {
+        return Err(already_resolved(resolution));
+    }
+    let said = caller.introduction();
+    let claim = Claim {
+        client_id: said.as_ref().map(|said| said.client_id.clone()),
+        name: said.map(|said| state.redactor.get().owned(said.client.name)),
+        until: state.clock.now().plus(for_ms.map_or(CLAIM, Duration::from_millis)),
+    };
+    let claimed = state.desk.claim(&confirmation_id, caller.connection(), claim.clone());
+    if let Some(until_the_end) = claimed.flatten() {
+        caller.keep(until_the_end);
+    }
+    Ok(ConfirmationClaimResult { confirmation_id, claim })
+}
+
+async fn release(
+    state: Arc<State>,
+    caller: Caller,
+    params: ConfirmationReleaseParams,
+) -> Result<ConfirmationReleaseResult, RpcError> {
+    let ConfirmationReleaseParams { confirmation_id } = params;
+    known(&state, &confirmation_id).await?;
+    let released = state.desk.release(&confirmation_id, caller.connection());
+    Ok(ConfirmationReleaseResult { confirmation_id, released })
+}
+
+async fn respond(
+    state: Arc<State>,
+    caller: Caller,
+    params: ConfirmationRespondParams,
+) -> Result<ConfirmationRespondResult, RpcError> {
+    check(&params)?;
+    let ConfirmationRespondParams {
+        confirmation_id,
+        digest,
+        outcome,
+        message,
+        arguments,
+        content,
+        answers,
+        token,
+    } = params;
+    let (id, digest, is_by_token) = match (token, confirmation_id, digest) {
+        (Some(token), _, _) => {
+            let (id, digest) = of_token(&state, token).await?;
+            (id, digest, true)
+        }
+        (None, Some(id), Some(digest)) => (id, digest, false),
+        // Refused above.
+        (None, _, _) => return Err(violations(vec![("/confirmationId", "needed without a token")])),
+    };
+    let stored = known(&state, &id).await?;
+    let subject = &stored.confirmation;
+    let (run_id, name) = (subject.run_id.clone(), name_of(&caller, is_by_token));
+    if is_by_token && outcome == Outcome::Modify {
+        let offered = subject.options.iter().map(|option| option.outcome);
+        return Err(not_offered(&offered.filter(|it| *it != Outcome::Modify).collect::<Vec<_>>()));
+    }
+    // A viewer decides nothing. Who is not attached at all is a script or a command, whose user the socket has proved.
+    let role = state.clients.role(caller.connection(), &subject.session_id);
+    if role == Some(AttachRole::Observe) && !is_by_token {
+        let message = format!("this connection only looks on at session {}", subject.session_id);
+        return Err(RpcError::new(ErrorKind::Forbidden, message)
+            .with_hint("attach with the role `control` to answer its questions"));
+    }
+    let repeat = Repeat { outcome, digest: digest.clone(), name: name.clone() };
+    if let Some(resolution) = stored.resolution {
+        return repeat.answered(id, run_id, resolution);
+    }
+    let answer = Answer {
+        confirmation: id.clone(),
+        digest,
+        outcome,
+        message,
+        arguments,
+        content,
+        answers,
+        name: Some(name),
+    };
+    match state.executor.answer(&run_id, answer).await {
+        Ok(Answered { seq, resolution }) => {
+            Ok(ConfirmationRespondResult { confirmation_id: id, run_id, resolution, seq, replayed: false })
+        }
+        // Somebody else was faster, or the same one was.
+        Err(AnswerError::Resolved) => match known(&state, &id).await?.resolution {
+            Some(resolution) => repeat.answered(id, run_id, resolution),
+            None => Err(not_active(&state, &run_id).await?),
+        },
+        Err(AnswerError::Stale(fresh)) => {
+            let fresh = shown(&state, StoredConfirmation::open(*fresh), &caller)?;
+            Err(stale(&fresh))
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// What was said, for telling whether it is said again.
+struct Repeat {
+    outcome: Outcome,
+    digest: String,
+    name: String,
+}
+
+impl Repeat {
+    /// The question is over: whoever says again what decided it gets the same answer again, all others the resolution.
+    fn answered(
+        self,
+        confirmation_id: ConfirmationId,
+        run_id: RunId,
+        (seq, resolution): (Seq, Resolution),
+    ) -> Result<ConfirmationRespondResult, RpcError> {
+        let is_the_same = resolution.outcome == self.outcome
+            && resolution.digest == self.digest
+            && resolution.name.as_ref() == Some(&self.name);
+        match is_the_same {
+            true => {
+                Ok(ConfirmationRespondResult { confirmation_id, run_id, resolution, seq, replayed: true })
+            }
+            false => Err(already_resolved(&resolution)),
+        }
+    }
+}
+
+/// Who answers, for the log: the client, else the way by which the answer came.
+fn name_of(caller: &Caller, is_by_token: bool) -> String {
+    match caller.introduction() {
+        _ if is_by_token => BY_TOKEN.to_owned(),
+        Some(said) => said.client_id.to_string(),
+        None => format!("user {}", caller.peer().uid),
+    }
+}
+
+/// What must and what must not be given with an outcome: all of it at once.
+fn check(params: &ConfirmationRespondParams) -> Result<(), RpcError> {
+    let ConfirmationRespondParams {
+        confirmation_id,
+        digest,
+        outcome,
+        arguments,
+        content,
+        answers,
+        token,
+        ..
+    } = params;
+    let mut wrong: Vec<(&str, &str)> = Vec::new();
+    match token {
+        Some(_) => {
+            wrong.extend(confirmation_id.as_ref().map(|_| ("/confirmationId", "is bound to the token")));
+            wrong.extend(digest.as_ref().map(|_| ("/digest", "is bound to the token")));
+        }
+        None => {
+            let needed = "needed without a token";
+            wrong.extend(confirmation_id.is_none().then_some(("/confirmationId", needed)));
+            wrong.extend(digest.is_none().then_some(("/digest", needed)));
+        }
+    }
+    let is_modified = *outcome == Outcome::Modify;
+    match (arguments, content) {
+        (None, None) if is_modified => wrong.push(("/arguments", "or `content` is needed with `modify`")),
+        (Some(_), Some(_)) if is_modified => {
+            wrong.push(("/content", "is instead of `arguments`; give one of the two"))
+        }
+        (arguments, content) if !is_modified => {
+            wrong.extend(arguments.as_ref().map(|_| ("/arguments", "only with `modify`")));
+            wrong.extend(content.as_ref().map(|_| ("/content", "only with `modify`")));
+        }
+        _ => (),
+    }
+    match (answers.is_empty(), *outcome == Outcome::Answer) {
+        (true, true) => wrong.push(("/answers", "needed with `answer`: one a question, in order")),
+        (false, false) => wrong.push(("/answers", "only with `answer`")),
+        _ => (),
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(violations(wrong)) }
+}
+
+fn violations(wrong: Vec<(&str, &str)>) -> RpcError {
+    let list = wrong.iter().map(|(pointer, message)| Violation {
+        pointer: (*pointer).to_owned(),
+        message: (*message).to_owned(),
+    });
+    invalid(&list.collect::<Vec<_>>())
+}
+
+fn invalid(violations: &[Violation]) -> RpcError {
+    let said: Vec<String> = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message)).collect();
+    RpcError::new(ErrorKind::InvalidParams, said.join("; ")).with_details(json!({ "violations": violations }))
+}
+
+/// The question and the digest that a token is bound to.
+async fn of_token(state: &Arc<State>, token: String) -> Result<(ConfirmationId, String), RpcError> {
+    let tokens = Arc::clone(&state.tokens);
+    let checked = tokio::task::spawn_blocking(move || tokens.check(&token)).await;
+    match checked.map_err(|error| internal("a token could not be checked", &error))? {
+        Ok(bound) => Ok(bound),
+        Err(error @ BadToken::Wrong) => Err(RpcError::new(ErrorKind::Forbidden, error.to_string())
+            .with_hint("copy the whole token of the notification; `subagent approvals` shows what is open")),
+        Err(BadToken::Key(error)) => Err(internal("tokens cannot be checked", &error)),
+    }
+}
+
+async fn known(state: &State, id: &ConfirmationId) -> Result<StoredConfirmation, RpcError> {
+    let missing = || {
+        RpcError::new(ErrorKind::NotFound, format!("there is no question {id}"))
+            .with_hint("it never was, or went with its session; `subagent approvals` shows what is open")
+    };
+    state.store.confirmation(id).await?.ok_or_else(missing)
+}
+
+fn shown(state: &State, stored: StoredConfirmation, caller: &Caller) -> Result<ConfirmationRecord, RpcError> {
+    let record = state.desk.records(vec![stored], caller.connection()).pop();
+    record.ok_or_else(|| internal("a question was lost", &"one record was asked for and none came"))
+}
+
+fn already_resolved(resolution: &Resolution) -> RpcError {
+    let who = resolution.name.as_deref().unwrap_or(match resolution.by {
+        DecidedBy::Client => "somebody",
+        DecidedBy::Policy => "a rule",
+        DecidedBy::Deadline => "the deadline",
+        DecidedBy::System => "the daemon",
+    });
+    let message = format!("the question is over: {who} decided {}", resolution.outcome.as_str());
+    RpcError::new(ErrorKind::ConfirmationAlreadyResolved, message)
+        .with_details(json!({ "resolution": resolution }))
+}
+
+fn stale(fresh: &ConfirmationRecord) -> RpcError {
+    RpcError::new(ErrorKind::ConfirmationStale, "the question has changed since it was shown")
+        .with_details(json!({ "confirmation": fresh }))
+        .with_hint("look at it again, and answer with its digest")
+}
+
+fn not_offered(offered: &[Outcome]) -> RpcError {
+    let names: Vec<&str> = offered.iter().map(|outcome| outcome.as_str()).collect();
+    RpcError::new(ErrorKind::OutcomeNotOffered, "this outcome is not among the options")
+        .with_details(json!({ "offered": offered }))
+        .with_hint(format!("answer with one of: {}", names.join(", ")))
+}
+
+/// The run cannot take an answer although nobody decided.
+async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
+    let record = run_record(state, run).await?;
+    let message = format!("run {run} takes no answer: it is {}", record.state.as_str());
+    Ok(RpcError::new(ErrorKind::RunNotActive, message)
+        .with_details(json!({ "state": record.state, "reason": record.reason })))
+}
+
+fn refused(error: AnswerError) -> RpcError {
+    match error {
+        AnswerError::Ask(error) => error.into(),
+        AnswerError::NotOffered(offered) => not_offered(&offered),
+        AnswerError::Invalid(violations) => invalid(&violations),
+        AnswerError::Denied(error) => {
+            RpcError::new(ErrorKind::Forbidden, format!("what was changed is {}", error.message))
+                .with_details(json!({ "error": error }))
+                .with_hint("the question is still open: change it otherwise, or deny it")
+        }
+        // Answered with what the store has, by whoever asked.
+        AnswerError::Resolved => {
+            RpcError::new(ErrorKind::ConfirmationAlreadyResolved, "the question is over")
+        }
+        AnswerError::Stale(fresh) => {
+            RpcError::new(ErrorKind::ConfirmationStale, "the question has changed since it was shown")
+                .with_details(json!({ "confirmation": fresh }))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `POST /confirm/<token>`: how does somebody answer a question who has no client? By the token of a notification alone
+//! (spec 06, "Routing", 5).
+//!
+//! It is the method `confirmation/respond` by another door: the token stands in the path, the rest of the parameters in
+//! the body.
+
+use hyper::{
+    Request, StatusCode,
+    body::{Bytes, Incoming},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::{Answer, Reader, json as with_json, refusal};
+use crate::{
+    daemon::rpc::errors::internal_error,
+    protocol::{ConfirmationRespond, ErrorKind, Method as _, RpcError},
+};
+
+/// What comes before the token.
+pub(super) const PATH: &str = "/confirm/";
+
+#[derive(Deserialize)]
+struct Response {
+    result: Option<Box<RawValue>>,
+    error: Option<RpcError>,
+}
+
+impl Reader {
+    pub(super) async fn confirm(&self, token: &str, request: Request<Incoming>) -> Answer {
+        let body = match self.body(request).await {
+            Ok(body) => body,
+            Err(answer) => return *answer,
+        };
+        let mut params: Map<String, Value> = match serde_json::from_slice(&body) {
+            Ok(params) => params,
+            Err(error) => {
+                let error =
+                    RpcError::new(ErrorKind::ParseError, format!("the body is no JSON object: {error}"))
+                        .with_hint(
+                            r#"send {"outcome": "allowOnce"} or {"outcome": "deny", "message": "why"}"#,
+                        );
+                return refusal(StatusCode::BAD_REQUEST, &error);
+            }
+        };
+        params.insert("token".to_owned(), token.into());
+        let message =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationRespond::NAME, "params": params });
+        let response = match self.exchange(&Bytes::from(message.to_string())).await {
+            Ok(Some(response)) => serde_json::from_str::<Response>(response.get()),
+            Ok(None) => return refused(&internal_error(&"an answer to a question was not answered")),
+            Err(answer) => return *answer,
+        };
+        match response {
+            Ok(Response { result: Some(result), .. }) => with_json(StatusCode::OK, &result),
+            Ok(Response { error: Some(error), .. }) => refused(&error),
+            Ok(_) => refused(&internal_error(&"a response without result and error")),
+            Err(error) => refused(&internal_error(&error)),
+        }
+    }
+}
+
+fn refused(error: &RpcError) -> Answer {
+    refusal(status(error.data.kind), error)
+}
+
+fn status(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::ParseError | ErrorKind::InvalidRequest | ErrorKind::InvalidParams => {
+            StatusCode::BAD_REQUEST
+        }
+        ErrorKind::Forbidden => StatusCode::FORBIDDEN,
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::ConfirmationAlreadyResolved
+        | ErrorKind::ConfirmationStale
+        | ErrorKind::OutcomeNotOffered
+        | ErrorKind::RunNotActive => StatusCode::CONFLICT,
+        ErrorKind::ShuttingDown | ErrorKind::StorageFull | ErrorKind::RequestCancelled => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

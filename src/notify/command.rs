@@ -1,0 +1,82 @@
+//! How is a command told something? On its standard input, in a process group of its own that ends with it.
+
+use std::{
+    io,
+    os::unix::process::CommandExt as _,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
+
+use super::{NotifyError, within};
+use crate::sys::{clock::Clock, process::ChildEnd};
+
+/// Time for a command. Enough to reach a service far away, and little beside how long a person takes to come.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Runs a command without a shell, gives it `input`, and waits for its end. Whatever it leaves in its process group ends
+/// with it; so does the command itself when this is dropped. It has the daemon's environment and nobody reads what it
+/// prints.
+pub async fn run(clock: &Arc<dyn Clock>, words: &[String], input: &[u8]) -> Result<(), NotifyError> {
+    let [program, arguments @ ..] = words else { return Ok(()) };
+    let failed = |problem: String| NotifyError::Command { program: program.clone(), problem };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.process_group(0).spawn();
+    let child = child.map_err(|error| failed(format!("cannot be run: {}", error.kind())))?;
+    let mut group = Group { child };
+    let unknown = |error: io::Error| failed(format!("cannot be waited for: {}", error.kind()));
+    let ended = within(clock, COMMAND_TIMEOUT, group.feed_until_end(input)).await;
+    match ended.transpose().map_err(unknown)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(failed(format!("failed with {status}"))),
+        None => Err(failed(format!("took more than {} s and was ended", COMMAND_TIMEOUT.as_secs()))),
+    }
+}
+
+/// A child that leads a process group. Dropping it ends the group.
+struct Group {
+    child: Child,
+}
+
+impl Group {
+    /// Gives it its input and waits until it has ended.
+    async fn feed_until_end(&mut self, input: &[u8]) -> io::Result<ExitStatus> {
+        let end = ChildEnd::of(&self.child)?;
+        let stdin = self.child.stdin.take().map(ChildStdin::from_std).transpose()?;
+        let feeding = async {
+            // A command that does not read to the end is free to: what counts is how it ends.
+            if let Some(mut stdin) = stdin
+                && stdin.write_all(input).await.is_ok()
+            {
+                let _unread = stdin.shutdown().await;
+            }
+        };
+        tokio::select! {
+            ended = end.wait() => ended?,
+            () = async { feeding.await; std::future::pending().await } => (),
+        }
+        self.end();
+        // It has ended, so this does not wait.
+        self.child.wait()
+    }
+
+    /// The child must not have been reaped: until then its number, which is its group's too, cannot become another's.
+    fn end(&self) {
+        // There is nobody left in it after most commands.
+        let _nobody = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // One that was waited for is known to have ended, and is left alone.
+        if let Ok(None) = self.child.try_wait() {
+            self.end();
+            let _ended = self.child.wait();
+        }
+    }
+}

@@ -166,7 +166,7 @@ fn respond(
         let title = safe_text::line(&asked.title, table::TEXT_CHARACTERS);
         let id = ids::shortest(asked.confirmation_id.as_str());
         let how = match &decided {
-            Some(decided) => safe_text::line(&decided.describe(None), table::TEXT_CHARACTERS * 4),
+            Some(decided) => safe_text::line(&decided.describe_own(), usize::MAX),
             None => done(params.outcome).to_owned(),
         };
         format!("question {id}: {how} · {title}")

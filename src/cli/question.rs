@@ -96,10 +96,6 @@ impl Decided {
 
     /// `allowed in this session by ada · from now on: edit_file · in session 019a…`; `me` is the client that shows it.
     pub(super) fn describe(&self, me: Option<&str>) -> String {
-        let what = match self.outcome.known() {
-            Some(outcome) => done(outcome).to_owned(),
-            None => format!("answered `{}`", self.outcome.as_str()),
-        };
         let who = match self.by.known() {
             Some(DecidedBy::Client) if me.is_some() && self.name.as_deref() == me => " by you".to_owned(),
             Some(DecidedBy::Client) => format!(" by {}", self.name.as_deref().unwrap_or("somebody")),
@@ -110,11 +106,28 @@ impl Decided {
             None => format!(" by {}", self.by.as_str()),
         };
         let message = self.message.iter().map(|message| format!(": {message}"));
-        let rule = self.rule.iter().map(|rule| match self.by.known() {
+        [self.what(), who].into_iter().chain(message).chain(self.consequence()).collect()
+    }
+
+    /// The same of one's own answer: what was done and what follows.
+    pub(super) fn describe_own(&self) -> String {
+        [self.what()].into_iter().chain(self.consequence()).collect()
+    }
+
+    fn what(&self) -> String {
+        match self.outcome.known() {
+            Some(outcome) => done(outcome).to_owned(),
+            None => format!("answered `{}`", self.outcome.as_str()),
+        }
+    }
+
+    /// The rule that was written, or that decided.
+    fn consequence(&self) -> Option<String> {
+        let rule = self.rule.as_ref()?;
+        Some(match self.by.known() {
             Some(DecidedBy::Policy) => format!(" · {}", rule.id),
             _ => format!(" · from now on: {}", rule.matches()),
-        });
-        [what, who].into_iter().chain(message).chain(rule).collect()
+        })
     }
 }
 

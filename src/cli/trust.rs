@@ -232,7 +232,10 @@ fn trust_agent(
 
 /// Goes on when the person says yes. The end of the input, a pipe and any other word say no.
 fn confirm(question: &str, surroundings: &mut Surroundings) -> Result<(), Failure> {
-    if !surroundings.has_person() {
+    // What was typed before it was asked is no answer to it.
+    let is_at_hand = surroundings.has_person() && surroundings.keyboard.open();
+    surroundings.keyboard.close();
+    if !is_at_hand {
         return Err(Failure::usage("nobody can be asked here")
             .or_hint("read what is listed, then give --yes; or run it on a terminal"));
     }

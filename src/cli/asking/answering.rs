@@ -127,7 +127,8 @@ pub(super) fn complain(error: AskError, screen: &mut Screen<'_>) {
 fn complain_of(error: &AskError, screen: &mut Screen<'_>) {
     let text = match error.refusal() {
         Some(refusal) => Failure::from_refusal(refusal),
-        None => Failure::unavailable("the daemon does not answer; nothing was decided"),
+        None => Failure::unavailable("the daemon does not answer, so it is unknown whether that was taken")
+            .or_hint("answer again: of the same answers the daemon takes one"),
     };
     tell(&text, screen);
 }

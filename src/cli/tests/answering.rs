@@ -36,7 +36,7 @@ fn a_beginning_of_an_id_is_enough_and_what_is_decided_is_shown_first() {
         expect_test::expect![[r#"
             exit 0
             --- stdout
-            question 019aa1b2-c3d4: allowed once by somebody · Edit a.rs
+            question 019aa1b2-c3d4: allowed once · Edit a.rs
             --- stderr
             ? scout › writer asks · edit_file · risk low
             │ Edit a.rs
@@ -239,6 +239,23 @@ fn what_the_flags_say_about_questions_is_sent() {
         receiver.recv().unwrap()["approval"].take()
     };
     assert_eq!(sent(&[]), Value::Null);
+    // One that is followed on a terminal, too.
+    let goal = record(json!({"reason": "GOAL", "result": "done"}));
+    let (ended, last) = (goal.clone(), completed(2, &goal));
+    let control: Script = Box::new(move |peer| {
+        assert!(peer.answer("initialize", json!({"daemon": {"version": "0"}})).get("capabilities").is_none());
+        assert_eq!(start_run(peer)["approval"], json!({"headless": true}));
+        peer.answer("run/get", ended);
+    });
+    let follows: Script = Box::new(move |peer| {
+        peer.answer("session/attach", json!("1"));
+        assert!(peer.introduction.is_none());
+        peer.event(last);
+        peer.wait_for_hangup();
+    });
+    let run = ["run", "scout", "-p", "q", "--new", "--headless"];
+    let command = Command { is_terminal: true, ..Command::new(&run) };
+    assert_eq!(command.against(vec![control, follows]).exit_code, 0);
     assert_eq!(sent(&["--headless"]), json!({"headless": true}));
     let all = ["--approve", "low,medium", "--approve", "high", "--mode", "autoEdit", "--on-detached", "fail"];
     let expected =

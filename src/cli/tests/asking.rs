@@ -469,7 +469,7 @@ fn what_an_agent_asks_is_answered_by_numbers_or_words() {
         ends(5, tell);
     });
     assert!(
-        ran.stderr.contains("│   2  right") && ran.stderr.contains("Which ^[[31mcolours?"),
+        ran.stderr.contains("│   2 right") && ran.stderr.contains("Which ^[[31mcolours?"),
         "{}",
         ran.stderr
     );

@@ -63,15 +63,6 @@ fn a_call_can_be_tried() {
                 touches   writes /w/a.rs
                           reads /w/b.rs
                 --- stderr
-            "#] exit 0
-                --- stdout
-                ask  write_file a.rs
-                because   edits are asked about
-                rule      builtin:risk=low
-                kind      edit, risk low
-                touches   writes /w/a.rs
-                          reads /w/b.rs
-                --- stderr
             "#]],
         );
     }

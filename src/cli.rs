@@ -160,7 +160,7 @@ enum AgentVerb {
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
     /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED, 76 a reason that only a newer daemon knows; 2 is a usage error, 69
     /// that no daemon can be reached.
-    Run(run::RunArguments),
+    Run(Box<run::RunArguments>),
     /// List the agents there are
     List(list::ListArguments),
     /// Show one agent: what it is told, its inputs and tools, what is wrong with it; or a run: its questions and changes

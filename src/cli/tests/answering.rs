@@ -187,7 +187,7 @@ fn whoever_watches_in_a_pipe_gets_a_line_each_and_a_program_the_events() {
             peer.wait_for_hangup();
         })
     };
-    let control = || -> Script { Box::new(|peer| say_hello(peer)) };
+    let control = || -> Script { Box::new(say_hello) };
     let command = Command { interrupt_after: vec!["denied"], ..Command::new(&["approvals", "--watch"]) };
     let ran = command.against(vec![control(), stream()]);
     let line = "`subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)";

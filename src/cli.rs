@@ -3,27 +3,37 @@
 //! A view of the daemon and nothing more: every fact comes over the public protocol. Hides argument parsing,
 //! rendering and signals. Knows `protocol` and `client`, never the daemon's inside.
 
+mod approval_flags;
+mod approvals;
+mod approve;
+mod asking;
 mod attach;
 mod cancel;
 mod completions;
 mod config;
 mod daemon_flags;
+mod editor;
 mod ending;
 mod failure;
 mod human;
 mod ids;
 mod inputs;
 mod key;
+mod keyboard;
 mod link;
 mod list;
 mod logs;
 mod paging;
 mod palette;
+mod person;
+mod policy;
 mod progress;
 mod pump;
+mod question;
 mod queue;
 mod reload;
 mod rpc;
+mod rule;
 mod run;
 mod run_tree;
 mod runs;
@@ -36,6 +46,9 @@ mod steer;
 mod stop;
 mod surroundings;
 mod table;
+mod trust;
+mod undo;
+mod unpark;
 mod validate;
 mod wait;
 mod watch;
@@ -48,6 +61,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, S
 
 pub use daemon_flags::{DaemonFlags, LogFormat};
 use failure::{EXIT_USAGE, Failure};
+pub use keyboard::Keyboard;
 pub use pump::main as pump;
 pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
 
@@ -98,6 +112,19 @@ enum Command {
     Cancel(cancel::CancelArguments),
     /// Say something to a run that is not over; its model reads it at the next turn
     Steer(steer::SteerArguments),
+    /// Let a parked run go on
+    Unpark(unpark::UnparkArguments),
+    /// List the questions that wait for a person; --watch asks them in place
+    Approvals(approvals::ApprovalsArguments),
+    /// Allow what a question asks about, or answer it
+    Approve(approve::ApproveArguments),
+    /// Deny what a question asks about; the run goes on
+    Deny(approve::DenyArguments),
+    /// List the rules about what agents may do, try them, or forget one
+    #[command(subcommand)]
+    Policy(policy::PolicyVerb),
+    /// Put back files that agents changed
+    Undo(undo::UndoArguments),
     /// List, remove or promote runs that wait for their turn
     #[command(subcommand)]
     Queue(queue::QueueVerb),
@@ -133,13 +160,15 @@ enum AgentVerb {
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
     /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED, 76 a reason that only a newer daemon knows; 2 is a usage error, 69
     /// that no daemon can be reached.
-    Run(run::RunArguments),
+    Run(Box<run::RunArguments>),
     /// List the agents there are
     List(list::ListArguments),
-    /// Show one agent: what it is told, its inputs and tools, and what is wrong with it
+    /// Show one agent: what it is told, its inputs and tools, what is wrong with it; or a run: its questions and changes
     Show(show::ShowArguments),
     /// Check an agent, a file, or every agent there is; exits 1 when a check fails
     Validate(validate::ValidateArguments),
+    /// Show what a project's folder, or one agent of it, brings along, and ask whether it may count
+    Trust(trust::TrustArguments),
 }
 
 /// How listings are printed. With `json` stdout has the answer of the daemon as it came, and stderr nothing but an error
@@ -219,6 +248,12 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Wait(arguments) => wait::wait(&arguments, &mut link, surroundings),
         Command::Cancel(arguments) => cancel::cancel(&arguments, &mut link, surroundings),
         Command::Steer(arguments) => steer::steer(&arguments, &mut link, surroundings),
+        Command::Unpark(arguments) => unpark::unpark(&arguments, &mut link, surroundings),
+        Command::Approvals(arguments) => approvals::approvals(&arguments, &mut link, surroundings),
+        Command::Approve(arguments) => approve::approve(&arguments, &mut link, surroundings),
+        Command::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
+        Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
+        Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
         Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
         Command::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
@@ -240,6 +275,7 @@ fn execute_on_agents(
         AgentVerb::List(arguments) => list::list(&arguments, link, surroundings),
         AgentVerb::Show(arguments) => show::show(&arguments, link, surroundings),
         AgentVerb::Validate(arguments) => validate::validate(&arguments, link, surroundings),
+        AgentVerb::Trust(arguments) => trust::trust(&arguments, link, surroundings),
     }
 }
 

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::{
     Surroundings,
+    asking::Asking,
     failure::{EXIT_INTERRUPTED, Failure},
     ids,
     link::Link,
-    paging,
+    paging, person,
     run::{self, OutputFormat},
     run_tree::{RunTree, live_runs, newest_root},
     watch::{End, View, Watcher, watch},
@@ -54,23 +55,29 @@ pub(super) fn attach(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    link.open(&mut surroundings.stderr)?;
+    let may_ask = surroundings.has_person() && arguments.output_format != OutputFormat::StreamJson;
+    match may_ask {
+        true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
+        false => link.open(&mut surroundings.stderr)?,
+    }
     let target = match &arguments.target {
         Some(id) => resolve(id, link)?,
         None => find_newest(link)?,
     };
-    let Surroundings { stdout, stderr, interrupts, .. } = surroundings;
+    let Surroundings { stdout, stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let me = link.me();
     let mut view = match arguments.output_format {
-        OutputFormat::Text | OutputFormat::Json => View::progress(stderr),
+        OutputFormat::Text | OutputFormat::Json => View::progress(stderr, me.clone()),
         OutputFormat::StreamJson => View::envelopes(stdout, stderr),
     };
+    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment));
     let dialer = link.dialer().clone();
-    let mut follow =
-        Follow::attach(&dialer, target.session_id, AttachFrom::Word(FromWord::Now), view.wants_deltas())?;
+    let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(FromWord::Now));
+    let mut follow = Follow::attach_as(introduction, &dialer, target.session_id, from, view.wants_deltas())?;
     interrupts();
     let tree = target.run_id.clone().map(RunTree::below);
     let mut watcher = SessionWatcher { run_id: target.run_id, tree, live: BTreeSet::new(), newest: None };
-    let end = watch(&mut follow, &mut view, interrupts, &mut watcher)?;
+    let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
     let (stop_message, shown) = match &view {
         View::Progress { progress, .. } => (progress.stop_message(), progress.last_text()),
         View::Envelopes { .. } => (None, None),
@@ -166,7 +173,7 @@ impl Watcher for SessionWatcher {
         }
     }
 
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>) -> bool {
+    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, _: &mut Link) -> bool {
         if !self.live.is_empty() {
             view.note("! left; the runs go on, `subagent attach` shows them again");
         }

@@ -162,7 +162,7 @@ impl Ending {
             Some(Reason::Guardrail) => "a guardrail of the agent refused; its file says which",
             Some(Reason::LoopDetected) => "put the question another way, or try another --model",
             Some(Reason::Unattended) => {
-                "it had a question; attach a client that can answer, then run it again"
+                "it had a question and nobody was there; run it on a terminal, or with --on-detached wait"
             }
             Some(Reason::Aborted) => "it was cancelled; the same command starts it anew",
             Some(Reason::Error) => return self.advice_on_error(),

@@ -52,6 +52,11 @@ impl Failure {
         Failure::Told { exit_code, what: what.into(), hint: None, error: None }
     }
 
+    /// What the daemon said when it refused.
+    pub(super) fn from_refusal(refusal: &Refusal) -> Failure {
+        refused(refusal)
+    }
+
     /// Says what to do, unless that was said.
     #[must_use]
     pub(super) fn or_hint(self, text: impl Into<String>) -> Failure {
@@ -225,12 +230,15 @@ fn hint_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Conflict | ErrorKind::FileConflict => "look at how it is now, then try again",
         ErrorKind::CursorGone => "leave --cursor out, and begin anew",
         ErrorKind::PayloadTooLarge => "put long material into a file of the workspace",
-        ErrorKind::WorkspaceNotTrusted => "read the agent's file, then copy it to your own agents folder",
+        ErrorKind::WorkspaceNotTrusted => "`subagent trust AGENT` shows what it may do, and asks",
         ErrorKind::ProviderAuth => "check the provider's key, or try `--model offline`, which needs none",
         ErrorKind::ProviderLimit | ErrorKind::ProviderError => "try again in a moment, or another --model",
-        ErrorKind::ConfirmationAlreadyResolved
-        | ErrorKind::ConfirmationStale
-        | ErrorKind::OutcomeNotOffered => "look at the question as it is now",
+        ErrorKind::ConfirmationAlreadyResolved => {
+            "nothing is left to answer; `subagent approvals` lists what is"
+        }
+        ErrorKind::ConfirmationStale | ErrorKind::OutcomeNotOffered => {
+            "the same command shows the question as it is now; nothing was decided"
+        }
         // Not of a person's making.
         ErrorKind::InternalError
         | ErrorKind::StorageError

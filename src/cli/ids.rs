@@ -6,7 +6,10 @@
 use serde_json::Value;
 
 use super::{failure::Failure, link::Link, safe_text, table};
-use crate::protocol::{RunId, RunList, RunListParams, SessionId, SessionList, SessionListParams};
+use crate::protocol::{
+    ConfirmationId, ConfirmationList, ConfirmationListParams, RunId, RunList, RunListParams, SessionId,
+    SessionList, SessionListParams,
+};
 
 /// Characters of a whole id.
 const ID_CHARACTERS: usize = 36;
@@ -53,6 +56,32 @@ pub(super) fn find_run(text: &str, link: &mut Link) -> Result<RunId, Failure> {
 /// The session that is meant, likewise.
 pub(super) fn find_session(text: &str, link: &mut Link) -> Result<SessionId, Failure> {
     Ok(match_session(text, link)?.unwrap_or_else(|| text.into()))
+}
+
+/// The open question that is meant, likewise.
+pub(super) fn find_question(text: &str, link: &mut Link) -> Result<ConfirmationId, Failure> {
+    let found = find("question", text, |cursor| {
+        let params = ConfirmationListParams { cursor, limit: PAGE, ..ConfirmationListParams::default() };
+        let page = link.ask_value::<ConfirmationList>(&params)?;
+        let describe =
+            |question: &Value| format!("{} · {}", text_of(question, "tool"), text_of(question, "title"));
+        Ok(Page::read(&page, "confirmations", "confirmationId", describe))
+    })?;
+    Ok(found.unwrap_or_else(|| text.to_owned()).into())
+}
+
+/// Whether the text can be the beginning of an id, or a whole one.
+pub(super) fn may_be_id(text: &str) -> bool {
+    is_prefix(text) || is_whole(text)
+}
+
+/// Whether the text can be a whole id.
+pub(super) fn is_whole(text: &str) -> bool {
+    text.len() == ID_CHARACTERS && text.chars().all(is_of_id)
+}
+
+fn is_of_id(character: char) -> bool {
+    matches!(character, '0'..='9' | 'a'..='f' | '-')
 }
 
 /// The run whose id begins so; `None` when there is none, or `text` is no beginning of an id.
@@ -106,8 +135,7 @@ fn text_of<'value>(value: &'value Value, key: &str) -> &'value str {
 
 fn is_prefix(text: &str) -> bool {
     let characters = text.chars().count();
-    (PREFIX_CHARACTERS_MIN..ID_CHARACTERS).contains(&characters)
-        && text.chars().all(|character| matches!(character, '0'..='9' | 'a'..='f' | '-'))
+    (PREFIX_CHARACTERS_MIN..ID_CHARACTERS).contains(&characters) && text.chars().all(is_of_id)
 }
 
 fn find(

@@ -10,11 +10,15 @@ const CHANCE_BYTES: usize = 16;
 
 /// A key that nobody has used before.
 pub(super) fn new_key() -> Result<IdempotencyKey, Failure> {
-    let mut chance = [0; CHANCE_BYTES];
+    Ok(IdempotencyKey(format!("subagent-{}", chance(CHANCE_BYTES)?)))
+}
+
+/// So many bytes that nobody can guess, as digits.
+pub(super) fn chance(bytes: usize) -> Result<String, Failure> {
+    let mut chance = vec![0; bytes];
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut chance)).map_err(|error| {
         Failure::new(format!("cannot read /dev/urandom: {error}"))
             .or_hint("see that /dev is there, e.g. in a container")
     })?;
-    let digits: String = chance.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(IdempotencyKey(format!("subagent-{digits}")))
+    Ok(chance.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -8,14 +8,12 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Output, Reach, Surroundings,
     failure::{Failure, show_message},
+    person::{self, OWN_VERSION},
     screen::Ink,
 };
 use crate::{
-    client::{self, CallError, Client, ConnectError, Dialer, RECONNECT_BOUND, Starter, Stopwatch},
-    protocol::{
-        ClientCapabilities, ClientInfo, ClientKind, ErrorKind, Initialize, InitializeParams, Method,
-        PROTOCOL_VERSIONS, Presence,
-    },
+    client::{self, CallError, Client, ConnectError, Dialer, RECONNECT_BOUND, Refusal, Starter, Stopwatch},
+    protocol::{ErrorKind, Initialize, InitializeParams, Method},
 };
 
 /// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
@@ -27,8 +25,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whoever keeps the daemon running gets this long to start it again before we do.
 const START_GRACE: Duration = Duration::from_secs(1);
-
-const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What is read of the answer to `initialize`.
 #[derive(Deserialize)]
@@ -54,6 +50,8 @@ pub(super) fn note_version(version: &str, stderr: &mut Output) {
 pub(super) struct Link {
     dialer: Dialer,
     control: Option<Client>,
+    /// Said on every connection of a person who can be asked; `None` as long as there is none.
+    introduction: Option<InitializeParams>,
 }
 
 impl Link {
@@ -73,7 +71,7 @@ impl Link {
         let starter = client::state_folder(environment)
             .filter(|_| may_start)
             .map(|state_folder| Starter::beside(surroundings.own_program.as_deref(), &state_folder));
-        Ok(Link { dialer: Dialer::new(socket, starter), control: None })
+        Ok(Link { dialer: Dialer::new(socket, starter), control: None, introduction: None })
     }
 
     pub(super) fn dialer(&self) -> &Dialer {
@@ -96,22 +94,37 @@ impl Link {
 
     /// Dials and introduces itself; a daemon of another version is worth a word.
     pub(super) fn open(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+        self.introduce(&person::nobody(), stderr)
+    }
+
+    /// The same as somebody who can be asked. Each connection says so from now on, so that what one claims and answers is
+    /// the same client's, whichever connection it comes by.
+    pub(super) fn open_as(
+        &mut self,
+        introduction: InitializeParams,
+        stderr: &mut Output,
+    ) -> Result<(), Failure> {
+        self.introduce(&introduction, stderr)?;
+        self.introduction = Some(introduction);
+        Ok(())
+    }
+
+    fn introduce(&mut self, introduction: &InitializeParams, stderr: &mut Output) -> Result<(), Failure> {
         let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
-        let hello: Hello = client.call_as::<Initialize, _>(&InitializeParams {
-            protocol_version: PROTOCOL_VERSIONS[0].to_owned(),
-            client: ClientInfo {
-                name: "subagent".into(),
-                version: OWN_VERSION.into(),
-                kind: ClientKind::Cli,
-            },
-            client_id: None,
-            capabilities: ClientCapabilities::default(),
-            presence: Presence::default(),
-            strict: false,
-        })?;
+        let hello: Hello = client.call_as::<Initialize, _>(introduction)?;
         note_version(&hello.daemon.version, stderr);
         self.control = Some(client);
         Ok(())
+    }
+
+    /// The id by which others are told of what is answered here, if something can be.
+    pub(super) fn me(&self) -> Option<String> {
+        Some(self.introduction.as_ref()?.client_id.as_ref()?.as_str().to_owned())
+    }
+
+    /// As whom the daemon knows us, if it was told.
+    pub(super) fn introduction(&self) -> Option<&InitializeParams> {
+        self.introduction.as_ref()
     }
 
     /// Asks once, on the open connection or a new one; starts nothing. The answer comes as it was sent: it is printed as it
@@ -126,7 +139,7 @@ impl Link {
     fn ask_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, AskError> {
         let mut client = match self.control.take() {
             Some(client) => client,
-            None => self.dialer.connect().map_err(AskError::Connect)?.with_patience(ANSWER_PATIENCE),
+            None => self.connect_anew()?,
         };
         let outcome = client.call_raw(method, params);
         // A connection that failed once is not asked again.
@@ -134,6 +147,27 @@ impl Link {
             self.control = Some(client);
         }
         outcome.map_err(AskError::Call)
+    }
+
+    fn connect_anew(&self) -> Result<Client, AskError> {
+        let mut client = self.dialer.connect().map_err(AskError::Connect)?.with_patience(ANSWER_PATIENCE);
+        if let Some(introduction) = &self.introduction {
+            client.call_raw(Initialize::NAME, introduction).map_err(AskError::Call)?;
+        }
+        Ok(client)
+    }
+
+    /// Asks until there is an answer, also across a restart of the daemon, and tells why there is none. Asking twice must
+    /// do no harm: a read, or an answer to a question, of which the daemon takes one.
+    pub(super) fn ask_patiently<M: Method>(
+        &mut self,
+        params: &M::Params,
+        gives_up: &mut dyn FnMut() -> bool,
+    ) -> Result<Value, AskError> {
+        let answer = self.repeat(M::NAME, params, &mut |error| error.is_passing() && !gives_up())?;
+        serde_json::from_str(answer.get()).map_err(|error| {
+            AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
+        })
     }
 
     /// Asks until there is an answer, also across a restart of the daemon. For reads only: asking twice must do
@@ -144,7 +178,7 @@ impl Link {
         params: &impl Serialize,
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Box<RawValue>, Failure> {
-        self.repeat(method, params, &mut |error| error.is_passing() && !gives_up())
+        Ok(self.repeat(method, params, &mut |error| error.is_passing() && !gives_up())?)
     }
 
     /// Asks for an effect that `params` name with an `idempotencyKey`. When the answer gets lost, whether there was an
@@ -179,7 +213,7 @@ impl Link {
         method: &str,
         params: &impl Serialize,
         repeats: &mut dyn FnMut(&AskError) -> bool,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<Box<RawValue>, AskError> {
         let stopwatch = Stopwatch::start();
         loop {
             let error = match self.ask_raw(method, params) {
@@ -187,7 +221,7 @@ impl Link {
                 Err(error) => error,
             };
             if stopwatch.elapsed() >= RECONNECT_BOUND || !repeats(&error) {
-                return Err(error.into());
+                return Err(error);
             }
             let nobody_listens = matches!(error, AskError::Connect(ConnectError::NobodyListens { .. }));
             // As when following: a daemon that was told to stop takes its socket away and is not started again behind
@@ -195,7 +229,8 @@ impl Link {
             let has_died = nobody_listens && self.dialer.socket().exists();
             if has_died && self.dialer.starter().is_some() && stopwatch.elapsed() >= START_GRACE {
                 // A start that fails is tried again: its predecessor may still hold the lock.
-                self.control = self.dialer.start().ok().map(|client| client.with_patience(ANSWER_PATIENCE));
+                // The next attempt connects to it.
+                drop(self.dialer.start());
             }
             thread::sleep(RETRY_PAUSE);
         }
@@ -234,7 +269,15 @@ impl AskError {
 
     /// Whether the daemon refused for this reason.
     pub(super) fn is_refusal(&self, kind: ErrorKind) -> bool {
-        matches!(self, AskError::Call(CallError::Refused(refusal)) if refusal.is(kind))
+        self.refusal().is_some_and(|refusal| refusal.is(kind))
+    }
+
+    /// What the daemon said when it refused.
+    pub(super) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            AskError::Call(CallError::Refused(refusal)) => Some(refusal),
+            AskError::Call(_) | AskError::Connect(_) => None,
+        }
     }
 }
 

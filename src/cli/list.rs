@@ -45,6 +45,11 @@ pub(super) fn list(
     // A pipe gets agents only.
     if stdout.is_terminal && !agents.is_empty() {
         stdout.write("\nRun one: subagent run NAME -p \"what to do\"\n")?;
+        if agents.iter().any(|agent| agent.status.known() == Some(AgentStatus::Untrusted)) {
+            stdout.write(
+                "Untrusted ones cannot be started yet: subagent trust shows what they may do, and asks\n",
+            )?;
+        }
     }
     Ok(0)
 }
@@ -68,7 +73,7 @@ pub(super) struct ListedAgent {
 /// Something wrong in an agent's file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ListedProblem {
+pub(super) struct ListedProblem {
     path: String,
     line: Option<u64>,
     column: Option<u64>,
@@ -78,7 +83,7 @@ struct ListedProblem {
 
 impl ListedProblem {
     /// `reviewer.md:3:1: what is wrong (what to write instead)`
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let place = [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}"));
         let fix = self.fix.as_ref().map(|fix| format!(" ({fix})")).unwrap_or_default();
         format!("{}{}: {}{fix}", self.path, place.collect::<String>(), self.message)
@@ -155,8 +160,9 @@ fn cells(agent: &ListedAgent) -> [Cell; 4] {
 /// Why an agent cannot be used, or not as its author thinks; one line each.
 pub(super) fn reasons(agent: &ListedAgent) -> Vec<String> {
     let hidden_by = agent.hidden_by.iter().map(|path| format!("hidden by {path}"));
-    let untrusted = (agent.status.known() == Some(AgentStatus::Untrusted))
-        .then(|| "nobody has trusted this workspace yet, so it cannot be started".to_owned());
+    let untrusted = (agent.status.known() == Some(AgentStatus::Untrusted)).then(|| {
+        format!("cannot be started: nobody has read and trusted it; `subagent trust {}`", agent.name)
+    });
     let problems = agent.problems.iter().map(ListedProblem::describe);
     hidden_by.chain(untrusted).chain(problems).collect()
 }

@@ -7,14 +7,13 @@ use super::screen::Ink;
 pub(super) fn ink(word: &str) -> Option<Ink> {
     match word {
         // At work.
-        "running" => Some(Ink::Cyan),
+        "running" | "claimed" => Some(Ink::Cyan),
         // As it should be.
-        "GOAL" | "ok" | "open" | "pass" => Some(Ink::Green),
+        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" => Some(Ink::Green),
         // Somebody should look, or something has to happen first.
-        "queued" | "waiting" | "parked" | "ABORTED" | "UNATTENDED" | "untrusted" | "warn" => {
-            Some(Ink::Yellow)
-        }
-        // It failed.
+        "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "warn"
+        | "ask" | "medium" => Some(Ink::Yellow),
+        // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"
         | "TIMEOUT"
@@ -23,9 +22,12 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         | "GUARDRAIL"
         | "LOOP_DETECTED"
         | "invalid"
-        | "fail" => Some(Ink::Red),
+        | "fail"
+        | "deny"
+        | "high"
+        | "critical" => Some(Ink::Red),
         // Over, or not in use.
-        "ended" | "closed" | "hidden" => Some(Ink::Dim),
+        "ended" | "closed" | "hidden" | "resolved" => Some(Ink::Dim),
         _ => None,
     }
 }
@@ -35,7 +37,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::{AgentStatus, CheckOutcome, Reason, RunState, SessionState};
+    use crate::protocol::{
+        AgentStatus, CheckOutcome, ConfirmationState, Reason, Risk, RunState, SessionState, Verdict,
+    };
 
     /// Every value of an enum of a schema.
     fn values<T: schemars::JsonSchema>() -> Vec<String> {
@@ -57,8 +61,11 @@ mod tests {
             values::<SessionState>(),
             values::<AgentStatus>(),
             values::<CheckOutcome>(),
+            values::<ConfirmationState>(),
+            values::<Risk>(),
+            values::<Verdict>(),
         ];
-        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 4, 3]);
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 4, 3, 4, 5, 3]);
         let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
         assert_eq!(plain, [] as [String; 0]);
         assert!(ink("dreaming").is_none());

@@ -1,5 +1,6 @@
 //! How does what an agent does read, line by line?
 
+pub(super) mod people;
 mod snapshot;
 mod standing;
 mod views;
@@ -16,7 +17,8 @@ use super::{
     screen::{Ink, Screen},
 };
 use crate::protocol::{
-    COMPLETE_TASK, CallId, CallState, Delta, Envelope, Reason, RunId, StopThen, Timestamp, ToolName,
+    COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, Reason, RunId, StopThen, Timestamp,
+    ToolName,
 };
 
 /// A line about a thought, a message, or a call and its error: two lines at most on most terminals.
@@ -56,6 +58,10 @@ pub(super) struct Progress {
     names: BTreeMap<RunId, String>,
     /// Runs that hold still.
     parked: BTreeSet<RunId>,
+    /// Titles of the questions that are open.
+    questions: BTreeMap<ConfirmationId, String>,
+    /// The client that can be asked here; `None` = nobody can.
+    me: Option<String>,
     last_text: Option<String>,
     stop_message: Option<String>,
 }
@@ -66,6 +72,11 @@ struct OpenCall {
 }
 
 impl Progress {
+    /// For whoever can be asked as `me`.
+    pub(super) fn shown_to(me: Option<String>) -> Progress {
+        Progress { me, ..Progress::default() }
+    }
+
     /// The text that was shown last, when nothing was shown after it.
     pub(super) fn last_text(&self) -> Option<&str> {
         self.last_text.as_deref()
@@ -78,6 +89,11 @@ impl Progress {
 
     /// What goes on right now, for the spinner.
     pub(super) fn activity(&self) -> String {
+        match self.questions.len() {
+            0 => {}
+            1 => return "waiting for an answer".into(),
+            count => return format!("waiting for {count} answers"),
+        }
         let labels: Vec<&str> = self.calls.values().map(|call| call.label.as_str()).collect();
         match labels.as_slice() {
             [] if self.is_asking_model => "thinking".into(),
@@ -96,11 +112,11 @@ impl Progress {
         if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
             self.children.insert(run_id.clone());
         }
-        if self.show_standing(envelope, screen) {
+        if self.show_standing(envelope, screen) || self.show_people(envelope, screen) {
             return;
         }
         match envelope.kind.as_str() {
-            "signal.snapshot" => self.show_snapshot(&envelope.data, screen),
+            "signal.snapshot" => self.show_snapshot(envelope, screen),
             "run.started" => with(envelope, |data| self.run_started(envelope, &data, screen)),
             "run.stopping" => with(envelope, |data| self.run_stopping(envelope, data, screen)),
             "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
@@ -172,7 +188,7 @@ impl Progress {
 
     fn delta(&mut self, envelope: &Envelope, delta: &Delta, screen: &mut Screen<'_>) {
         let is_child = envelope.run_id.as_ref().is_some_and(|run_id| self.children.contains(run_id));
-        if is_child || !screen.is_live() {
+        if is_child || !screen.can_stream() {
             return;
         }
         let shown = self.streams.entry(delta.stream.clone()).or_default();

@@ -8,12 +8,14 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Surroundings,
+    approval_flags::ApprovalArguments,
+    asking::Asking,
     ending::Ending,
     failure::{EXIT_INTERRUPTED, Failure, show_message},
     inputs,
     key::new_key,
     link::Link,
-    paging,
+    paging, person,
     run_tree::{RunTree, live_runs},
     screen::Ink,
     watch::{End, View, Watcher, watch},
@@ -22,9 +24,9 @@ use super::{
 use crate::{
     client::Follow,
     protocol::{
-        ApprovalParams, AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams,
-        FromWord, IfBusy, LimitsParams, Method, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams,
-        RunStart, RunStartParams, Seq, SessionId, WorkspaceParam,
+        AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord, IfBusy,
+        LimitsParams, Method, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunStart,
+        RunStartParams, Seq, SessionId, WorkspaceParam,
     },
 };
 
@@ -61,6 +63,8 @@ pub(super) struct RunArguments {
     detach: bool,
     #[command(flatten)]
     session: SessionArguments,
+    #[command(flatten)]
+    approval: ApprovalArguments,
     /// When the agent has a run in the session that is not over
     #[arg(long, value_enum, default_value_t = IfBusyWord::Queue)]
     if_busy: IfBusyWord,
@@ -116,9 +120,16 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     // Standard input is read for the prompt, so whether somebody sits there is seen before.
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal && !arguments.detach;
+    let may_ask = surroundings.has_person()
+        && !arguments.detach
+        
+        && arguments.output_format != OutputFormat::StreamJson;
     let workspace = read_workspace(arguments, surroundings)?;
     let mut params = read_params(arguments, surroundings)?;
-    link.open(&mut surroundings.stderr)?;
+    match may_ask {
+        true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
+        false => link.open(&mut surroundings.stderr)?,
+    }
     params.session_id = arguments.session.choose(&workspace, is_at_hand, link, surroundings)?;
     params.workspace = params.session_id.is_none().then_some(workspace);
     let Surroundings { stderr, interrupts, .. } = surroundings;
@@ -213,7 +224,7 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)),
             ..LimitsParams::default()
         },
-        approval: ApprovalParams::default(),
+        approval: arguments.approval.params(),
         model: arguments.model.as_deref().map(|model| with_absolute_recording(model).into()),
     })
 }
@@ -304,28 +315,30 @@ fn follow(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<(End, Option<String>, Option<String>), Failure> {
-    let Surroundings { stdout, stderr, interrupts, .. } = surroundings;
+    let Surroundings { stdout, stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let me = link.me();
     let mut view = match format {
-        OutputFormat::Text | OutputFormat::Json => View::progress(stderr),
+        OutputFormat::Text | OutputFormat::Json => View::progress(stderr, me.clone()),
         OutputFormat::StreamJson => View::envelopes(stdout, stderr),
     };
+    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment));
     // From here on Ctrl-C means the run.
     interrupts();
     let dialer = link.dialer().clone();
-    let mut follow = Follow::attach(&dialer, started.session_id.clone(), from, view.wants_deltas())?;
+    let (introduction, session_id) = (link.introduction().cloned(), started.session_id.clone());
+    let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
     let run_id = &started.run_id;
     let tree = RunTree::below(run_id.clone());
-    let mut watcher = RunWatcher { run_id, tree, link, cancel: Cancel::Unwanted };
-    let end = watch(&mut follow, &mut view, interrupts, &mut watcher)?;
+    let mut watcher = RunWatcher { run_id, tree, cancel: Cancel::Unwanted };
+    let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
     let View::Progress { progress, .. } = &view else { return Ok((end, None, None)) };
     Ok((end, progress.stop_message().map(str::to_owned), progress.last_text().map(str::to_owned)))
 }
 
 /// Waits for one run's end; passes the person's wish to cancel on.
-struct RunWatcher<'link> {
-    run_id: &'link RunId,
+struct RunWatcher<'run> {
+    run_id: &'run RunId,
     tree: RunTree,
-    link: &'link mut Link,
     cancel: Cancel,
 }
 
@@ -350,28 +363,28 @@ impl Watcher for RunWatcher<'_> {
         }
     }
 
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>) -> bool {
+    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool {
         if self.cancel != Cancel::Unwanted {
             return true;
         }
         view.note("! cancelling the run; Ctrl-C once more leaves without waiting for its end");
         self.cancel = Cancel::Wanted;
-        self.pass_on(view);
+        self.pass_on(view, link);
         false
     }
 
-    fn pause(&mut self, view: &mut View<'_>) {
+    fn pause(&mut self, view: &mut View<'_>, link: &mut Link) {
         if self.cancel == Cancel::Wanted {
-            self.pass_on(view);
+            self.pass_on(view, link);
         }
     }
 }
 
 impl RunWatcher<'_> {
-    fn pass_on(&mut self, view: &mut View<'_>) {
+    fn pass_on(&mut self, view: &mut View<'_>, link: &mut Link) {
         let params =
             RunCancelParams { run_id: self.run_id.clone(), reason: Some("Ctrl-C in `subagent run`".into()) };
-        match self.link.ask_value::<RunCancel>(&params) {
+        match link.ask_value::<RunCancel>(&params) {
             Ok(_) => self.cancel = Cancel::Acknowledged,
             // Asked again at the next pause.
             Err(error) if error.is_passing() => {}

@@ -52,7 +52,7 @@ impl RunTree {
                 break;
             }
         }
-        for key in ["runs", "openItems", "openCalls", "queue"] {
+        for key in ["runs", "openItems", "openCalls", "openConfirmations", "queue"] {
             if let Some(entries) = snapshot.get_mut(key).and_then(Value::as_array_mut) {
                 entries
                     .retain(|entry| id(entry, "runId").is_some_and(|run_id| self.members.contains(&run_id)));

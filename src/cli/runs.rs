@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     Format, Output, Surroundings,
@@ -89,6 +90,12 @@ fn draw(runs: &[ListedRun], stdout: &Output) -> String {
     table::draw(columns, &rows, stdout)
 }
 
+/// A typed result in one line: its first one alone would be a brace.
+fn compact(text: String) -> String {
+    let value: Option<Value> = serde_json::from_str(&text).ok();
+    value.filter(|value| value.is_object() || value.is_array()).map_or(text, |value| value.to_string())
+}
+
 fn cells(run: &ListedRun, id_length: usize) -> [Cell; 7] {
     let ending = &run.ending;
     // A run that an agent called stands below another, which is not always in the list.
@@ -104,6 +111,6 @@ fn cells(run: &ListedRun, id_length: usize) -> [Cell; 7] {
         cell(&human::moment_or_dash(run.started_at)),
         cell(&human::duration(ending.active_time())),
         table::first_line(run.prompt.as_deref().unwrap_or("-")),
-        table::first_line(&outcome),
+        table::first_line(&compact(outcome)),
     ]
 }

@@ -46,18 +46,63 @@ pub(super) struct Screen<'output> {
     output: &'output mut Output,
     /// Streamed text stands in the cursor's line.
     is_mid_line: bool,
-    /// The status stands in the cursor's line.
+    /// The status, or what is asked, stands in the cursor's line.
     has_status: bool,
+    /// What is asked. It stays in the last line until it is taken away.
+    prompt: Option<String>,
 }
 
 impl<'output> Screen<'output> {
     pub(super) fn new(output: &'output mut Output) -> Screen<'output> {
-        Screen { output, is_mid_line: false, has_status: false }
+        Screen { output, is_mid_line: false, has_status: false, prompt: None }
     }
 
     /// Whether text can be streamed and a spinner shown.
     pub(super) fn is_live(&self) -> bool {
         self.output.is_live
+    }
+
+    /// Whether text may be shown while it is written: not while something is asked, which would be lost in it.
+    pub(super) fn can_stream(&self) -> bool {
+        self.is_live() && self.prompt.is_none()
+    }
+
+    pub(super) fn has_color(&self) -> bool {
+        self.output.has_color
+    }
+
+    /// Puts what is asked, already harmless, into the last line; `None` takes it away.
+    pub(super) fn prompt(&mut self, prompt: Option<String>) {
+        if self.prompt == prompt && (prompt.is_none() || self.has_status || self.is_mid_line) {
+            return;
+        }
+        // A terminal that cannot erase gets what was typed after what stands there.
+        let stands_there = self.prompt.as_deref().filter(|_| !self.is_live() && self.is_mid_line);
+        let more = stands_there.and_then(|old| prompt.as_ref()?.strip_prefix(old)).map(str::to_owned);
+        match more {
+            Some(more) => {
+                self.prompt = prompt;
+                self.put(&more);
+            }
+            None => {
+                self.break_line();
+                self.prompt = prompt;
+                self.draw_prompt();
+            }
+        }
+    }
+
+    fn draw_prompt(&mut self) {
+        let Some(prompt) = self.prompt.clone().filter(|_| !self.is_mid_line && !self.has_status) else {
+            return;
+        };
+        if self.is_live() {
+            self.put(&format!("{ERASE_LINE}{WRAP_OFF}{prompt}{WRAP_ON}"));
+            self.has_status = true;
+        } else {
+            self.put(&prompt);
+            self.is_mid_line = true;
+        }
     }
 
     pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
@@ -68,6 +113,7 @@ impl<'output> Screen<'output> {
     pub(super) fn line(&mut self, line: &str) {
         self.break_line();
         self.put(&format!("{line}\n"));
+        self.draw_prompt();
     }
 
     /// More of a streamed text, already harmless.
@@ -90,6 +136,9 @@ impl<'output> Screen<'output> {
 
     /// Draws the spinner with what is going on; text being streamed is movement enough.
     pub(super) fn status(&mut self, activity: &str, elapsed: Duration) {
+        if self.prompt.is_some() {
+            return self.draw_prompt();
+        }
         if !self.is_live() || self.is_mid_line {
             return;
         }
@@ -119,6 +168,7 @@ impl<'output> Screen<'output> {
 
 impl Drop for Screen<'_> {
     fn drop(&mut self) {
+        self.prompt = None;
         self.break_line();
     }
 }

@@ -1,18 +1,22 @@
-//! `subagent show`: what is one agent told, which tools and inputs has it, and what is wrong with it?
+//! `subagent show`: what is one agent told, which tools and inputs has it, and what is wrong with it? Or: what did one run
+//! ask people, and which files did it change?
+
+mod run;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, failure::Failure, link::Link, list, list::ListedAgent, paging, safe_text,
-    screen::Ink,
+    Format, Output, Surroundings, failure::Failure, ids, link::Link, list, list::ListedAgent, paging,
+    safe_text, screen::Ink,
 };
-use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams};
+use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind};
 
 #[derive(Args)]
 pub(super) struct ShowArguments {
-    /// The agent; `subagent list` shows them
+    /// An agent's name, or a run's id or the beginning of it
+    #[arg(value_name = "AGENT|RUN")]
     name: String,
     /// Only the agent of this place [default: the one that a run would use]
     #[arg(long, value_enum)]
@@ -51,7 +55,19 @@ pub(super) fn show(
         scope: arguments.scope.map(Into::into),
         workspace: surroundings.workspace(),
     };
-    let answer = link.ask_value::<AgentsGet>(&params)?;
+    let answer = match link.ask_value::<AgentsGet>(&params) {
+        // Agents come first: a name may look like the beginning of an id.
+        Err(error) if error.is_refusal(ErrorKind::NotFound) && ids::may_be_id(&arguments.name) => {
+            return match ids::match_run(&arguments.name, link)? {
+                Some(run_id) => run::show_run(run_id, arguments.format, link, surroundings),
+                None if ids::is_whole(&arguments.name) => {
+                    run::show_run(arguments.name.as_str().into(), arguments.format, link, surroundings)
+                }
+                None => Err(error.into()),
+            };
+        }
+        answer => answer?,
+    };
     match arguments.format {
         Format::Json => paging::print_json(&answer, surroundings)?,
         Format::Table => {

@@ -63,6 +63,7 @@ struct Status {
     state: String,
     /// By state, which is open.
     runs: Map<String, Value>,
+    open_confirmations: u64,
     clients: u64,
     subscriptions: u64,
     database: Database,
@@ -115,6 +116,10 @@ fn draw(status: &Status, socket: &Path) -> String {
         format!("runs      {runs}"),
         format!("clients   {clients}, {subscriptions}"),
     ];
+    if 0 < status.open_confirmations {
+        let questions = human::count(status.open_confirmations, "open question");
+        lines.push(format!("waiting   {questions}: `subagent approvals` lists them, `--watch` asks them"));
+    }
     lines.extend(status.rss_bytes.map(|bytes| format!("memory    {}", human::bytes(bytes))));
     lines.extend(status.degraded.iter().map(|sentence| format!("degraded  {sentence}")));
     lines.join("\n")

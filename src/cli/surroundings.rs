@@ -12,7 +12,12 @@ use std::{
 use serde::Serialize;
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
-use super::{failure::Failure, safe_text, screen::Ink};
+use super::{
+    failure::Failure,
+    keyboard::{Keyboard, TerminalKeyboard},
+    safe_text,
+    screen::Ink,
+};
 use crate::protocol::WorkspaceParam;
 
 /// Looks up an environment variable.
@@ -34,6 +39,8 @@ pub struct Surroundings {
     /// Path of the running program; the daemon is looked for beside it.
     pub own_program: Option<PathBuf>,
     pub interrupts: Interrupts,
+    /// Of whoever sits there, if somebody does.
+    pub keyboard: Box<dyn Keyboard>,
 }
 
 impl Surroundings {
@@ -67,11 +74,21 @@ impl Surroundings {
             working_folder: env::current_dir().unwrap_or_default(),
             own_program: env::current_exe().ok(),
             interrupts: interrupts_of_this_process(),
+            keyboard: Box::new(TerminalKeyboard::new(io::stdin(), Box::new(columns_of_stderr))),
         }
     }
 }
 
+fn columns_of_stderr() -> Option<usize> {
+    io::stderr().is_terminal().then(|| columns_of(io::stderr(), env::var("COLUMNS").ok().as_deref()))
+}
+
 impl Surroundings {
+    /// Whether somebody sits there who can be asked: they see what is asked, and can type.
+    pub(super) fn has_person(&self) -> bool {
+        self.stdin.is_terminal && self.stderr.is_terminal
+    }
+
     /// Where the person stands, as a workspace whose agents count too; `None` when its path cannot be told.
     pub(super) fn workspace(&self) -> Option<WorkspaceParam> {
         self.working_folder.to_str().map(|path| WorkspaceParam::Path(path.to_owned()))

@@ -1,5 +1,7 @@
 //! Does each command print what it should, where it should, and end with the right code?
 
+mod answering;
+mod asking;
 mod below;
 mod checking;
 mod commands;
@@ -11,11 +13,14 @@ mod logging;
 mod looking;
 mod operating;
 mod programs;
+mod ruling;
 mod running;
+mod typing;
 mod versions;
 
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     ffi::OsString,
     io::{self, Cursor, Write},
     path::{Path, PathBuf},
@@ -25,7 +30,7 @@ use std::{
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-use super::{Input, Output, Surroundings};
+use super::{Input, Keyboard, Output, Surroundings};
 use crate::client::fake_daemon::{FakeDaemon, Peer, Script, envelope};
 
 /// What a command left behind.
@@ -34,6 +39,8 @@ struct Ran {
     exit_code: u8,
     stdout: String,
     stderr: String,
+    /// What stood in the last line of the terminal for a while: the spinner, and what was asked.
+    drawn: Vec<String>,
 }
 
 /// One command line and the process around it.
@@ -41,6 +48,8 @@ struct Command {
     arguments: Vec<String>,
     socket: Option<PathBuf>,
     stdin: Option<&'static str>,
+    /// What somebody types into the terminal, line by line; not together with `stdin`.
+    typed: Option<&'static str>,
     is_terminal: bool,
     /// Of the terminal.
     columns: usize,
@@ -49,6 +58,12 @@ struct Command {
     interrupt_after: Vec<&'static str>,
     /// Presses Ctrl-C once something stands on stdout.
     interrupt_after_stdout: bool,
+    /// Presses these keys once one more of these texts stands on stderr.
+    press_after: Vec<(&'static str, &'static str)>,
+    /// The program that `e` opens.
+    editor: Option<String>,
+    /// Once this stands on stderr, the terminal is so wide.
+    resized: Option<(&'static str, usize)>,
 }
 
 impl Command {
@@ -57,11 +72,15 @@ impl Command {
             arguments: arguments.iter().map(ToString::to_string).collect(),
             socket: None,
             stdin: None,
+            typed: None,
             is_terminal: false,
             columns: 120,
             stdout_is_closed: false,
             interrupt_after: Vec::new(),
             interrupt_after_stdout: false,
+            press_after: Vec::new(),
+            editor: None,
+            resized: None,
         }
     }
 
@@ -82,10 +101,19 @@ impl Command {
         let printed = stdout.clone();
         let stdout_writer: Box<dyn Write> =
             if self.stdout_is_closed { Box::new(ClosedPipe) } else { Box::new(stdout.clone()) };
+        let keyboard = ScriptedKeyboard {
+            screen: stderr.clone(),
+            read_to: 0,
+            presses: self.press_after.into(),
+            columns: self.is_terminal.then_some(self.columns),
+            resized: self.resized,
+            is_open: false,
+        };
+        let (editor, drafts) = (self.editor, folder.as_os_str().to_owned());
         let mut surroundings = Surroundings {
             stdin: Input {
                 is_terminal: self.stdin.is_none(),
-                reader: Box::new(Cursor::new(self.stdin.unwrap_or_default())),
+                reader: Box::new(Cursor::new(self.stdin.or(self.typed).unwrap_or_default())),
             },
             stdout: Output {
                 writer: stdout_writer,
@@ -103,8 +131,12 @@ impl Command {
                 width: self.is_terminal.then_some(self.columns),
                 is_for_programs: false,
             },
-            environment: Box::new(move |name| {
-                (name == "SUBAGENTD_SOCKET").then(|| OsString::from(socket.as_os_str()))
+            environment: Box::new(move |name| match name {
+                "SUBAGENTD_SOCKET" => Some(OsString::from(socket.as_os_str())),
+                "EDITOR" => editor.as_ref().map(OsString::from),
+                "TMPDIR" => Some(drafts.clone()),
+                "USER" => Some("ada".into()),
+                _ => None,
             }),
             working_folder: folder.to_owned(),
             own_program: None,
@@ -113,24 +145,32 @@ impl Command {
                 let is_seen = awaited.next_if(|text| seen.text().contains(text)).is_some();
                 u32::from(is_printed || is_seen)
             }),
+            keyboard: Box::new(keyboard),
         };
         let arguments = std::iter::once("subagent".to_owned()).chain(self.arguments).map(OsString::from);
         let exit_code = super::run(arguments, &mut surroundings);
         let hide = |text: String| text.replace(&*folder.to_string_lossy(), "FOLDER");
-        Ran { exit_code, stdout: hide(stdout.text()), stderr: hide(without_status(&stderr.text())) }
+        let (kept, drawn) = without_status(&stderr.text());
+        Ran { exit_code, stdout: hide(stdout.text()), stderr: hide(kept), drawn }
     }
 }
 
 /// How often the spinner turns depends on the machine, so goldens are without it.
-fn without_status(text: &str) -> String {
-    let mut kept = String::new();
+fn without_status(text: &str) -> (String, Vec<String>) {
+    let (mut kept, mut drawn) = (String::new(), Vec::new());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\r\x1b[2K") {
         kept.push_str(before);
         let status_end = after.strip_prefix("\x1b[?7l").and_then(|status| status.split_once("\x1b[?7h"));
-        rest = status_end.map_or(after, |(_, after)| after);
+        rest = match status_end {
+            Some((status, after)) => {
+                drawn.push(status.to_owned());
+                after
+            }
+            None => after,
+        };
     }
-    kept + rest
+    (kept + rest, drawn)
 }
 
 #[derive(Clone, Default)]
@@ -152,6 +192,46 @@ impl Write for Buffer {
     }
 }
 
+/// Somebody who reads what is asked, and then presses keys.
+struct ScriptedKeyboard {
+    screen: Buffer,
+    /// What was read of the screen: a text that is awaited again must stand there again.
+    read_to: usize,
+    presses: VecDeque<(&'static str, &'static str)>,
+    columns: Option<usize>,
+    resized: Option<(&'static str, usize)>,
+    is_open: bool,
+}
+
+impl Keyboard for ScriptedKeyboard {
+    fn open(&mut self) -> bool {
+        self.is_open = true;
+        true
+    }
+
+    fn close(&mut self) {
+        self.is_open = false;
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        assert!(self.is_open, "keys are taken while nothing is asked");
+        let Some((awaited, keys)) = self.presses.front() else { return Vec::new() };
+        let screen = self.screen.text();
+        let Some(at) = screen[self.read_to..].find(awaited) else { return Vec::new() };
+        self.read_to += at + awaited.len();
+        let keys = keys.as_bytes().to_vec();
+        self.presses.pop_front();
+        keys
+    }
+
+    fn columns(&self) -> Option<usize> {
+        match self.resized {
+            Some((text, columns)) if self.screen.text().contains(text) => Some(columns),
+            _ => self.columns,
+        }
+    }
+}
+
 struct ClosedPipe;
 
 impl Write for ClosedPipe {
@@ -166,7 +246,7 @@ impl Write for ClosedPipe {
 
 /// What a command against a daemon with these scripts prints, and its exit code.
 fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
-    let Ran { exit_code, stdout, stderr } = command.against(scripts);
+    let Ran { exit_code, stdout, stderr, .. } = command.against(scripts);
     expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
 }
 

@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::{
     Surroundings, Telling,
     ending::Ending,
-    failure::{EXIT_TIMED_OUT, Failure},
+    failure::{EXIT_TIMED_OUT, Failure, show_message},
     human, ids,
     link::Link,
     paging,
     run::{parse_minutes, unreadable},
+    screen::Ink,
 };
 use crate::{
     client::Stopwatch,
@@ -40,6 +41,9 @@ pub(super) struct WaitArguments {
 struct Waited {
     run: Value,
     done: bool,
+    /// Its open questions.
+    #[serde(default)]
+    confirmations: Vec<Value>,
 }
 
 pub(super) fn wait(
@@ -50,6 +54,7 @@ pub(super) fn wait(
     link.open(&mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let stopwatch = Stopwatch::start();
+    let mut has_told = false;
     loop {
         let left = match arguments.timeout {
             Some(timeout) => stopwatch.left_of(timeout).unwrap_or_default(),
@@ -63,6 +68,10 @@ pub(super) fn wait(
         let is_late = arguments.timeout.is_some_and(|timeout| stopwatch.left_of(timeout).is_none());
         if waited.done || is_late {
             return show(&waited, arguments, stopwatch.elapsed(), surroundings);
+        }
+        if !waited.confirmations.is_empty() && !std::mem::replace(&mut has_told, true) {
+            let text = "the run waits for an answer; `subagent approvals` lists what it asks";
+            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{
     Output,
+    asking::{Asking, Here, KEY_PAUSE},
     failure::Failure,
+    link::Link,
     progress::Progress,
     screen::{FRAME_TIME, Screen},
 };
@@ -20,8 +22,9 @@ pub(super) enum View<'output> {
 }
 
 impl<'output> View<'output> {
-    pub(super) fn progress(stderr: &'output mut Output) -> View<'output> {
-        View::Progress { progress: Box::default(), screen: Screen::new(stderr) }
+    /// `me` is the client that can be asked here, if somebody can.
+    pub(super) fn progress(stderr: &'output mut Output, me: Option<String>) -> View<'output> {
+        View::Progress { progress: Box::new(Progress::shown_to(me)), screen: Screen::new(stderr) }
     }
 
     pub(super) fn envelopes(stdout: &'output mut Output, stderr: &'output mut Output) -> View<'output> {
@@ -38,8 +41,12 @@ impl<'output> View<'output> {
 
     /// A line for the person that is no event.
     pub(super) fn note(&mut self, text: &str) {
+        self.screen().line(text);
+    }
+
+    fn screen(&mut self) -> &mut Screen<'output> {
         let (View::Progress { screen, .. } | View::Envelopes { screen, .. }) = self;
-        screen.line(text);
+        screen
     }
 
     fn show(&mut self, step: &crate::client::Followed) -> Result<(), Failure> {
@@ -70,9 +77,34 @@ pub(super) trait Watcher {
     /// After each event was shown: whether that is all.
     fn is_over(&mut self, envelope: &Envelope) -> bool;
     /// Ctrl-C: whether to leave.
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>) -> bool;
+    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool;
     /// Between events, several times a second.
-    fn pause(&mut self, _view: &mut View<'_>) {}
+    fn pause(&mut self, _view: &mut View<'_>, _link: &mut Link) {}
+}
+
+/// Ctrl-C, which may be pressed while something else is done than looking for it.
+pub(super) struct Interrupted<'source> {
+    source: &'source mut dyn FnMut() -> u32,
+    /// Pressed and not yet heeded.
+    count: u32,
+}
+
+impl<'source> Interrupted<'source> {
+    pub(super) fn new(source: &'source mut dyn FnMut() -> u32) -> Interrupted<'source> {
+        Interrupted { source, count: 0 }
+    }
+
+    /// Whether it was pressed; whoever takes it still finds it.
+    pub(super) fn has_come(&mut self) -> bool {
+        self.count = self.count.saturating_add((self.source)());
+        0 < self.count
+    }
+
+    /// How often it was pressed since this was asked last.
+    pub(super) fn take(&mut self) -> u32 {
+        self.has_come();
+        std::mem::take(&mut self.count)
+    }
 }
 
 /// Why watching ended.
@@ -82,34 +114,47 @@ pub(super) enum End {
     Left,
 }
 
-/// Shows what happens until the watcher has seen enough or the person leaves.
+/// Shows what happens until the watcher has seen enough or the person leaves. With `asking`, questions are put to them
+/// in between.
 pub(super) fn watch(
     follow: &mut Follow<'_>,
     view: &mut View<'_>,
     interrupts: &mut dyn FnMut() -> u32,
+    link: &mut Link,
+    mut asking: Option<Asking<'_>>,
     watcher: &mut dyn Watcher,
 ) -> Result<End, Failure> {
     let stopwatch = Stopwatch::start();
+    let mut interrupted = Interrupted::new(interrupts);
     let mut is_connected = true;
     loop {
-        for _ in 0..interrupts() {
-            if watcher.leaves_on_interrupt(view) {
+        for _ in 0..interrupted.take() {
+            if watcher.leaves_on_interrupt(view, link) {
                 return Ok(End::Left);
             }
         }
-        match follow.next(FRAME_TIME)? {
+        let is_asking = asking.as_ref().is_some_and(Asking::is_asking);
+        match follow.next(if is_asking { KEY_PAUSE } else { FRAME_TIME })? {
             Step::Event(mut followed) => {
                 if !watcher.concerns(&mut followed.envelope) {
                     continue;
                 }
                 view.show(&followed)?;
+                if let Some(asking) = &mut asking {
+                    let screen = view.screen();
+                    asking
+                        .learn(&followed.envelope, &mut Here { link, screen, interrupted: &mut interrupted });
+                }
                 if watcher.is_over(&followed.envelope) {
                     return Ok(End::Over);
                 }
             }
             Step::Quiet => {
                 view.tick(&stopwatch, is_connected);
-                watcher.pause(view);
+                watcher.pause(view, link);
+                if let Some(asking) = asking.as_mut().filter(|_| is_connected) {
+                    asking.is_quiet();
+                }
             }
             Step::Lost => {
                 is_connected = false;
@@ -123,6 +168,10 @@ pub(super) fn watch(
                     (false, _) => {}
                 }
             }
+        }
+        if let Some(asking) = &mut asking {
+            let screen = view.screen();
+            asking.tick(&mut Here { link, screen, interrupted: &mut interrupted });
         }
     }
 }

@@ -81,6 +81,25 @@ impl Current {
     }
 }
 
+/// The session that is named, else the workspace's current one.
+pub(super) fn named_or_current(
+    named: Option<&str>,
+    link: &mut Link,
+    surroundings: &Surroundings,
+) -> Result<SessionId, Failure> {
+    if let Some(text) = named {
+        return ids::find_session(text, link);
+    }
+    let current = match surroundings.workspace() {
+        Some(workspace) => find_current(&workspace, link)?,
+        None => None,
+    };
+    current.map(|session| session.session_id).ok_or_else(|| {
+        Failure::new(format!("there is no open session in {}", surroundings.working_folder.display()))
+            .or_hint("name one with --session ID; `subagent sessions` lists those there are")
+    })
+}
+
 /// The open session of exactly this workspace that was active last.
 fn find_current(workspace: &WorkspaceParam, link: &mut Link) -> Result<Option<Current>, Failure> {
     #[derive(Deserialize)]

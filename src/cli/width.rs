@@ -35,6 +35,33 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
+/// The text in rows of at most `columns`, nothing left out; a character that is wider than that has a row of its own.
+pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for character in text.chars() {
+        row.push(character);
+        // Measured as a whole: what a character adds depends on those before it.
+        if columns < of(&row) && row.len() > character.len_utf8() {
+            row.pop();
+            rows.push(std::mem::replace(&mut row, character.to_string()));
+        }
+    }
+    rows.push(row);
+    rows
+}
+
+/// The end of the text that fits into `columns`, with `…` before it for what is cut off.
+pub(super) fn cut_front(text: &str, columns: usize) -> String {
+    if of(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(1);
+    let starts = text.char_indices().map(|(start, _)| start);
+    let start = starts.into_iter().find(|start| of(&text[*start..]) <= room).unwrap_or(text.len());
+    if columns == 0 { String::new() } else { format!("{ELLIPSIS}{}", &text[start..]) }
+}
+
 /// The text with blanks after it, up to `columns`.
 pub(super) fn pad(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(of(text));
@@ -50,6 +77,24 @@ mod tests {
         assert_eq!([of("abc"), of("日本語"), of("e\u{301}")], [3, 6, 1]);
         assert_eq!(pad("日本", 6), "日本  ");
         assert_eq!(pad("日本", 3), "日本");
+    }
+
+    #[test]
+    fn wrapped_rows_fit_and_lose_nothing() {
+        let text = "e\u{301}日本語 abc 👩\u{200d}👧 end";
+        for columns in 2..30 {
+            let rows = wrap(text, columns);
+            assert_eq!(rows.concat(), text, "{columns}");
+            assert!(rows.iter().all(|row| of(row) <= columns), "{columns}: {rows:?}");
+        }
+        assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("日日", 1), ["日", "日"]);
+    }
+
+    #[test]
+    fn the_end_of_what_is_typed_stays_in_sight() {
+        assert_eq!([cut_front("abcdef", 6), cut_front("abcdefg", 6)], ["abcdef", "…cdefg"]);
+        assert_eq!([cut_front("日本語", 4), cut_front("ab", 1), cut_front("ab", 0)], ["…語", "…", ""]);
     }
 
     #[test]

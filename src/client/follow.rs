@@ -8,8 +8,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Arrival, CallError, ConnectError, Dialer, FollowError, Stopwatch, Subscription};
 use crate::protocol::{
-    AgentName, AttachFrom, Envelope, ErrorKind, EventHead, RunId, Seq, SessionAttach, SessionAttachParams,
-    SessionId,
+    AgentName, AttachFrom, Envelope, ErrorKind, EventHead, Initialize, InitializeParams, Method as _, RunId,
+    Seq, SessionAttach, SessionAttachParams, SessionId,
 };
 
 /// How long a lost daemon is waited for. It stops within its grace time of 10 s and starts within another 10;
@@ -31,6 +31,8 @@ const GAPS_IN_A_ROW: u32 = 3;
 /// A session being followed. Owns its connection; remembers the last `seq` and goes on from there.
 pub struct Follow<'dialer> {
     dialer: &'dialer Dialer,
+    /// Said on every connection, so that the daemon knows who is attached; `None` = somebody who cannot be asked.
+    introduction: Option<InitializeParams>,
     session_id: SessionId,
     deltas: bool,
     /// Where to begin as long as no event was seen.
@@ -72,8 +74,19 @@ pub struct Followed {
 }
 
 impl<'dialer> Follow<'dialer> {
-    /// Attaches to a session of a daemon that is there.
+    /// Attaches to a session of a daemon that is there, as nobody in particular.
     pub fn attach(
+        dialer: &'dialer Dialer,
+        session_id: SessionId,
+        from: AttachFrom,
+        deltas: bool,
+    ) -> Result<Follow<'dialer>, FollowError> {
+        Follow::attach_as(None, dialer, session_id, from, deltas)
+    }
+
+    /// The same for a client that says who it is.
+    pub fn attach_as(
+        introduction: Option<InitializeParams>,
         dialer: &'dialer Dialer,
         session_id: SessionId,
         from: AttachFrom,
@@ -84,7 +97,8 @@ impl<'dialer> Follow<'dialer> {
             AttachFrom::Word(_) => None,
         };
         let (subscription, trouble) = (None, None);
-        let mut follow = Follow { dialer, session_id, deltas, from, last, gaps: 0, subscription, trouble };
+        let mut follow =
+            Follow { dialer, introduction, session_id, deltas, from, last, gaps: 0, subscription, trouble };
         follow.reconnect(RETRY_PAUSE)?;
         Ok(follow)
     }
@@ -178,7 +192,7 @@ impl<'dialer> Follow<'dialer> {
             outcome = self.dialer.start();
             started = outcome.is_ok();
         }
-        let client = match outcome {
+        let mut client = match outcome {
             Ok(client) => client.with_patience(ATTACH_PATIENCE),
             Err(error) if waited >= RECONNECT_BOUND => {
                 return Err(FollowError::Lost { waited, last: trouble.start_error.take().unwrap_or(error) });
@@ -194,7 +208,11 @@ impl<'dialer> Follow<'dialer> {
         let from = self.last.map_or(self.from, AttachFrom::Seq);
         let attach = SessionAttachParams::new(self.session_id.clone(), from);
         let params = SessionAttachParams { deltas: self.deltas, ..attach };
-        match client.subscribe::<SessionAttach>(&params) {
+        let introduced = match &self.introduction {
+            Some(introduction) => client.call_raw(Initialize::NAME, introduction).map(drop),
+            None => Ok(()),
+        };
+        match introduced.and_then(|()| client.subscribe::<SessionAttach>(&params)) {
             Ok(subscription) => {
                 self.subscription = Some(subscription);
                 Ok(Step::Back { started })
@@ -243,7 +261,7 @@ fn read_envelope(raw: &RawValue) -> serde_json::Result<Envelope> {
             session_id: plain.session_id,
             run_id: plain.run_id,
             head,
-            offered: None,
+            offered: plain.offered,
             data: plain.data,
         })
     })
@@ -268,6 +286,8 @@ struct PlainEnvelope {
     agent: Option<AgentName>,
     #[serde(default)]
     agent_path: Vec<AgentName>,
+    #[serde(default)]
+    offered: Option<bool>,
     #[serde(default)]
     at: Value,
     #[serde(default)]

@@ -10,15 +10,16 @@ use super::{
 use crate::{
     cli::{
         ending::Ending,
+        question::Asked,
         safe_text,
         screen::{Ink, Screen},
     },
-    protocol::{CallId, RunId, ToolName},
+    protocol::{CallId, Envelope, RunId, ToolName},
 };
 
 impl Progress {
-    pub(super) fn show_snapshot(&mut self, data: &Value, screen: &mut Screen<'_>) {
-        let Ok(snapshot) = LenientSnapshot::deserialize(data) else { return };
+    pub(super) fn show_snapshot(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
+        let Ok(snapshot) = LenientSnapshot::deserialize(&envelope.data) else { return };
         let dim = |screen: &mut Screen<'_>, text: &str| {
             screen.line(&screen.paint(Ink::Dim, &safe_text::line(text, LINE_CHARACTERS)));
         };
@@ -40,6 +41,12 @@ impl Progress {
                 dim(screen, format!("● {agent} · {}", open.label).as_str());
             }
             self.calls.insert(call.call_id, open);
+        }
+        for open in &snapshot.open_confirmations {
+            // One that cannot be read is not asked here either.
+            if let Ok(question) = OpenQuestion::deserialize(open) {
+                self.asked(envelope, &question.asked, question.offered, screen);
+            }
         }
         for waiting in &snapshot.queue {
             let LenientWaiting { agent, prompt, query } = waiting;
@@ -69,7 +76,16 @@ struct LenientSnapshot {
     runs: Vec<Ending>,
     open_items: Vec<OpenText>,
     open_calls: Vec<LenientCall>,
+    open_confirmations: Vec<Value>,
     queue: Vec<LenientWaiting>,
+}
+
+#[derive(Deserialize)]
+struct OpenQuestion {
+    #[serde(flatten)]
+    asked: Asked,
+    #[serde(default)]
+    offered: bool,
 }
 
 #[derive(Default, Deserialize)]

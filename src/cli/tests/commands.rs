@@ -3,7 +3,7 @@
 use clap::CommandFactory as _;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{asking::question, *};
 
 /// A command line, and what the daemon is asked and answers.
 pub(super) struct Row {
@@ -16,6 +16,8 @@ pub(super) struct Row {
     pub(super) exit_code: u8,
     /// Shows words that are enums on the wire.
     pub(super) shows_words: bool,
+    /// Does nothing when it does not know the words: so many answers are asked for then.
+    pub(super) stops_after: Option<usize>,
 }
 
 impl Row {
@@ -27,6 +29,7 @@ impl Row {
             printed: "",
             exit_code: 0,
             shows_words: true,
+            stops_after: None,
         }
     }
 
@@ -37,7 +40,13 @@ impl Row {
 
     /// The daemon that answers so, each answer changed.
     pub(super) fn script(&self, change: fn(&Value) -> Value) -> Script {
-        let answers: Vec<_> = self.answers.iter().map(|(method, answer)| (*method, change(answer))).collect();
+        self.script_of(change, self.answers.len())
+    }
+
+    /// The same, of which only the first answers are asked for.
+    pub(super) fn script_of(&self, change: fn(&Value) -> Value, count: usize) -> Script {
+        let answers = self.answers.iter().take(count);
+        let answers: Vec<_> = answers.map(|(method, answer)| (*method, change(answer))).collect();
         let greets = self.greets;
         Box::new(move |peer| {
             if greets {
@@ -112,6 +121,20 @@ fn status() -> Value {
     })
 }
 
+fn asked() -> (&'static str, Value) {
+    ("confirmation/get", json!({"confirmation": question(json!({}))}))
+}
+
+fn responded(outcome: &str) -> Value {
+    let resolution =
+        json!({"outcome": outcome, "by": "client", "digest": "d", "at": "2025-11-20T11:04:00.000Z"});
+    json!({"confirmationId": "q1", "runId": "r1", "resolution": resolution, "seq": 9})
+}
+
+fn rule() -> Value {
+    json!({"id": "x", "tier": "user", "tool": ["edit_file"], "decision": "allow", "priority": 0})
+}
+
 fn queued() -> Value {
     json!({"queue": [{
         "runId": "r1", "sessionId": "s1", "agent": "scout", "for": "context", "prompt": "Where?",
@@ -160,6 +183,39 @@ pub(super) fn rows() -> Vec<Row> {
         },
         Row::new(&["cancel", "r1"], "run/cancel", json!({"run": ended, "seq": null})),
         Row::plain(&["steer", "r1", "left"], "run/steer", run(json!(3))),
+        Row::plain(&["unpark", "r1"], "run/unpark", run(json!(3))),
+        Row::new(&["approvals"], "confirmation/list", json!({"confirmations": [question(json!({}))]})),
+        Row {
+            answers: vec![asked(), ("confirmation/respond", responded("allowOnce"))],
+            stops_after: Some(1),
+            ..Row::new(&["approve", "q1"], "", json!({}))
+        },
+        Row {
+            answers: vec![asked(), ("confirmation/respond", responded("deny"))],
+            ..Row::new(&["deny", "q1"], "", json!({}))
+        },
+        Row::new(&["policy", "list"], "policy/list", json!({"rules": [rule()], "problems": []})),
+        Row::new(
+            &["policy", "check", "edit_file"],
+            "policy/check",
+            json!({
+                "decision": "ask", "rule": "builtin:risk=low", "reason": "edits are asked about", "tool": "edit_file",
+                "kind": "edit", "risk": "low", "description": "a.rs", "accesses": [],
+            }),
+        ),
+        Row::plain(&["policy", "remove", "x"], "policy/remove", json!({"ruleId": "x", "seq": 3})),
+        Row::plain(
+            &["undo", "--session", "s1"],
+            "session/undo",
+            json!({"sessionId": "s1", "restored": [], "notRestorable": []}),
+        ),
+        Row {
+            answers: vec![
+                ("workspace/open", json!({"workspace": {"roots": ["/w"], "trusted": false}})),
+                ("workspace/trust", json!({"workspace": {"roots": ["/w"], "trusted": true}, "seq": 3})),
+            ],
+            ..Row::plain(&["trust", "--yes"], "", json!({}))
+        },
         Row::new(&["run", "scout", "-p", "q", "--detach"], "run/start", started),
         Row { greets: false, ..Row::new(&["status"], "daemon/status", status()) },
         Row {

@@ -36,7 +36,7 @@ fn a_run_is_shown_from_its_snapshot_to_its_end_like_run_does() {
     });
     let command = Command { is_terminal: true, ..Command::new(&["attach", "r1"]) };
     let ran = command.against(vec![control, events(sent)]);
-    let Ran { exit_code, stdout, stderr } = ran;
+    let Ran { exit_code, stdout, stderr, .. } = ran;
     expect![[r#"
         exit 3
         --- stdout

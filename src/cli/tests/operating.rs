@@ -126,23 +126,23 @@ fn list_groups_and_tells_why_an_agent_cannot_be_used() {
         Command::new(&["list", "--all"]),
         vec![script],
         expect![[r#"
-        exit 0
-        --- stdout
-        Project
-          deployer               The deployer               inherit  untrusted
-              nobody has trusted this workspace yet, so it cannot be started
+            exit 0
+            --- stdout
+            Project
+              deployer               The deployer               inherit  untrusted
+                  cannot be started: nobody has read and trusted it; `subagent trust deployer`
 
-        User
-          generalist             The generalist             fast     ok
-          broken                 The broken                 inherit  invalid
-              /home/u/agents/broken.md:3:7: expected `:`^[[2J (write `name: broken`)
+            User
+              generalist             The generalist             fast     ok
+              broken                 The broken                 inherit  invalid
+                  /home/u/agents/broken.md:3:7: expected `:`^[[2J (write `name: broken`)
 
-        Built in
-          codebase-investigator  The codebase-investigator  inherit  ok
-          generalist             The generalist             inherit  hidden
-              hidden by /home/u/agents/generalist.md
-        --- stderr
-    "#]],
+            Built in
+              codebase-investigator  The codebase-investigator  inherit  ok
+              generalist             The generalist             inherit  hidden
+                  hidden by /home/u/agents/generalist.md
+            --- stderr
+        "#]],
     );
 }
 

@@ -82,7 +82,7 @@ fn goal() -> Value {
 
 fn check(command: Command, record: Value, expected: Expect) {
     let ran = command.against(vec![control(record.clone()), events(eventful_run(&record))]);
-    let Ran { exit_code, stdout, stderr } = ran;
+    let Ran { exit_code, stdout, stderr, .. } = ran;
     expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
 }
 
@@ -227,7 +227,7 @@ fn every_reason_has_its_exit_code_and_tells_what_to_do() {
         hint: put the question another way, or try another --model
         9
         error: the run ended UNATTENDED: it was stopped
-        hint: it had a question; attach a client that can answer, then run it again
+        hint: it had a question and nobody was there; run it on a terminal, or with --on-detached wait
         130
         error: the run ended ABORTED: it was stopped
         hint: it was cancelled; the same command starts it anew

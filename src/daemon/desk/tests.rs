@@ -435,7 +435,7 @@ async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (Store, TaskTracke
 
 fn event(body: impl Into<EventBody>) -> NewEvent {
     NewEvent {
-        at: START,
+        at: Some(START),
         session: Some("s".into()),
         run: Some("r".into()),
         context: None,
@@ -457,7 +457,7 @@ fn resolved(id: &str) -> NewEvent {
         message: None,
         rule: None,
         digest: "sha256:00".to_owned(),
-        at: START,
+        at: Some(START),
     };
     let (confirmation_id, tool_call_id) = (id.into(), "k".into());
     event(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None })

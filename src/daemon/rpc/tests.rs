@@ -125,11 +125,9 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
     api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());
     api.method::<ConfirmationRelease, _, _>(async |_, _, _| not_found());
-    api.method::<ConfirmationRespond, _, _>(async |_, _, _| not_found());
     api.method::<RunUnpark, _, _>(async |_, _, _| not_found());
     api.method::<SessionUndo, _, _>(async |_, _, _| not_found());
     api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
-    api.cancellable::<ToolsOutput, _, _>(async |_, _, _| not_found());
     api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());
     api.cancellable::<PolicyList, _, _>(async |_, _, _| not_found());
     api.cancellable::<PolicyCheck, _, _>(async |_, _, _| not_found());
@@ -142,11 +140,6 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<QueueList, _, _>(async |_, _, _| not_found());
     api.method::<QueueRemove, _, _>(async |_, _, _| not_found());
     api.method::<QueuePromote, _, _>(async |_, _, _| not_found());
-    api.method::<RunUnpark, _, _>(async |_, _, _| not_found());
-    api.cancellable::<ConfirmationList, _, _>(async |_, _, _| not_found());
-    api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
-    api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());
-    api.method::<ConfirmationRelease, _, _>(async |_, _, _| not_found());
     api.method::<ConfirmationRespond, _, _>(answer);
     api.method::<SessionCreate, _, _>(async |_, _, _| not_found());
     api.cancellable::<SessionList, _, _>(async |_, _, _| not_found());
@@ -155,16 +148,6 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<SessionUpdate, _, _>(async |_, _, _| not_found());
     api.method::<SessionClose, _, _>(async |_, _, _| not_found());
     api.method::<SessionDelete, _, _>(async |_, _, _| not_found());
-    api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());
-    api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
-    api.method::<ToolsOutput, _, _>(async |_, _, _| not_found());
-    api.method::<PolicyList, _, _>(async |_, _, _| not_found());
-    api.method::<PolicyCheck, _, _>(async |_, _, _| not_found());
-    api.method::<PolicyRemove, _, _>(async |_, _, _| not_found());
-    api.method::<WorkspaceOpen, _, _>(async |_, _, _| not_found());
-    api.method::<WorkspaceList, _, _>(async |_, _, _| not_found());
-    api.method::<WorkspaceTrust, _, _>(async |_, _, _| not_found());
-    api.method::<SessionUndo, _, _>(async |_, _, _| not_found());
     api.subscription::<SessionAttach, _, _>(attach);
     api.method::<SessionDetach, _, _>(async |_, caller: Caller, params: SessionDetachParams| {
         Ok(DetachResult { detached: caller.detach(&params.subscription) })
@@ -203,7 +186,7 @@ async fn answer(
                 message: params.message,
                 rule: None,
                 digest: "d".to_owned(),
-                at: Timestamp(0),
+                at: Some(Timestamp(0)),
             };
             let (confirmation_id, run_id, seq) = ("q".into(), "r".into(), Seq(1));
             return Ok(ConfirmationRespondResult {

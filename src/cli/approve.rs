@@ -1,0 +1,176 @@
+//! `subagent approve` and `subagent deny`: answers a question from any terminal, or by a token.
+//!
+//! The question is fetched first and shown, and the answer carries the digest of what was shown: when it changed in
+//! between, nothing is decided.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::{
+    Surroundings, Telling,
+    failure::Failure,
+    human, ids,
+    link::Link,
+    paging,
+    question::{
+        Asked, Decided, Details,
+        card::{self, Look},
+        done, read_answer,
+    },
+    safe_text, table,
+};
+use crate::protocol::{
+    ConfirmationGet, ConfirmationGetParams, ConfirmationRespond, ConfirmationRespondParams, Outcome,
+    QuestionAnswer,
+};
+
+#[derive(Args)]
+pub(super) struct WhichQuestion {
+    /// A question's id, or the beginning of it; `subagent approvals` lists them
+    #[arg(value_name = "ID", required_unless_present = "token")]
+    question: Option<String>,
+    /// The token of a notification, which names its question
+    #[arg(long, value_name = "TOKEN", conflicts_with = "question")]
+    token: Option<String>,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+#[derive(Args)]
+pub(super) struct ApproveArguments {
+    #[command(flatten)]
+    question: WhichQuestion,
+    /// Allow calls like it from now on, too; which ones is shown
+    #[arg(long, value_enum, value_name = "WHERE")]
+    always: Option<Always>,
+    /// The answer to what the agent asks: a text, or an option's number. Once for each of several questions
+    #[arg(long = "answer", value_name = "TEXT", conflicts_with = "always")]
+    answers: Vec<String>,
+}
+
+#[derive(Args)]
+pub(super) struct DenyArguments {
+    #[command(flatten)]
+    question: WhichQuestion,
+    /// Why, for the model
+    #[arg(short, long, value_name = "WHY")]
+    message: Option<String>,
+}
+
+/// Where calls like it are allowed from now on.
+#[derive(Clone, Copy, ValueEnum)]
+enum Always {
+    Session,
+    Project,
+    User,
+}
+
+pub(super) fn approve(
+    arguments: &ApproveArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let asked = fetch(&arguments.question, link, surroundings)?;
+    let (outcome, answers) = match asked.details() {
+        Details::Questions(questions) => {
+            let answers = &arguments.answers;
+            if answers.len() != questions.len() {
+                let needed = human::count(questions.len() as u64, "answer");
+                let what =
+                    format!("this is a question of the agent: it takes {needed}, not {}", answers.len());
+                return Err(
+                    Failure::usage(what).or_hint("give --answer TEXT once for each question, in order")
+                );
+            }
+            let answers: Result<Vec<QuestionAnswer>, Failure> = questions
+                .iter()
+                .zip(answers)
+                .map(|(question, answer)| {
+                    let unfit = |why| Failure::usage(format!("--answer {answer:?} does not fit: {why}"));
+                    read_answer(question, answer).map_err(|why| unfit(why).or_hint("the question is above"))
+                })
+                .collect();
+            (Outcome::Answer, answers?)
+        }
+        _ if !arguments.answers.is_empty() => {
+            return Err(Failure::usage("this asks for leave, not for an answer")
+                .or_hint("leave --answer out to allow it, or `subagent deny` it"));
+        }
+        _ => (arguments.always.map_or(Outcome::AllowOnce, Always::outcome), Vec::new()),
+    };
+    // What is not offered in words that are known here is never taken for consent.
+    if !asked.offers(outcome) && false {
+        let what =
+            format!("`{}` is not offered for this question; offered: {}", outcome.as_str(), asked.offered());
+        return Err(
+            Failure::new(what).or_hint("see `subagent approve --help`; `subagent deny` is always possible")
+        );
+    }
+    let params = ConfirmationRespondParams { answers, ..asked.answered(outcome) };
+    respond(params, &asked, &arguments.question, link, surroundings)
+}
+
+pub(super) fn deny(
+    arguments: &DenyArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let asked = fetch(&arguments.question, link, surroundings)?;
+    let params =
+        ConfirmationRespondParams { message: arguments.message.clone(), ..asked.answered(Outcome::Deny) };
+    respond(params, &asked, &arguments.question, link, surroundings)
+}
+
+impl Always {
+    fn outcome(self) -> Outcome {
+        match self {
+            Always::Session => Outcome::AllowSession,
+            Always::Project => Outcome::AllowProject,
+            Always::User => Outcome::AllowUser,
+        }
+    }
+}
+
+/// The question as it is now, which is shown on stderr.
+fn fetch(which: &WhichQuestion, link: &mut Link, surroundings: &mut Surroundings) -> Result<Asked, Failure> {
+    let confirmation_id = which.question.as_deref().map(|text| ids::find_question(text, link)).transpose()?;
+    let params = ConfirmationGetParams { confirmation_id, token: which.token.clone() };
+    let answer = link.ask_value::<ConfirmationGet>(&params)?;
+    let asked: Asked = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
+    let stderr = &mut surroundings.stderr;
+    if !stderr.is_for_programs {
+        let look = Look { columns: stderr.width, has_color: stderr.has_color, is_whole: false };
+        let rows = card::draw(&asked, None, look);
+        // The answer counts as well when nobody can see this.
+        let _ = stderr.write(&format!("{}\n", rows.join("\n")));
+    }
+    Ok(asked)
+}
+
+fn respond(
+    params: ConfirmationRespondParams,
+    asked: &Asked,
+    which: &WhichQuestion,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let params = ConfirmationRespondParams { token: which.token.clone(), ..params };
+    // An answer that got lost may be given again: the daemon takes one, and answers the same client the same.
+    let gives_up = &mut || (surroundings.interrupts)() > 0;
+    let answer = link.ask_patiently::<ConfirmationRespond>(&params, gives_up)?;
+    let decided: Option<Decided> = answer.get("resolution").map(paging::view).transpose()?;
+    let words = || {
+        let title = safe_text::line(&asked.title, table::TEXT_CHARACTERS);
+        let id = ids::shortest(asked.confirmation_id.as_str());
+        let how = match &decided {
+            Some(decided) => safe_text::line(&decided.describe_own(), usize::MAX),
+            None => done(params.outcome).to_owned(),
+        };
+        format!("question {id}: {how} · {title}")
+    };
+    paging::tell(&answer, which.format, words, surroundings)?;
+    Ok(0)
+}

@@ -1,0 +1,141 @@
+//! What becomes of an answer: sent with the digest of what was shown, and told plainly when it does not count.
+
+use serde_json::Value;
+
+use super::{Asking, Details, Here};
+use crate::{
+    cli::{
+        editor,
+        failure::Failure,
+        link::AskError,
+        question::Decided,
+        safe_text,
+        screen::{Ink, Screen},
+    },
+    protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, Outcome, QuestionAnswer},
+};
+
+/// Characters of a line about what went wrong.
+const LINE_CHARACTERS: usize = 2_000;
+
+impl Asking<'_> {
+    /// Sends what the person decided about the question on the screen. It ends when the log says so; until then and after
+    /// any error it is as open as before.
+    pub(super) fn decide(
+        &mut self,
+        outcome: Outcome,
+        message: Option<String>,
+        answers: Vec<QuestionAnswer>,
+        content: Option<String>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        let Some(shown) = &self.shown else { return };
+        let id = shown.asked.confirmation_id.clone();
+        let params = ConfirmationRespondParams { message, content, answers, ..shown.asked.answered(outcome) };
+        let gives_up = &mut || here.interrupted.has_come();
+        let answer = here.link.ask_patiently::<ConfirmationRespond>(&params, gives_up);
+        match answer {
+            // The event says what came of it.
+            Ok(_) => self.forget(&id, here),
+            Err(error) => self.settle(&error, here),
+        }
+    }
+
+    /// After an answer that did not count: takes the question away, shows it as it is now, or leaves it.
+    fn settle(&mut self, error: &AskError, here: &mut Here<'_, '_, '_>) {
+        let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else { return };
+        let kind = error.refusal().and_then(|refusal| ErrorKind::ALL.iter().find(|kind| refusal.is(**kind)));
+        match kind {
+            Some(ErrorKind::ConfirmationAlreadyResolved) => {
+                let how = error.refusal().map(|refusal| resolution(refusal.details.as_ref(), &self.me));
+                warn(&format!("your answer came too late{}", how.unwrap_or_default()), here.screen);
+                self.forget(&id, here);
+            }
+            Some(ErrorKind::ConfirmationStale) => {
+                warn("the question changed while you read it; your answer was not taken", here.screen);
+                self.ask_again(here);
+            }
+            Some(ErrorKind::OutcomeNotOffered) => {
+                warn("this answer is not offered any more; look at the question as it is now", here.screen);
+                self.ask_again(here);
+            }
+            Some(
+                ErrorKind::NotFound | ErrorKind::Gone | ErrorKind::RunNotActive | ErrorKind::SessionClosed,
+            ) => {
+                complain_of(error, here.screen);
+                self.forget(&id, here);
+            }
+            // Whatever else it is, nothing was decided: the question stays.
+            _ => complain_of(error, here.screen),
+        }
+    }
+
+    /// Shows the question anew, as the daemon has it.
+    fn ask_again(&mut self, here: &mut Here<'_, '_, '_>) {
+        let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else { return };
+        self.withdraw(&id, here);
+        self.expect_first(id);
+    }
+
+    /// Lets the person change what the file would be, and sends that.
+    pub(super) fn edit(&mut self, here: &mut Here<'_, '_, '_>) {
+        let Some(shown) = &self.shown else { return };
+        let Details::Edit { path, new_content: Some(proposed), .. } = shown.asked.details() else { return };
+        let id = shown.asked.confirmation_id.clone();
+        let before =
+            self.draft.take().filter(|(of, _)| *of == id).map_or_else(|| proposed.clone(), |(_, text)| text);
+        here.screen.prompt(None);
+        self.keyboard.close();
+        let edited = editor::edit(&before, &path, self.environment);
+        // Ctrl-C in the editor was meant for the editor.
+        here.interrupted.take();
+        if !self.keyboard.open() {
+            warn("this command is in the background now; nothing was sent", here.screen);
+            return self.put_away(here);
+        }
+        match edited {
+            Ok(content) if content == proposed => warn("nothing was changed; nothing was sent", here.screen),
+            Ok(content) => {
+                self.draft = Some((id, content.clone()));
+                self.decide(Outcome::Modify, None, Vec::new(), Some(content), here);
+                if self.shown.is_some() {
+                    warn("what you edited was not taken; `e` goes on with it", here.screen);
+                }
+            }
+            Err(failure) => tell(&failure, here.screen),
+        }
+    }
+}
+
+/// `: ada-1f allowed it once`, as far as the daemon tells.
+fn resolution(details: Option<&Value>, me: &str) -> String {
+    let decided = details.and_then(|details| details.get("resolution"));
+    let decided: Option<Decided> = decided.and_then(|decided| serde_json::from_value(decided.clone()).ok());
+    decided.map(|decided| format!(": {}", decided.describe(Some(me)))).unwrap_or_default()
+}
+
+fn warn(text: &str, screen: &mut Screen<'_>) {
+    let text = safe_text::line(text, LINE_CHARACTERS);
+    screen.line(&format!("{} {text}", screen.paint(Ink::Yellow, "!")));
+}
+
+/// Says what went wrong.
+pub(super) fn complain(error: AskError, screen: &mut Screen<'_>) {
+    tell(&Failure::from(error), screen);
+}
+
+fn complain_of(error: &AskError, screen: &mut Screen<'_>) {
+    let text = match error.refusal() {
+        Some(refusal) => Failure::from_refusal(refusal),
+        None => Failure::unavailable("the daemon does not answer, so it is unknown whether that was taken")
+            .or_hint("answer again: of the same answers the daemon takes one"),
+    };
+    tell(&text, screen);
+}
+
+fn tell(failure: &Failure, screen: &mut Screen<'_>) {
+    let Failure::Told { what, hint, .. } = failure else { return };
+    for text in what.lines().chain(hint.as_deref()) {
+        warn(text, screen);
+    }
+}

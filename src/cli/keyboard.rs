@@ -1,0 +1,235 @@
+//! Which keys does whoever sits there press, and how wide is their terminal by now?
+
+use std::{
+    io,
+    os::fd::AsFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rustix::{
+    process::getpgrp,
+    termios::{
+        LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
+        tcsetattr,
+    },
+};
+use signal_hook::{consts::SIGTERM, flag, low_level};
+
+/// Bytes taken at a time: more than anybody types between two looks; what a paste has beyond is read at the next.
+const READ_BYTES: usize = 4 << 10;
+
+/// Keys, as long as something is asked. Ctrl-C is none: it stays the signal that it is everywhere.
+pub trait Keyboard {
+    /// Takes keys one by one from now on, unseen. What was typed before is forgotten: it was not meant for what is
+    /// asked now. False when nobody can type here at the moment, e.g. because the command runs in the background.
+    fn open(&mut self) -> bool;
+    /// Leaves the terminal as it was.
+    fn close(&mut self);
+    /// The bytes that came since; never waits.
+    fn read(&mut self) -> Vec<u8>;
+    /// How wide the terminal is now; `None` when it is none.
+    fn columns(&self) -> Option<usize>;
+}
+
+/// One key, as far as they are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Character(char),
+    Enter,
+    Backspace,
+    /// Ctrl-U: what was typed is taken back.
+    EraseLine,
+    Escape,
+    /// Ctrl-D
+    End,
+}
+
+/// Makes keys of bytes. Keys that send several (arrows, Alt) are none of ours and are left out whole: their parts must
+/// not count as answers.
+#[derive(Default)]
+pub(super) struct Keys {
+    /// The beginning of a character whose rest has not come.
+    pending: Vec<u8>,
+}
+
+impl Keys {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> Vec<Key> {
+        self.pending.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.pending) {
+            Ok(text) => text.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            // No text at all: nothing of it can be meant.
+            Err(_) => {
+                self.pending.clear();
+                return Vec::new();
+            }
+        };
+        let rest = self.pending.split_off(whole);
+        let text = String::from_utf8(std::mem::replace(&mut self.pending, rest)).unwrap_or_default();
+        let mut keys = Vec::new();
+        let mut characters = text.chars().peekable();
+        while let Some(character) = characters.next() {
+            keys.push(match character {
+                '\x1b' => match characters.next() {
+                    None => Key::Escape,
+                    Some('[' | 'O') => {
+                        characters.by_ref().find(|character| matches!(character, '@'..='~'));
+                        continue;
+                    }
+                    Some(c) => Key::Character(c),
+                },
+                '\n' | '\r' => Key::Enter,
+                '\x7f' | '\x08' => Key::Backspace,
+                '\x15' => Key::EraseLine,
+                '\x04' => Key::End,
+                '\t' => Key::Character(' '),
+                '\0'..='\x1f' => continue,
+                _ => Key::Character(character),
+            });
+        }
+        keys
+    }
+}
+
+/// The terminal of this process.
+pub(super) struct TerminalKeyboard<T: AsFd> {
+    terminal: T,
+    columns: Box<dyn Fn() -> Option<usize>>,
+    /// How the terminal was before; `Some` while keys are taken.
+    before: Option<Termios>,
+    /// SIGTERM ends the process at once unless the terminal has to be put back first.
+    guard: Option<Guard>,
+}
+
+/// What is known of SIGTERM.
+struct Guard {
+    /// The terminal is as it was: the signal does what it always does.
+    is_calm: Arc<AtomicBool>,
+    has_come: Arc<AtomicBool>,
+}
+
+impl Guard {
+    fn new() -> io::Result<Guard> {
+        let guard = Guard { is_calm: Arc::new(AtomicBool::new(true)), has_come: Arc::default() };
+        flag::register_conditional_default(SIGTERM, Arc::clone(&guard.is_calm))?;
+        flag::register(SIGTERM, Arc::clone(&guard.has_come))?;
+        Ok(guard)
+    }
+}
+
+impl<T: AsFd> TerminalKeyboard<T> {
+    pub(super) fn new(terminal: T, columns: Box<dyn Fn() -> Option<usize>>) -> TerminalKeyboard<T> {
+        TerminalKeyboard { terminal, columns, before: None, guard: None }
+    }
+
+    /// A command in the background would be stopped for touching the terminal.
+    fn is_in_background(&self) -> bool {
+        tcgetpgrp(&self.terminal).is_ok_and(|group| group != getpgrp())
+    }
+
+    fn set_calm(&self, is_calm: bool) {
+        if let Some(guard) = &self.guard {
+            guard.is_calm.store(is_calm, Ordering::SeqCst);
+        }
+    }
+}
+
+impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
+    fn open(&mut self) -> bool {
+        if self.before.is_some() || self.is_in_background() {
+            return self.before.is_some();
+        }
+        let Ok(before) = tcgetattr(&self.terminal) else { return false };
+        let mut keys = before.clone();
+        keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+        // Reading answers at once with what there is.
+        keys.special_codes[SpecialCodeIndex::VMIN] = 0;
+        keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if self.guard.is_none() {
+            // When the system refuses the handler, SIGTERM leaves the terminal without echo: worse, but not wrong.
+            self.guard = Guard::new().ok();
+        }
+        self.set_calm(false);
+        // Forgets what was typed ahead in the same step.
+        if tcsetattr(&self.terminal, OptionalActions::Now, &keys).is_err() {
+            self.set_calm(true);
+            return false;
+        }
+        self.before = Some(before);
+        true
+    }
+
+    fn close(&mut self) {
+        if let Some(before) = self.before.take() {
+            // Keys pressed for a question that is gone are not for the shell either.
+            let _ = tcflush(&self.terminal, QueueSelector::IFlush);
+            let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
+        }
+        self.set_calm(true);
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let is_ended = self.guard.as_ref().is_some_and(|guard| guard.has_come.load(Ordering::SeqCst));
+        if is_ended {
+            self.close();
+            let _ = low_level::emulate_default_handler(SIGTERM);
+        }
+        let mut bytes = vec![0; READ_BYTES];
+        let count = match self.before {
+            Some(_) if !self.is_in_background() => rustix::io::read(&self.terminal, &mut bytes).unwrap_or(0),
+            _ => 0,
+        };
+        bytes.truncate(count);
+        bytes
+    }
+
+    fn columns(&self) -> Option<usize> {
+        (self.columns)()
+    }
+}
+
+impl<T: AsFd> Drop for TerminalKeyboard<T> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(parts: &[&[u8]]) -> Vec<Key> {
+        let mut keys = Keys::default();
+        parts.iter().flat_map(|part| keys.decode(part)).collect()
+    }
+
+    #[test]
+    fn keys_are_told_apart() {
+        let expected = [
+            Key::Character('y'),
+            Key::Enter,
+            Key::Backspace,
+            Key::EraseLine,
+            Key::End,
+            Key::Character('ü'),
+            Key::Escape,
+        ];
+        assert_eq!(keys(&[b"y\r\x7f\x15\x04", "ü".as_bytes(), b"\x1b"]), expected);
+    }
+
+    #[test]
+    fn a_character_that_comes_in_parts_is_one() {
+        let [first, second, third] = "日".as_bytes() else { panic!() };
+        assert_eq!(keys(&[&[*first], &[*second], &[*third]]), [Key::Character('日')]);
+        assert_eq!(keys(&[b"\xff\xfey", b"n"]), [Key::Character('n')], "no text, no key");
+    }
+
+    #[test]
+    fn no_part_of_an_arrow_or_of_alt_counts() {
+        assert_eq!(keys(&[b"\x1b[A\x1bOPy\x1b[1;5Cn"]), [Key::Character('y'), Key::Character('n')]);
+        assert_eq!(keys(&[b"\x1by", b"\x01\x02"]), []);
+    }
+}

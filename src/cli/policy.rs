@@ -1,0 +1,207 @@
+//! `subagent policy`: which rules are in force, what would they say about a call, and which can be forgotten?
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    Format, Output, Surroundings, Telling,
+    failure::{Failure, show_message},
+    human, ids, inputs,
+    link::Link,
+    list::ListedProblem,
+    paging, palette,
+    question::card,
+    rule::Rule,
+    safe_text,
+    screen::Ink,
+    table::{self, Cell, cell, free, standing, whole},
+};
+use crate::protocol::{
+    PolicyCheck, PolicyCheckParams, PolicyList, PolicyListParams, PolicyRemove, PolicyRemoveParams,
+};
+
+#[derive(Subcommand)]
+pub(super) enum PolicyVerb {
+    /// List the rules, in the order in which they speak
+    List(PolicyListArguments),
+    /// Tell what would become of a call, and which rule says so; nothing is run
+    Check(PolicyCheckArguments),
+    /// Forget a rule that was remembered from an answer
+    Remove(PolicyRemoveArguments),
+}
+
+#[derive(Args)]
+pub(super) struct PolicyListArguments {
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Args)]
+pub(super) struct PolicyCheckArguments {
+    /// The tool's name, or an alias
+    tool: String,
+    /// Its arguments: one JSON object, or NAME=VALUE each; a value that is JSON is taken as JSON, else as text
+    #[arg(value_name = "JSON|NAME=VALUE")]
+    arguments: Vec<String>,
+    /// As this agent calls it [default: the session's]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// In this session; the beginning of its id is enough [default: in a new one here]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Args)]
+pub(super) struct PolicyRemoveArguments {
+    /// The rule's id; `subagent policy list` shows it
+    rule: String,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+pub(super) fn policy(
+    verb: &PolicyVerb,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    match verb {
+        PolicyVerb::List(arguments) => list(arguments, link, surroundings)?,
+        PolicyVerb::Check(arguments) => check(arguments, link, surroundings)?,
+        PolicyVerb::Remove(PolicyRemoveArguments { rule, format }) => {
+            link.open(&mut surroundings.stderr)?;
+            let answer = link.ask_value::<PolicyRemove>(&PolicyRemoveParams { rule_id: rule.clone() })?;
+            paging::tell(&answer, *format, || format!("rule {rule} holds no more"), surroundings)?;
+        }
+    }
+    Ok(0)
+}
+
+fn list(
+    arguments: &PolicyListArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<(), Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let answer = link.ask_value::<PolicyList>(&PolicyListParams { workspace: surroundings.workspace() })?;
+    if arguments.format == Format::Json {
+        return paging::print_json(&answer, surroundings);
+    }
+    let rules: Vec<Rule> = paging::entries(&answer, "rules")?;
+    let text = match rules.is_empty() {
+        true => "no rules; what is not safe is asked about\n".to_owned(),
+        false => draw(&rules, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    let problems: Vec<ListedProblem> =
+        if answer.get("problems").is_some() { paging::entries(&answer, "problems")? } else { Vec::new() };
+    for problem in problems {
+        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &problem.describe());
+    }
+    Ok(())
+}
+
+fn draw(rules: &[Rule], stdout: &Output) -> String {
+    let cells = |rule: &Rule| {
+        let from = [
+            rule.created_by.as_ref().map(|who| format!("remembered for {who}")),
+            rule.created_at.map(human::moment),
+            rule.from_confirmation.as_ref().map(|id| format!("question {}", ids::shortest(id))),
+            rule.message.clone(),
+        ];
+        let from: Vec<String> = from.into_iter().flatten().collect();
+        [
+            cell(&rule.id),
+            cell(&rule.tier),
+            standing(&rule.decision),
+            cell(&rule.priority.to_string()),
+            cell(&rule.matches()),
+            cell(&from.join(" · ")),
+        ]
+    };
+    let rows: Vec<[Cell; 6]> = rules.iter().map(cells).collect();
+    let columns =
+        [whole("RULE"), whole("TIER"), whole("SAYS"), whole("PRIORITY"), free("ABOUT"), free("FROM")];
+    table::draw(columns, &rows, stdout)
+}
+
+/// The answer to `policy/check`, with open verdicts, kinds and risks.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Checked {
+    decision: String,
+    rule: String,
+    reason: String,
+    tool: String,
+    kind: String,
+    risk: String,
+    description: String,
+    accesses: Vec<Value>,
+}
+
+fn check(
+    arguments: &PolicyCheckArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<(), Failure> {
+    let call = read_arguments(&arguments.arguments)?;
+    link.open(&mut surroundings.stderr)?;
+    let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
+    let workspace = surroundings.workspace().filter(|_| session_id.is_none());
+    let params = PolicyCheckParams {
+        tool: arguments.tool.as_str().into(),
+        arguments: call,
+        agent: arguments.agent.as_deref().map(Into::into),
+        session_id,
+        workspace,
+    };
+    let answer = link.ask_value::<PolicyCheck>(&params)?;
+    if arguments.format == Format::Json {
+        return paging::print_json(&answer, surroundings);
+    }
+    let text = draw_checked(&paging::view(&answer)?, &surroundings.stdout);
+    surroundings.stdout.write(&text)
+}
+
+fn draw_checked(checked: &Checked, stdout: &Output) -> String {
+    let line = |text: &str| safe_text::line(text, usize::MAX);
+    let decision = line(&checked.decision);
+    let decision = match palette::ink(&checked.decision) {
+        Some(ink) => stdout.paint(ink, &decision),
+        None => decision,
+    };
+    let mut text = format!("{decision}  {} {}\n", line(&checked.tool), line(&checked.description));
+    let mut field = |label: &str, value: &str| {
+        text.push_str(format!("{label:8}  {value}").trim_end());
+        text.push('\n');
+    };
+    field("because", &line(&checked.reason));
+    field("rule", &line(&checked.rule));
+    field("kind", &format!("{}, risk {}", line(&checked.kind), line(&checked.risk)));
+    for (at, access) in card::accesses(&checked.accesses).iter().enumerate() {
+        field(if at == 0 { "touches" } else { "" }, access);
+    }
+    text
+}
+
+/// One JSON object, or `NAME=VALUE` each.
+fn read_arguments(given: &[String]) -> Result<Value, Failure> {
+    if let [text] = given
+        && text.trim_start().starts_with('{')
+    {
+        return serde_json::from_str(text).map_err(|error| {
+            Failure::usage(format!("the arguments are no JSON: {error}"))
+                .or_hint("give one JSON object, or NAME=VALUE each")
+        });
+    }
+    let read = |text: &String| {
+        inputs::parse_input(text).map_err(|error| {
+            Failure::usage(format!("{text:?} is no argument: {error}"))
+                .or_hint("give one JSON object, or NAME=VALUE each")
+        })
+    };
+    Ok(Value::Object(given.iter().map(read).collect::<Result<Map<_, _>, _>>()?))
+}

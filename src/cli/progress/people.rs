@@ -1,0 +1,190 @@
+//! What do the events say that are about people: questions and who decided, files that changed, what counts from now on?
+
+use serde::Deserialize;
+
+use super::{Progress, with};
+use crate::{
+    cli::{
+        ids,
+        question::{Asked, Decided},
+        rule::Rule,
+        screen::{Ink, Screen},
+    },
+    protocol::{ConfirmationId, Envelope, FileChange, Open, RevisedBecause},
+};
+
+impl Progress {
+    /// Shows one event of this kind; answers whether it was one.
+    pub(super) fn show_people(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) -> bool {
+        match envelope.kind.as_str() {
+            "confirmation.requested" => with(envelope, |data: Requested| {
+                self.asked(envelope, &data.confirmation, envelope.offered == Some(true), screen);
+            }),
+            "confirmation.revised" => with(envelope, |data| self.revised(envelope, &data, screen)),
+            "confirmation.resolved" => with(envelope, |data| self.resolved(envelope, &data, screen)),
+            "run.waiting" => with(envelope, |data: Waiting| {
+                if data.waiting && envelope.head.parent_run_id.is_none() {
+                    let text = "the run waits for an answer; its clock stands still";
+                    self.line(envelope, screen, Ink::Dim, "…", text);
+                }
+            }),
+            "file.changed" => with(envelope, |data: Changed| {
+                self.line(envelope, screen, Ink::Dim, "±", &data.describe());
+            }),
+            "file.restored" => with(envelope, |data: Restored| {
+                let forced = if data.forced { ", over what somebody had changed since" } else { "" };
+                self.line(envelope, screen, Ink::Yellow, "↶", &format!("restored {}{forced}", data.path));
+            }),
+            "memory.saved" => with(envelope, |data: Remembered| {
+                self.line(envelope, screen, Ink::Dim, "✎", &format!("kept in {}: {}", data.path, data.fact));
+            }),
+            "policy.changed" => with(envelope, |data: PolicyChanged| {
+                for sentence in data.describe() {
+                    self.line(envelope, screen, Ink::Yellow, "!", &sentence);
+                }
+            }),
+            "workspace.trusted" => with(envelope, |data: Trusted| {
+                let standing = if data.trusted { "is trusted now" } else { "is trusted no longer" };
+                self.line(envelope, screen, Ink::Yellow, "!", &format!("{} {standing}", data.workspace));
+            }),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A question: whoever is asked here gets it in place, everybody else learns where it can be answered.
+    pub(super) fn asked(
+        &mut self,
+        envelope: &Envelope,
+        asked: &Asked,
+        is_offered: bool,
+        screen: &mut Screen<'_>,
+    ) {
+        self.questions.insert(asked.confirmation_id.clone(), asked.title.clone());
+        if is_offered && self.me.is_some() {
+            return;
+        }
+        let where_else = if self.me.is_some() { "asked elsewhere; " } else { "" };
+        let id = ids::shortest(asked.confirmation_id.as_str());
+        let risk = &asked.risk;
+        // The way to answer stands first: a long title must not push it out of the line.
+        let text =
+            format!("{where_else}`subagent approve {id}` or `deny {id}`: {} (risk {risk})", asked.title);
+        self.line(envelope, screen, Ink::Yellow, "?", &text);
+    }
+
+    fn revised(&mut self, envelope: &Envelope, data: &Revised, screen: &mut Screen<'_>) {
+        let title = &data.confirmation.title;
+        self.questions.insert(data.confirmation.confirmation_id.clone(), title.clone());
+        let why = match data.why.known() {
+            Some(RevisedBecause::Deadline) => return,
+            Some(RevisedBecause::Modified) => "somebody changed what it does".to_owned(),
+            Some(RevisedBecause::Changed) => "what it would touch changed meanwhile".to_owned(),
+            None => format!("it is another question now ({})", data.why.as_str()),
+        };
+        self.line(envelope, screen, Ink::Yellow, "~", &format!("{why}: {title}"));
+    }
+
+    fn resolved(&mut self, envelope: &Envelope, data: &Resolved, screen: &mut Screen<'_>) {
+        let title = self.questions.remove(&data.confirmation_id);
+        let title =
+            title.unwrap_or_else(|| format!("question {}", ids::shortest(data.confirmation_id.as_str())));
+        let (ink, sign) = if data.decided.is_consent() { (Ink::Green, "✓") } else { (Ink::Yellow, "✗") };
+        let text = format!("{} · {title}", data.decided.describe(self.me.as_deref()));
+        self.line(envelope, screen, ink, sign, &text);
+    }
+}
+
+#[derive(Deserialize)]
+struct Requested {
+    confirmation: Asked,
+}
+
+#[derive(Deserialize)]
+struct Revised {
+    confirmation: Asked,
+    #[serde(default)]
+    why: Open<RevisedBecause>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resolved {
+    confirmation_id: ConfirmationId,
+    #[serde(flatten)]
+    decided: Decided,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Waiting {
+    waiting: bool,
+}
+
+/// A file that a call changed.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(in crate::cli) struct Changed {
+    pub(in crate::cli) call_id: String,
+    path: String,
+    change: Open<FileChange>,
+    from: Option<String>,
+}
+
+impl Changed {
+    pub(in crate::cli) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// `modified /w/a.rs`
+    pub(in crate::cli) fn describe(&self) -> String {
+        let Changed { path, from, .. } = self;
+        match (self.change.known(), from) {
+            (Some(FileChange::Created), _) => format!("created {path}"),
+            (Some(FileChange::Modified), _) => format!("modified {path}"),
+            (Some(FileChange::Deleted), _) => format!("deleted {path}"),
+            (Some(FileChange::Moved), Some(from)) => format!("moved {from} to {path}"),
+            (Some(FileChange::Moved), None) => format!("moved to {path}"),
+            (None, _) => format!("{} {path}", self.change.as_str()),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Restored {
+    path: String,
+    forced: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Remembered {
+    path: String,
+    fact: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PolicyChanged {
+    added: Vec<Rule>,
+    removed: Vec<String>,
+    files: Vec<String>,
+}
+
+impl PolicyChanged {
+    fn describe(&self) -> Vec<String> {
+        let added =
+            self.added.iter().map(|rule| format!("from now on {}: {}", rule.decision, rule.matches()));
+        let removed = self.removed.iter().map(|id| format!("rule {id} holds no more"));
+        let files = self.files.iter().map(|file| format!("rules were read anew from {file}"));
+        added.chain(removed).chain(files).collect()
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Trusted {
+    workspace: String,
+    trusted: bool,
+}

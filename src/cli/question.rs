@@ -1,0 +1,317 @@
+//! What does a client read of a question to a person, and which answers can be given to it? (Spec 06.)
+//!
+//! Everything is read openly. An outcome that only a newer daemon knows is never consent: it cannot be chosen. Details of
+//! an unknown type are shown as they came.
+
+pub(super) mod card;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::rule::Rule;
+use crate::protocol::{
+    ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, OnDeadline, Open, Outcome,
+    Question, QuestionAnswer, Timestamp,
+};
+
+/// A question, where it stands, and what came of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Asked {
+    pub(super) confirmation_id: ConfirmationId,
+    /// Agents, from the root run's to the one that asks.
+    #[serde(default)]
+    path: Vec<String>,
+    #[serde(default)]
+    pub(super) tool: String,
+    #[serde(default)]
+    pub(super) risk: String,
+    #[serde(default)]
+    pub(super) title: String,
+    #[serde(default)]
+    rule: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    details: Value,
+    /// What an answer is about. One without it cannot be answered safely.
+    #[serde(default)]
+    pub(super) digest: String,
+    #[serde(default)]
+    options: Vec<AskedOption>,
+    #[serde(default)]
+    pub(super) created_at: Option<Timestamp>,
+    #[serde(default)]
+    deadline_at: Option<Timestamp>,
+    #[serde(default)]
+    on_deadline: Open<OnDeadline>,
+    #[serde(default)]
+    pub(super) state: Open<ConfirmationState>,
+    #[serde(default)]
+    pub(super) claim: Option<AskedClaim>,
+    #[serde(default)]
+    pub(super) resolution: Option<Decided>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct AskedOption {
+    #[serde(default)]
+    outcome: Open<Outcome>,
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    remembers: Option<Rule>,
+}
+
+/// Who reads it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct AskedClaim {
+    pub(super) client_id: Option<String>,
+    name: Option<String>,
+}
+
+impl AskedClaim {
+    pub(super) fn who(&self) -> &str {
+        self.name.as_deref().or(self.client_id.as_deref()).unwrap_or("somebody")
+    }
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Decided {
+    pub(super) outcome: Open<Outcome>,
+    by: Open<DecidedBy>,
+    name: Option<String>,
+    message: Option<String>,
+    rule: Option<Rule>,
+}
+
+impl Decided {
+    /// Whether the call may run.
+    pub(super) fn is_consent(&self) -> bool {
+        self.outcome.known().is_none_or(Outcome::is_consent)
+    }
+
+    /// `allowed in this session by ada · from now on: edit_file · in session 019a…`; `me` is the client that shows it.
+    pub(super) fn describe(&self, me: Option<&str>) -> String {
+        let who = match self.by.known() {
+            Some(DecidedBy::Client) if me.is_some() && self.name.as_deref() == me => " by you".to_owned(),
+            Some(DecidedBy::Client) => format!(" by {}", self.name.as_deref().unwrap_or("somebody")),
+            Some(DecidedBy::Policy) => " by a rule".to_owned(),
+            Some(DecidedBy::Deadline) => ", its time was over".to_owned(),
+            Some(DecidedBy::System) => " without a person".to_owned(),
+            None if self.by.as_str().is_empty() => String::new(),
+            None => format!(" by {}", self.by.as_str()),
+        };
+        let message = self.message.iter().map(|message| format!(": {message}"));
+        [self.what(), who].into_iter().chain(message).chain(self.consequence()).collect()
+    }
+
+    /// The same of one's own answer: what was done and what follows.
+    pub(super) fn describe_own(&self) -> String {
+        [self.what()].into_iter().chain(self.consequence()).collect()
+    }
+
+    fn what(&self) -> String {
+        match self.outcome.known() {
+            Some(outcome) => done(outcome).to_owned(),
+            None => format!("answered `{}`", self.outcome.as_str()),
+        }
+    }
+
+    /// The rule that was written, or that decided.
+    fn consequence(&self) -> Option<String> {
+        let rule = self.rule.as_ref()?;
+        Some(match self.by.known() {
+            Some(DecidedBy::Policy) => format!(" · {}", rule.id),
+            _ => format!(" · from now on: {}", rule.matches()),
+        })
+    }
+}
+
+/// What was done with an answer, in words.
+pub(super) fn done(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::AllowOnce => "allowed once",
+        Outcome::AllowSession => "allowed in this session",
+        Outcome::AllowProject => "allowed in this workspace",
+        Outcome::AllowUser => "allowed everywhere",
+        Outcome::Modify => "allowed with changes",
+        Outcome::Answer => "answered",
+        Outcome::Deny => "denied",
+        Outcome::CancelRun => "denied, and the run cancelled,",
+    }
+}
+
+/// What is to be decided.
+pub(super) enum Details {
+    Edit {
+        path: String,
+        diff: String,
+        /// What the file would be; `None` when it is too long to be told, or there would be none.
+        new_content: Option<String>,
+        cut_bytes: u64,
+    },
+    Info(String),
+    Questions(Vec<Question>),
+    /// Of a type that is not known here, or not as this client knows it.
+    Other(Value),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EditDetails {
+    path: String,
+    diff: String,
+    #[serde(default)]
+    new_content: Option<String>,
+    #[serde(default)]
+    cut_bytes: u64,
+}
+
+/// One way to answer that a key stands for.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub(super) key: char,
+    pub(super) outcome: Outcome,
+    /// In a word or two, for the line in which one chooses.
+    pub(super) word: &'static str,
+    label: String,
+    remembers: Option<Rule>,
+}
+
+impl Asked {
+    pub(super) fn details(&self) -> Details {
+        let field = |name: &str| self.details.get(name).cloned().unwrap_or_default();
+        let known = match self.details.get("type").and_then(Value::as_str) {
+            Some("edit") => EditDetails::deserialize(&self.details).ok().map(|edit| {
+                let EditDetails { path, diff, new_content, cut_bytes } = edit;
+                Details::Edit { path, diff, new_content, cut_bytes }
+            }),
+            Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
+            Some("question") => serde_json::from_value(field("questions")).ok().map(Details::Questions),
+            _ => None,
+        };
+        known.unwrap_or_else(|| Details::Other(self.details.clone()))
+    }
+
+    /// `scout › reader`
+    pub(super) fn agents(&self) -> String {
+        self.path.join(" › ")
+    }
+
+    pub(super) fn is_resolved(&self) -> bool {
+        self.resolution.is_some() || self.state.known() == Some(ConfirmationState::Resolved)
+    }
+
+    /// What a person may answer here: what is offered and this client understands, and to deny, always.
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        let offered = self.options.iter().map(|option| (option.outcome.known().unwrap_or(Outcome::AllowOnce), option));
+        let mut choices: Vec<Choice> = offered
+            .filter(|(outcome, _)| match (outcome, self.details()) {
+                // Only a content that is told can be edited, and only questions can be answered.
+                (Outcome::Modify, Details::Edit { new_content, .. }) => new_content.is_some(),
+                (Outcome::Modify, _) => false,
+                (Outcome::Answer, details) => matches!(details, Details::Questions(_)),
+                _ => true,
+            })
+            .map(|(outcome, option)| {
+                let (label, remembers) = (option.label.clone(), option.remembers.clone());
+                choice(outcome, label, remembers)
+            })
+            .collect();
+        if !choices.iter().any(|choice| choice.outcome == Outcome::Deny) {
+            choices.push(choice(Outcome::Deny, "Deny".to_owned(), None));
+        }
+        choices
+    }
+
+    /// An answer to just what was shown.
+    pub(super) fn answered(&self, outcome: Outcome) -> ConfirmationRespondParams {
+        ConfirmationRespondParams {
+            confirmation_id: Some(self.confirmation_id.clone()),
+            digest: Some(self.digest.clone()),
+            outcome,
+            message: None,
+            arguments: None,
+            content: None,
+            answers: Vec::new(),
+            token: None,
+        }
+    }
+
+    /// The words for what is offered, for whoever wants something else.
+    pub(super) fn offered(&self) -> String {
+        let words: Vec<&str> = self.options.iter().map(|option| option.outcome.as_str()).collect();
+        words.join(", ")
+    }
+
+    pub(super) fn offers(&self, outcome: Outcome) -> bool {
+        self.options.iter().any(|option| option.outcome.known() == Some(outcome))
+    }
+
+    /// Labels of what is offered and cannot be chosen here, with why.
+    fn unusable(&self) -> Vec<String> {
+        let usable: Vec<Outcome> = self.choices().iter().map(|choice| choice.outcome).collect();
+        let why = |option: &AskedOption| match option.outcome.known() {
+            Some(outcome) if usable.contains(&outcome) => None,
+            Some(Outcome::Modify) => Some("the content is too long to be edited here".to_owned()),
+            Some(_) => Some("not here".to_owned()),
+            None => Some(format!("`{}` is for a newer `subagent`", option.outcome.as_str())),
+        };
+        let lines =
+            self.options.iter().filter_map(|option| Some(format!("{} ({})", option.label, why(option)?)));
+        lines.collect()
+    }
+}
+
+fn choice(outcome: Outcome, label: String, remembers: Option<Rule>) -> Choice {
+    let (key, word) = match outcome {
+        Outcome::AllowOnce => ('y', "once"),
+        Outcome::AllowSession => ('s', "session"),
+        Outcome::AllowProject => ('p', "project"),
+        Outcome::AllowUser => ('u', "user"),
+        Outcome::Modify => ('e', "edit"),
+        Outcome::Answer => ('a', "answer"),
+        Outcome::Deny => ('n', "deny"),
+        Outcome::CancelRun => ('c', "cancel run"),
+    };
+    Choice { key, outcome, word, label, remembers }
+}
+
+/// What somebody typed, as an answer to one question: numbers of its options, or a text of their own. Quotes make a text
+/// of a number.
+pub(super) fn read_answer(question: &Question, typed: &str) -> Result<QuestionAnswer, String> {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return Err("there is nothing in it".into());
+    }
+    let count = question.options.len();
+    let separators = [',', ' '];
+    let parts: Vec<&str> = typed.split(separators).filter(|part| !part.is_empty()).collect();
+    let is_numbers = 0 < count && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    if !is_numbers {
+        let quoted = typed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let text = quoted.filter(|text| !text.is_empty()).unwrap_or(typed).to_owned();
+        return Ok(match question.multi_select {
+            true => QuestionAnswer::Several(vec![text]),
+            false => QuestionAnswer::One(text),
+        });
+    }
+    let mut chosen: Vec<String> = Vec::new();
+    for part in parts {
+        let at = part.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let option = at.and_then(|at| question.options.get(at));
+        let option = option.ok_or_else(|| format!("there is no option {part}; quotes make it a text"))?;
+        if !chosen.contains(option) {
+            chosen.push(option.clone());
+        }
+    }
+    match (question.multi_select, chosen.as_slice()) {
+        (true, _) => Ok(QuestionAnswer::Several(chosen)),
+        (false, [one]) => Ok(QuestionAnswer::One(one.clone())),
+        (false, _) => Err("one option only; quotes make it a text".into()),
+    }
+}

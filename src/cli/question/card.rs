@@ -1,0 +1,198 @@
+//! How does a question look, from which a person decides?
+//!
+//! Whatever others wrote stands behind a bar at the left, so that no title, diff or prompt can pass for a line of ours.
+//! Rows are wrapped, never cut: what is not seen cannot be agreed to.
+
+use super::{Asked, Choice, Details};
+use crate::{
+    cli::{human, palette, rule, safe_text, screen::Ink, width},
+    protocol::{OnDeadline, Question},
+};
+
+/// Rows of a diff, prompt or unknown details that are shown at once: some screens. The rest comes on demand.
+pub(in crate::cli) const ROWS_MAX: usize = 200;
+
+/// What stands before the words of others.
+const BAR: &str = "│ ";
+
+/// A terminal narrower than this wraps on its own.
+const LEAST_COLUMNS: usize = 12;
+
+/// Where and how much is drawn.
+#[derive(Clone, Copy)]
+pub(in crate::cli) struct Look {
+    /// Of the terminal; `None` = none, so nothing is wrapped.
+    pub(in crate::cli) columns: Option<usize>,
+    pub(in crate::cli) has_color: bool,
+    /// However many rows it has.
+    pub(in crate::cli) is_whole: bool,
+}
+
+/// A question being drawn.
+struct Card {
+    look: Look,
+    rows: Vec<String>,
+}
+
+/// What is to be decided, row by row; `place` is said of several questions, `2 of 3`.
+pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Vec<String> {
+    let mut card = Card { look, rows: Vec::new() };
+    card.head(asked, place);
+    card.theirs(&asked.title, Some(Ink::Bold));
+    let rule = if asked.rule.is_empty() { String::new() } else { format!(" ({})", asked.rule) };
+    if !asked.reason.is_empty() || !rule.is_empty() {
+        card.theirs(&format!("asked because {}{rule}", asked.reason), None);
+    }
+    match asked.details() {
+        Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
+        Details::Info(prompt) => card.several(safe_text::rows(&prompt), |_| None),
+        Details::Questions(questions) => card.questions(&questions),
+        Details::Other(details) => card.several(safe_text::rows(&format!("{details:#}")), |_| None),
+    }
+    if let Some(deadline_at) = asked.deadline_at {
+        let then = match asked.on_deadline.known() {
+            Some(OnDeadline::Deny) => "it is denied",
+            Some(OnDeadline::CancelRun) => "the run is cancelled",
+            Some(OnDeadline::Park) => "the run is parked",
+            None => asked.on_deadline.as_str(),
+        };
+        let text =
+            format!("while nobody is here, it waits until {}; then {then}", human::moment(deadline_at));
+        card.theirs(&text, Some(Ink::Dim));
+    }
+    card.rows
+}
+
+/// The ways to answer, each with the rule that it would write.
+pub(in crate::cli) fn draw_choices(asked: &Asked, choices: &[Choice], look: Look) -> Vec<String> {
+    let mut card = Card { look, rows: Vec::new() };
+    for choice in choices {
+        card.indented(&format!("{}  ", choice.key), &choice.label, Some(Ink::Cyan));
+        if let Some(rule) = &choice.remembers {
+            card.indented("   ", &format!("and from now on {}: {}", rule.decision, rule.matches()), None);
+        }
+    }
+    for line in asked.unusable() {
+        card.indented("-  ", &line, Some(Ink::Dim));
+    }
+    card.rows
+}
+
+impl Card {
+    /// `? scout › reader asks · edit_file · risk low · 2 of 3`
+    fn head(&mut self, asked: &Asked, place: Option<&str>) {
+        let agents = asked.agents();
+        let who = if agents.is_empty() { "a run" } else { &agents };
+        let mut parts = vec![format!("{who} asks"), asked.tool.clone(), format!("risk {}", asked.risk)];
+        parts.extend(place.map(str::to_owned));
+        let text = safe_text::line(&parts.join(" · "), usize::MAX);
+        let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
+        for (at, row) in self.wrap(&text, 2).into_iter().enumerate() {
+            let sign = if at == 0 { self.paint(Some(ink), "?") } else { " ".to_owned() };
+            let row = self.paint(Some(ink), &row);
+            self.rows.push(format!("{sign} {row}"));
+        }
+    }
+
+    fn edit(&mut self, path: &str, diff: &str, cut_bytes: u64) {
+        self.theirs(path, Some(Ink::Cyan));
+        if diff.is_empty() {
+            self.theirs("nothing of it can be shown line by line", Some(Ink::Yellow));
+        }
+        self.several(safe_text::rows(diff), |row| match row.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Some(Ink::Bold),
+            [b'@', b'@', ..] => Some(Ink::Cyan),
+            [b'+', ..] => Some(Ink::Green),
+            [b'-', ..] => Some(Ink::Red),
+            [b'\\', ..] => Some(Ink::Dim),
+            _ => None,
+        });
+        if 0 < cut_bytes {
+            let text = format!("{} more of the diff are not shown: it is too long", human::bytes(cut_bytes));
+            self.theirs(&text, Some(Ink::Yellow));
+        }
+    }
+
+    fn questions(&mut self, questions: &[Question]) {
+        for (at, question) in questions.iter().enumerate() {
+            if 1 < questions.len() {
+                self.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(Ink::Dim));
+            }
+            self.several(safe_text::rows(&question.question), |_| None);
+            self.options(question);
+        }
+    }
+
+    fn options(&mut self, question: &Question) {
+        for (at, option) in question.options.iter().enumerate() {
+            self.theirs(&format!("{:>3}  {}", at + 1, safe_text::line(option, usize::MAX)), None);
+        }
+    }
+
+    /// Many rows of others, each in its colour; of very many only the first.
+    fn several(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<Ink>) {
+        let limit = if self.look.is_whole { usize::MAX } else { ROWS_MAX };
+        let (mut shown, mut left) = (0, 0);
+        for row in rows {
+            let ink = ink(&row);
+            for part in self.wrap(&row, width::of(BAR)) {
+                if shown == limit {
+                    left += 1;
+                    continue;
+                }
+                shown += 1;
+                self.put(&part, ink);
+            }
+        }
+        if 0 < left {
+            self.theirs(
+                &format!("… {} not shown; `v` shows all", human::count(left, "row")),
+                Some(Ink::Yellow),
+            );
+        }
+    }
+
+    /// One paragraph of others, as one line that is wrapped. Leading blanks stay.
+    fn theirs(&mut self, text: &str, ink: Option<Ink>) {
+        let blanks: String = text.chars().take_while(|character| *character == ' ').collect();
+        let text = format!("{blanks}{}", safe_text::line(text, usize::MAX));
+        for row in self.wrap(&text, width::of(BAR)) {
+            self.put(&row, ink);
+        }
+    }
+
+    fn put(&mut self, row: &str, ink: Option<Ink>) {
+        let bar = self.paint(Some(Ink::Dim), BAR);
+        let row = self.paint(ink, row);
+        self.rows.push(format!("{bar}{row}").trim_end().to_owned());
+    }
+
+    /// A line of ours, whose later rows stand under the first one's words.
+    fn indented(&mut self, sign: &str, text: &str, ink: Option<Ink>) {
+        let text = safe_text::line(text, usize::MAX);
+        let margin = "  ";
+        for (at, row) in self.wrap(&text, margin.len() + sign.len()).into_iter().enumerate() {
+            let sign = if at == 0 { self.paint(ink, sign) } else { " ".repeat(sign.len()) };
+            self.rows.push(format!("{margin}{sign}{row}"));
+        }
+    }
+
+    fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
+        match self.look.columns {
+            Some(columns) => vec![width::cut(text, columns.max(LEAST_COLUMNS).saturating_sub(taken))],
+            None => vec![text.to_owned()],
+        }
+    }
+
+    fn paint(&self, ink: Option<Ink>, text: &str) -> String {
+        match ink.filter(|_| self.look.has_color && !text.is_empty()) {
+            Some(ink) => ink.paint(text),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// What a call touches, one a line.
+pub(in crate::cli) fn accesses(accesses: &[serde_json::Value]) -> Vec<String> {
+    accesses.iter().map(|access| safe_text::line(&rule::access(access), usize::MAX)).collect()
+}

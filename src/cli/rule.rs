@@ -1,0 +1,94 @@
+//! How does a rule of the policy read, in a table and before an answer would write it?
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ids;
+use crate::protocol::Timestamp;
+
+/// A rule, with open tiers, decisions, kinds and risks.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) tier: String,
+    tool: Vec<String>,
+    agent: Option<String>,
+    command_prefix: Vec<String>,
+    args_pattern: Option<String>,
+    kind: Option<String>,
+    risk: Option<String>,
+    modes: Vec<String>,
+    workspace: Option<String>,
+    session: Option<String>,
+    accesses: Vec<Value>,
+    pub(super) decision: String,
+    pub(super) priority: i64,
+    pub(super) message: Option<String>,
+    pub(super) created_by: Option<String>,
+    pub(super) created_at: Option<Timestamp>,
+    pub(super) from_confirmation: Option<String>,
+}
+
+impl Rule {
+    /// Which calls it is about: `edit_file · writes /w/a.rs · in /w`. Nothing that narrows it is left out, since this is
+    /// what a person reads before it is written.
+    pub(super) fn matches(&self) -> String {
+        let mut parts = vec![if self.tool.is_empty() { "any tool".into() } else { self.tool.join(", ") }];
+        parts.extend(self.agent.iter().map(|agent| format!("agent {agent}")));
+        parts.extend(list("commands ", &self.command_prefix));
+        parts.extend(self.args_pattern.iter().map(|pattern| format!("arguments match {pattern}")));
+        parts.extend(self.kind.iter().map(|kind| format!("kind {kind}")));
+        parts.extend(self.risk.iter().map(|risk| format!("risk {risk}")));
+        parts.extend(list("mode ", &self.modes));
+        let accesses: Vec<String> = self.accesses.iter().map(access).collect();
+        parts.extend(list("only what ", &accesses));
+        parts.extend(self.workspace.iter().map(|workspace| format!("in {workspace}")));
+        parts.extend(self.session.iter().map(|session| format!("in session {}", ids::shortest(session))));
+        parts.join(" · ")
+    }
+}
+
+fn list(label: &str, entries: &[String]) -> Option<String> {
+    (!entries.is_empty()).then(|| format!("{label}{}", entries.join(", ")))
+}
+
+/// What a call touches: `writes /w/a.rs`. A kind that only a newer daemon knows is shown as it came.
+pub(super) fn access(access: &Value) -> String {
+    let text = |key: &str| access.get(key).and_then(Value::as_str);
+    let known = match text("access") {
+        Some("read") => text("path").map(|path| format!("reads {path}")),
+        Some("write") => text("path").map(|path| format!("writes {path}")),
+        Some("execute") => text("command").map(|command| format!("runs {command}")),
+        Some("fetch") => text("url").map(|url| format!("fetches {url}")),
+        Some("opaque") => text("what").map(|what| format!("touches what {what} decides")),
+        Some("nothing") => Some("touches nothing".to_owned()),
+        _ => None,
+    };
+    known.unwrap_or_else(|| access.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_narrows_a_rule_is_said() {
+        let rule: Rule = serde_json::from_value(json!({
+            "id": "x", "tier": "user", "tool": ["edit_file", "mcp.*"], "agent": "scout",
+            "commandPrefix": ["git status"], "argsPattern": "\"a\"", "kind": "edit", "risk": "low",
+            "modes": ["plan"], "workspace": "/w", "session": "019aa1b2-c3d4-7001-8000-000000000001",
+            "accesses": [{"access": "write", "path": "/w/a"}, {"access": "dream", "of": 1}],
+            "decision": "allow",
+        }))
+        .unwrap();
+        assert_eq!(
+            rule.matches(),
+            "edit_file, mcp.* · agent scout · commands git status · arguments match \"a\" · kind edit · risk low · \
+             mode plan · only what writes /w/a, {\"access\":\"dream\",\"of\":1} · in /w · in session 019aa1b2-c3d4"
+        );
+        assert_eq!(Rule::default().matches(), "any tool");
+    }
+}

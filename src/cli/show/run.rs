@@ -1,0 +1,133 @@
+//! What did a run ask people, what did they decide, and which files did it change?
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    cli::{
+        Format, Output, Surroundings,
+        ending::Ending,
+        failure::{Failure, show_message},
+        human, ids,
+        link::Link,
+        paging, palette,
+        progress::people::Changed,
+        question::Asked,
+        run::unreadable,
+        safe_text,
+        screen::Ink,
+    },
+    protocol::{
+        ConfirmationList, ConfirmationListParams, EventFilter, EventsList, EventsListParams, RunGet, RunId,
+        RunIdParams, Seq, Timestamp,
+    },
+};
+
+/// Questions and changes of one run that are shown; more is for `subagent rpc`.
+const SHOWN_MAX: u32 = 500;
+
+/// What is read of a record beside how it stands.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Shown {
+    #[serde(flatten)]
+    ending: Ending,
+    session_id: String,
+    model: String,
+    prompt: Option<String>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+}
+
+/// An event about a file.
+#[derive(Deserialize)]
+struct FileEvent {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    data: Value,
+}
+
+pub(super) fn show_run(
+    run_id: RunId,
+    format: Format,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let answer = link.ask_value::<RunGet>(&RunIdParams { run_id: run_id.clone() })?;
+    if format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let shown = Shown::deserialize(&answer).map_err(unreadable)?;
+    let params = ConfirmationListParams {
+        run_id: Some(run_id.clone()),
+        resolved: true,
+        limit: SHOWN_MAX,
+        ..ConfirmationListParams::default()
+    };
+    let listed = link.ask_value::<ConfirmationList>(&params)?;
+    let asked: Vec<Asked> = paging::entries(&listed, "confirmations")?;
+    let filter = EventFilter {
+        run_id: Some(run_id),
+        types: ["file.changed", "file.restored"].map(str::to_owned).to_vec(),
+        ..EventFilter::default()
+    };
+    let params = EventsListParams { filter, from: Seq(0), log_id: None, limit: SHOWN_MAX, wait_ms: 0 };
+    let events = link.ask_value::<EventsList>(&params)?;
+    let changes: Vec<FileEvent> = paging::entries(&events, "events")?;
+    let stdout = &mut surroundings.stdout;
+    let text = draw(&shown, &asked, &changes, stdout);
+    stdout.write(&text)?;
+    if listed.get("nextCursor").is_some() || changes.len() as u64 >= u64::from(SHOWN_MAX) {
+        let text = format!("only the first {SHOWN_MAX} questions and changes are shown");
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+    }
+    Ok(0)
+}
+
+fn draw(shown: &Shown, asked: &[Asked], changes: &[FileEvent], stdout: &Output) -> String {
+    let line = |text: &str| safe_text::line(text, usize::MAX);
+    let ending = &shown.ending;
+    let mut text = String::new();
+    let mut field = |label: &str, value: &str| {
+        text.push_str(&format!("{label:9}  {}\n", line(value)));
+    };
+    field("run", &ending.run_id);
+    field("session", &shown.session_id);
+    field("agent", &format!("{}, {}", ending.agent, shown.model));
+    if let Some(prompt) = &shown.prompt {
+        field("prompt", prompt);
+    }
+    field("state", &ending.summary());
+    field("started", &human::moment_or_dash(shown.started_at));
+    field("ended", &human::moment_or_dash(shown.ended_at));
+    for why in [ending.trouble(), ending.message().map(str::to_owned)].into_iter().flatten() {
+        field("", &why);
+    }
+    if !asked.is_empty() {
+        text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "questions")));
+    }
+    for asked in asked {
+        let how = match &asked.resolution {
+            Some(decided) => decided.describe(None),
+            None => format!("{}, `subagent approve` or `deny` answers it", asked.state.as_str()),
+        };
+        let id = ids::shortest(asked.confirmation_id.as_str());
+        let (tool, risk, how) = (line(&asked.tool), line(&asked.risk), line(&how));
+        let risk = palette::ink(&asked.risk).map_or(risk.clone(), |ink| stdout.paint(ink, &risk));
+        text.push_str(&format!("{id}  {tool}, risk {risk}: {}\n  {how}\n", line(&asked.title)));
+    }
+    if !changes.is_empty() {
+        text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "files")));
+    }
+    for event in changes {
+        let change = Changed::deserialize(&event.data).unwrap_or_default();
+        let what = match event.kind.as_str() {
+            "file.changed" => change.describe(),
+            _ => format!("restored {}", change.path()),
+        };
+        text.push_str(&format!("{}  call {}\n", line(&what), line(&change.call_id)));
+    }
+    text
+}

@@ -1,0 +1,281 @@
+//! Questions that are answered from elsewhere: `approvals`, `approve`, `deny`; and what a run says in a pipe.
+
+use serde_json::{Value, json};
+
+use super::{
+    asking::{looks_at, question, requested, resolved, responds, told},
+    *,
+};
+
+const ID: &str = "019aa1b2-c3d4-7001-8000-000000000001";
+
+/// Answers the question, and then what it is asked.
+fn desk(question: Value, play: impl FnOnce(&mut Peer) + Send + 'static) -> Script {
+    Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("confirmation/get", json!({"confirmation": question}));
+        play(peer);
+        peer.wait_for_hangup();
+    })
+}
+
+#[test]
+fn a_beginning_of_an_id_is_enough_and_what_is_decided_is_shown_first() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        let list = json!({"confirmations": [question(json!({}))]});
+        assert!(peer.answer("confirmation/list", list).get("resolved").is_none(), "only open ones");
+        let params = peer.answer("confirmation/get", json!({"confirmation": question(json!({}))}));
+        assert_eq!(params, json!({"confirmationId": ID}));
+        let params = responds(peer, "allowOnce");
+        assert_eq!(params, json!({"confirmationId": ID, "digest": "sha256:01", "outcome": "allowOnce"}));
+    });
+    check(
+        Command::new(&["approve", "019aa1b2"]),
+        vec![script],
+        expect_test::expect![[r#"
+            exit 0
+            --- stdout
+            question 019aa1b2-c3d4: allowed once · Edit a.rs
+            --- stderr
+            ? scout › writer asks · edit_file · risk low
+            │ Edit a.rs
+            │ asked because edits are asked about (builtin:risk=low)
+            │ /w/a.rs
+            │ --- a/a.rs
+            │ +++ b/a.rs
+            │ @@ -1,2 +1,2 @@
+            │  keep
+            │ -old
+            │ +new
+        "#]],
+    );
+}
+
+#[test]
+fn always_says_where_and_a_message_says_why() {
+    for (place, outcome) in [("session", "allowSession"), ("project", "allowProject")] {
+        let script = desk(question(json!({})), move |peer| {
+            responds(peer, outcome);
+        });
+        assert_eq!(Command::new(&["approve", "q1", "--always", place]).against(vec![script]).exit_code, 0);
+    }
+    let script = desk(question(json!({})), |peer| {
+        assert_eq!(responds(peer, "deny")["message"], "not there");
+    });
+    assert_eq!(Command::new(&["deny", "q1", "-m", "not there"]).against(vec![script]).exit_code, 0);
+    let script = desk(question(json!({})), |peer| {
+        assert_eq!(responds(peer, "allowOnce")["token"], "t0k3n");
+    });
+    assert_eq!(Command::new(&["approve", "--token", "t0k3n"]).against(vec![script]).exit_code, 0);
+}
+
+#[test]
+fn what_is_not_offered_is_not_sent() {
+    let only_unknown = json!([{"outcome": "allowForever", "label": "For ever"}]);
+    let cases: [(&[&str], Value); 3] = [
+        // The question offers no `allowUser`.
+        (&["approve", "q1", "--always", "user"], question(json!({}))),
+        (&["approve", "q1"], question(json!({"options": only_unknown}))),
+        (&["approve", "q1", "--answer", "x"], question(json!({}))),
+    ];
+    for (arguments, question) in cases {
+        let ran = Command::new(arguments).against(vec![desk(question, |_| {})]);
+        assert!(ran.exit_code != 0 && ran.stdout.is_empty(), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("hint: "), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_agents_question_needs_an_answer_each() {
+    let questions = json!([{"question": "Which?", "options": ["left", "right"]}, {"question": "Why?"}]);
+    let asked = || {
+        let options = json!([{"outcome": "answer", "label": "Answer"}]);
+        question(json!({"details": {"type": "question", "questions": questions}, "options": options}))
+    };
+    let script = desk(asked(), |peer| {
+        assert_eq!(responds(peer, "answer")["answers"], json!(["right", "so"]));
+    });
+    let arguments = ["approve", "q1", "--answer", "2", "--answer", "so"];
+    assert_eq!(Command::new(&arguments).against(vec![script]).exit_code, 0);
+    for arguments in [&["approve", "q1"][..], &["approve", "q1", "--answer", "9", "--answer", "x"]] {
+        let ran = Command::new(arguments).against(vec![desk(asked(), |_| {})]);
+        assert_eq!(ran.exit_code, 2, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("Which?"), "the question is shown: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_stale_or_late_answer_fails_and_says_so() {
+    for (kind, hint) in [
+        ("CONFIRMATION_STALE", "nothing was decided"),
+        ("CONFIRMATION_ALREADY_RESOLVED", "nothing is left to answer"),
+    ] {
+        let script = desk(question(json!({})), move |peer| {
+            let data = json!({"kind": kind, "retryable": false});
+            peer.refuse("confirmation/respond", json!({"code": -31040, "message": "no", "data": data}));
+        });
+        let ran = Command::new(&["approve", "q1"]).against(vec![script]);
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn open_questions_are_a_table() {
+    let claim = json!({"name": "phone", "until": "2025-11-20T11:05:00.000Z"});
+    let list = json!({"nextCursor": "c2", "confirmations": [
+        question(json!({"title": "Edit \u{1b}[2Ja.rs"})),
+        question(json!({"confirmationId": "q2", "state": "claimed", "claim": claim, "risk": "high"})),
+    ]});
+    check(
+        Command::new(&["approvals", "--session", "s1", "-n", "2"]),
+        vec![answering("confirmation/list", json!({"sessionId": "s1", "limit": 2}), list)],
+        expect_test::expect![[r#"
+            exit 0
+            --- stdout
+            019aa1b2-c3d4  2025-11-20 11:04:00Z  scout › writer  edit_file  low   offered           Edit ^[[2Ja.rs
+            q2             2025-11-20 11:04:00Z  scout › writer  edit_file  high  claimed by phone  Edit a.rs
+            --- stderr
+            note: there are more: raise --limit, or go on with --cursor c2
+        "#]],
+    );
+    let none = answering("confirmation/list", json!({"limit": 20}), json!({"confirmations": []}));
+    assert_eq!(Command::new(&["approvals"]).against(vec![none]).stdout, "no open questions\n");
+}
+
+/// The snapshot of whoever watches all sessions.
+fn snapshot() -> Value {
+    let mut open = question(json!({}));
+    open["offered"] = json!(true);
+    let data = json!({"seq": 7, "runs": [record(json!({"state": "running"}))], "openItems": [], "openConfirmations": [open]});
+    json!({"type": "signal.snapshot", "data": data})
+}
+
+#[test]
+fn whoever_watches_on_a_terminal_is_asked_in_place() {
+    let (tell, events) = told(vec![snapshot()]);
+    let control: Script = Box::new(move |peer| {
+        say_hello(peer);
+        looks_at(peer, &question(json!({})));
+        responds(peer, "allowOnce");
+        tell.send(resolved(8, "allowOnce", "eve")).unwrap();
+    });
+    let command = Command {
+        is_terminal: true,
+        press_after: vec![("? again › ", "y")],
+        interrupt_after: vec!["allowed once"],
+        ..Command::new(&["approvals", "--watch"])
+    };
+    let ran = command.against(vec![control, events]);
+    assert_eq!(ran.exit_code, 130);
+    assert!(ran.stderr.contains("✓ allowed once by eve · Edit a.rs"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("running"), "runs are for `attach`: {}", ran.stderr);
+}
+
+#[test]
+fn whoever_watches_in_a_pipe_gets_a_line_each_and_a_program_the_events() {
+    let stream = || -> Script {
+        Box::new(|peer| {
+            assert_eq!(peer.answer("session/attach", json!("1"))["sessionId"], "*");
+            assert!(peer.introduction.is_none(), "nobody can be asked here");
+            peer.event(snapshot());
+            peer.event(envelope(8, "turn.started", json!({"turn": 1})));
+            let mut event = resolved(9, "deny", "bob-1");
+            event["prev"] = json!(8);
+            peer.event(event);
+            peer.wait_for_hangup();
+        })
+    };
+    let control = || -> Script { Box::new(say_hello) };
+    let command = Command { interrupt_after: vec!["denied"], ..Command::new(&["approvals", "--watch"]) };
+    let ran = command.against(vec![control(), stream()]);
+    let line = "`subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)";
+    assert!(ran.stderr.contains(line) && ran.stderr.contains("✗ denied by bob-1"), "{}", ran.stderr);
+
+    let arguments = ["approvals", "--watch", "--format", "json"];
+    let command = Command { interrupt_after_stdout: true, ..Command::new(&arguments) };
+    let ran = command.against(vec![control(), stream()]);
+    let first: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["type"], ran.stderr.as_str()), (&json!("signal.snapshot"), ""));
+}
+
+#[test]
+fn a_run_in_a_pipe_says_where_to_answer_and_is_nobody_who_can_be_asked() {
+    let goal = record(json!({"reason": "UNATTENDED"}));
+    let sent = vec![
+        requested(3, false, &question(json!({}))),
+        envelope(4, "run.waiting", json!({"waiting": true})),
+        resolved(5, "deny", "bob-1"),
+        completed(6, &goal),
+    ];
+    let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(goal), events(sent)]);
+    expect_test::expect![[r#"
+        ? `subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)
+        … the run waits for an answer; its clock stands still
+        ✗ denied by bob-1 · Edit a.rs
+        ■ scout · UNATTENDED · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        error: the run ended UNATTENDED
+        hint: it had a question and nobody was there; run it on a terminal, or with --on-detached wait
+    "#]]
+    .assert_eq(&ran.stderr);
+    assert_eq!(ran.exit_code, 9);
+}
+
+#[test]
+fn what_the_flags_say_about_questions_is_sent() {
+    let sent = |arguments: &[&str]| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let script: Script = Box::new(move |peer| {
+            // With --headless nobody sits here, terminal or not.
+            let hello = peer.answer("initialize", json!({"daemon": {"version": "0"}}));
+            assert!(hello.get("capabilities").is_none(), "{hello}");
+            sender.send(start_run(peer)).unwrap();
+            peer.wait_for_hangup();
+        });
+        let run = ["run", "scout", "-p", "q", "--new", "--detach"];
+        let command = Command { is_terminal: true, ..Command::new(&[&run, arguments].concat()) };
+        command.against(vec![script]);
+        receiver.recv().unwrap()["approval"].take()
+    };
+    assert_eq!(sent(&[]), Value::Null);
+    // One that is followed on a terminal, too.
+    let goal = record(json!({"reason": "GOAL", "result": "done"}));
+    let (ended, last) = (goal.clone(), completed(2, &goal));
+    let control: Script = Box::new(move |peer| {
+        assert!(peer.answer("initialize", json!({"daemon": {"version": "0"}})).get("capabilities").is_none());
+        assert_eq!(start_run(peer)["approval"], json!({"headless": true}));
+        peer.answer("run/get", ended);
+    });
+    let follows: Script = Box::new(move |peer| {
+        peer.answer("session/attach", json!("1"));
+        assert!(peer.introduction.is_none());
+        peer.event(last);
+        peer.wait_for_hangup();
+    });
+    let run = ["run", "scout", "-p", "q", "--new", "--headless"];
+    let command = Command { is_terminal: true, ..Command::new(&run) };
+    assert_eq!(command.against(vec![control, follows]).exit_code, 0);
+    assert_eq!(sent(&["--headless"]), json!({"headless": true}));
+    let all = ["--approve", "low,medium", "--approve", "high", "--mode", "autoEdit", "--on-detached", "fail"];
+    let expected =
+        json!({"mode": "autoEdit", "autoApprove": ["low", "medium", "high"], "onDetached": "fail"});
+    assert_eq!(sent(&all), expected);
+    let folder = tempfile::tempdir().unwrap();
+    let refused = Command::new(&["run", "scout", "--approve", "critical"]).run(folder.path());
+    assert_eq!(refused.exit_code, 2, "critical is never approved beforehand");
+}
+
+#[test]
+fn a_run_that_is_waited_for_and_asks_is_told_of_once() {
+    let waiting = json!({"run": record(json!({"state": "waiting"})), "done": false, "confirmations": [question(json!({}))]});
+    let done = json!({"run": record(json!({"reason": "GOAL", "result": "done"})), "done": true});
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("run/wait", waiting.clone());
+        peer.answer("run/wait", waiting);
+        peer.answer("run/wait", done);
+    });
+    let ran = Command::new(&["wait", "r1"]).against(vec![script]);
+    assert_eq!((ran.exit_code, ran.stderr.matches("waits for an answer").count()), (0, 1), "{}", ran.stderr);
+}

@@ -1,0 +1,313 @@
+//! `policy`, `undo`, `trust`, and what other commands say about questions, changes and trust.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::{asking::question, *};
+
+fn rules() -> Value {
+    json!({"rules": [
+        {"id": "user:shop.toml:3", "tier": "user", "tool": ["run_shell_command"], "commandPrefix": ["git status"],
+         "decision": "allow", "priority": 100},
+        {"id": "019aa1b2", "tier": "user", "tool": ["edit_file"], "workspace": "/w", "decision": "allow", "priority": 0,
+         "accesses": [{"access": "write", "path": "/w/\u{1b}[2Ja.rs"}], "createdBy": "ada-1",
+         "createdAt": "2025-11-20T11:04:00.000Z", "fromConfirmation": "q1"},
+    ], "problems": [{"path": "/p/x.toml", "line": 3, "message": "no `tol`", "fix": "tool"}]})
+}
+
+#[test]
+fn rules_are_a_table_with_what_they_are_about() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        assert!(peer.answer("policy/list", rules())["workspace"].is_string());
+    });
+    check(
+        Command::new(&["policy", "list"]),
+        vec![script],
+        expect![[r#"
+            exit 0
+            --- stdout
+            user:shop.toml:3  user  allow  100  run_shell_command · commands git status
+            019aa1b2          user  allow  0    edit_file · only what writes /w/^[[2Ja.rs · in /w  remembered for ada-1 · 2025-11-20 11:04:00Z · question q1
+            --- stderr
+            warning: /p/x.toml:3: no `tol` (tool)
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_can_be_tried() {
+    let answer = json!({
+        "decision": "ask", "rule": "builtin:risk=low", "reason": "edits are asked about", "tool": "write_file",
+        "kind": "edit", "risk": "low", "description": "a.rs",
+        "accesses": [{"access": "write", "path": "/w/a.rs"}, {"access": "read", "path": "/w/b.rs"}],
+    });
+    let params = json!({
+        "tool": "Write", "arguments": {"path": "a.rs", "content": "3 4", "n": 3}, "agent": "scout", "sessionId": "s1",
+    });
+    for arguments in
+        [&["path=a.rs", "content=3 4", "n=3"][..], &[r#"{"path": "a.rs", "content": "3 4", "n": 3}"#]]
+    {
+        let command =
+            [&["policy", "check", "Write", "--agent", "scout", "--session", "s1"], arguments].concat();
+        check(
+            Command::new(&command),
+            vec![answering("policy/check", params.clone(), answer.clone())],
+            expect![[r#"
+                exit 0
+                --- stdout
+                ask  write_file a.rs
+                because   edits are asked about
+                rule      builtin:risk=low
+                kind      edit, risk low
+                touches   writes /w/a.rs
+                          reads /w/b.rs
+                --- stderr
+            "#]],
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [["policy", "check", "x", "{"], ["policy", "check", "x", "y"]] {
+        assert_eq!(Command::new(&arguments).run(folder.path()).exit_code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_was_undone_is_told_and_what_could_not_be() {
+    let answer = json!({
+        "sessionId": "s1", "seq": 9,
+        "restored": [{"callId": "k2", "path": "/w/a.rs", "undoId": "u2", "forced": true}, {"callId": "k1", "path": "/w/b.rs", "undoId": "u1"}],
+        "notRestorable": [{"callId": "k3", "tool": "run_shell_command", "why": "a command's\n effects are unknown"}],
+    });
+    check(
+        Command::new(&["undo", "--to", "k1", "--force", "--session", "s1"]),
+        vec![answering("session/undo", json!({"sessionId": "s1", "toCallId": "k1", "force": true}), answer)],
+        expect![[r#"
+            exit 0
+            --- stdout
+            restored /w/a.rs, over what somebody had changed since
+            restored /w/b.rs
+            cannot be undone: run_shell_command (call k3): a command's effects are unknown
+            --- stderr
+        "#]],
+    );
+    // Without a session the current one here, without a call the last turn.
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        peer.answer("session/list", json!({"sessions": [{"sessionId": "s7"}]}));
+        let nothing = json!({"sessionId": "s7", "restored": [], "notRestorable": []});
+        assert_eq!(peer.answer("session/undo", nothing), json!({"sessionId": "s7", "lastTurn": true}));
+    });
+    assert_eq!(Command::new(&["undo"]).against(vec![script]).stdout, "there is nothing to undo\n");
+}
+
+fn workspace(trusted: bool, acknowledged: bool) -> Value {
+    json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [
+        {"path": ".subagentd/agents/helper.md", "digest": "sha256:0123456789abcdef0123", "acknowledged": acknowledged},
+        {"path": ".subagentd/policies/p.toml", "digest": "sha256:11", "acknowledged": true},
+        {"path": ".subagentd/settings.json", "digest": "sha256:22", "acknowledged": true},
+    ]}})
+}
+
+/// `trust` of the current folder, where `workspace/open` answers this; `typed` is the answer of whoever sits there.
+fn trust(arguments: &[&str], typed: Option<&'static str>, opened: Value, is_trusted: bool) -> Ran {
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("workspace/open", opened.clone());
+        if is_trusted {
+            let params = peer.answer(
+                "workspace/trust",
+                json!({"workspace": {"roots": ["/w"], "trusted": true}, "seq": 3}),
+            );
+            let seen = opened["workspace"]["files"].as_array().unwrap().iter();
+            let seen: Vec<Value> =
+                seen.map(|file| json!({"path": file["path"], "digest": file["digest"]})).collect();
+            assert_eq!(
+                (&params["trusted"], &params["files"]),
+                (&json!(true), &json!(seen)),
+                "exactly what was shown"
+            );
+        }
+        peer.wait_for_hangup();
+    });
+    let arguments: Vec<&str> = [&["trust"], arguments].concat();
+    let command = Command { is_terminal: typed.is_some(), typed, ..Command::new(&arguments) };
+    command.against(vec![script])
+}
+
+#[test]
+fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
+    let ran = trust(&[], Some("yes\n"), workspace(false, false), true);
+    expect![[r#"
+        /w brings along:
+        FILE                         DIGEST                   STATE         WOULD BE
+        .subagentd/agents/helper.md  sha256:0123456789abcdef  not seen yet  an agent: can be started, with the tools and approv…
+        .subagentd/policies/p.toml   sha256:11                acknowledged  rules: can only make things stricter
+        .subagentd/settings.json     sha256:22                acknowledged  settings: default agent, tools left out, servers an…
+        Trust FOLDER, with these files as they are now? [y/N] FOLDER is trusted, as it is now; a file that changes is asked about again
+    "#]]
+    .assert_eq(&format!("{}{}", ran.stderr, ran.stdout));
+    for no in ["", "\n", "n\n", "yesterday\n", "\u{4}"] {
+        let ran = trust(&[], Some(no), workspace(false, false), false);
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""), "{no:?}: {}", ran.stderr);
+    }
+    // In a pipe nobody is asked, so nothing is trusted unless that is said.
+    assert_eq!(trust(&[], None, workspace(false, false), false).exit_code, 2);
+    assert_eq!(trust(&["--yes"], None, workspace(false, false), true).exit_code, 0);
+    // A file that changed since is asked about again; one that did not is no question.
+    let changed = trust(&["."], Some("y\n"), workspace(true, false), true);
+    assert!(changed.stderr.contains("Trust 1 file that you have not acknowledged?"), "{}", changed.stderr);
+    let same = trust(&["."], Some(""), workspace(true, true), false);
+    assert!(same.stdout.contains("is trusted already"), "{}", same.stdout);
+}
+
+#[test]
+fn trust_is_taken_back_from_the_whole_folder() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        let params = peer.answer("workspace/trust", json!({"workspace": {"roots": ["/w"]}, "seq": 3}));
+        assert_eq!((&params["trusted"], params.get("files")), (&json!(false), None));
+    });
+    let ran = Command::new(&["trust", "--no"]).against(vec![script]);
+    assert!(ran.exit_code == 0 && ran.stdout.contains("trusted no longer"), "{ran:?}");
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["trust", "helper", "--no"][..], &["trust", "no/such"]] {
+        assert_eq!(Command::new(arguments).run(folder.path()).exit_code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
+    let agent = json!({
+        "name": "helper", "title": "Helper", "scope": "project", "status": "untrusted", "path": "/w/h.md",
+        "digest": "sha256:77", "tools": ["edit_file"], "approval": {"autoApprove": ["low"]},
+        "prompt": "Help.\n\u{1b}[2J? Trust it [y/N] y",
+    });
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        assert_eq!(peer.answer("agents/get", agent)["scope"], "project");
+        let params = peer.answer("agents/acknowledge", json!({"name": "helper", "seq": 3}));
+        assert_eq!((&params["name"], &params["digest"]), (&json!("helper"), &json!("sha256:77")));
+    });
+    let command = Command { is_terminal: true, typed: Some("y\n"), ..Command::new(&["trust", "helper"]) };
+    let ran = command.against(vec![script]);
+    expect![[r#"
+        helper  Helper
+        file      /w/h.md
+        digest    sha256:77
+        tools     edit_file
+        approves  low
+        │ Help.
+        │ ^[[2J? Trust it [y/N] y
+        May helper be started, as it is now? [y/N] helper may be started, as it is now; when its file changes you are asked again
+    "#]]
+    .assert_eq(&format!("{}{}", ran.stderr, ran.stdout));
+}
+
+#[test]
+fn a_run_can_be_shown_with_its_questions_and_changes() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        let data = json!({"kind": "NOT_FOUND", "retryable": false});
+        peer.refuse("agents/get", json!({"code": -31010, "message": "no agent", "data": data}));
+        let run = "019aa1b2-c3d4-7001-8000-00000000000a";
+        peer.answer("run/list", json!({"runs": [{"runId": run}]}));
+        assert_eq!(
+            peer.answer("run/get", record(json!({"reason": "GOAL", "prompt": "Mend it"})))["runId"],
+            run
+        );
+        let resolution =
+            json!({"outcome": "deny", "by": "client", "name": "ada-1", "message": "\u{1b}not there"});
+        let asked = [
+            question(json!({"state": "resolved", "resolution": resolution})),
+            question(json!({"state": "queued"})),
+        ];
+        let params = peer.answer("confirmation/list", json!({"confirmations": asked}));
+        assert_eq!((&params["runId"], &params["resolved"]), (&json!(run), &json!(true)));
+        let changed =
+            json!({"callId": "k1", "path": "/w/b.rs", "change": "moved", "from": "/w/a.rs", "undoId": "u1"});
+        let events = [
+            envelope(3, "file.changed", changed),
+            envelope(4, "file.restored", json!({"callId": "k1", "path": "/w/b.rs", "undoId": "u1"})),
+        ];
+        peer.answer("events/list", json!({"events": events, "head": 9}));
+    });
+    check(
+        Command::new(&["show", "019aa1b2"]),
+        vec![script],
+        expect![[r#"
+            exit 0
+            --- stdout
+            run        r1
+            session    s1
+            agent      scout, offline
+            prompt     Mend it
+            state      GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            started    2025-11-20 11:04:00Z
+            ended      2025-11-20 11:04:04Z
+
+            questions
+            019aa1b2-c3d4  edit_file, risk low: Edit a.rs
+              denied by ada-1: ^[not there
+            019aa1b2-c3d4  edit_file, risk low: Edit a.rs
+              queued, `subagent approve` or `deny` answers it
+
+            files
+            moved /w/a.rs to /w/b.rs  call k1
+            restored /w/b.rs  call k1
+            --- stderr
+        "#]],
+    );
+}
+
+#[test]
+fn events_about_people_and_files_are_lines() {
+    let goal = record(json!({"reason": "GOAL", "result": "done"}));
+    let rule = json!({"id": "x", "tier": "user", "tool": ["edit_file"], "decision": "allow"});
+    let sent = vec![
+        envelope(
+            1,
+            "file.changed",
+            json!({"callId": "k1", "path": "/w/\u{1b}a", "change": "created", "undoId": "u"}),
+        ),
+        envelope(
+            2,
+            "file.changed",
+            json!({"callId": "k1", "path": "/w/b", "change": "dreamt", "undoId": "u"}),
+        ),
+        envelope(3, "file.restored", json!({"callId": "k1", "path": "/w/a", "undoId": "u", "forced": true})),
+        envelope(4, "memory.saved", json!({"callId": "k1", "path": "/m.md", "fact": "it\nrains"})),
+        envelope(5, "policy.changed", json!({"added": [rule], "removed": ["y"], "files": ["/p.toml"]})),
+        envelope(6, "workspace.trusted", json!({"workspace": "/w", "trusted": false})),
+        completed(7, &goal),
+    ];
+    let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(goal), events(sent)]);
+    expect![[r#"
+        ± created /w/^[a
+        ± dreamt /w/b
+        ↶ restored /w/a, over what somebody had changed since
+        ✎ kept in /m.md: it rains
+        ! from now on allow: edit_file
+        ! rule y holds no more
+        ! rules were read anew from /p.toml
+        ! /w is trusted no longer
+        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+    "#]]
+    .assert_eq(&ran.stderr);
+}
+
+#[test]
+fn open_questions_and_typed_results_are_told_by_status_and_runs() {
+    let status = json!({
+        "daemon": {"name": "subagentd", "version": env!("CARGO_PKG_VERSION"), "pid": 7}, "openConfirmations": 3,
+    });
+    let script: Script = Box::new(move |peer| {
+        peer.answer("daemon/status", status);
+    });
+    let told = Command::new(&["status"]).against(vec![script]).stdout;
+    assert!(told.contains("waiting   3 open questions: `subagent approvals` lists them"), "{told}");
+    let typed = record(json!({"reason": "GOAL", "result": "{\n  \"places\": [\n    \"a.rs:3\"\n  ]\n}"}));
+    let params = json!({"active": false, "roots": false, "limit": 20});
+    let ran = Command::new(&["runs"]).against(vec![answering("run/list", params, json!({"runs": [typed]}))]);
+    assert!(ran.stdout.trim_end().ends_with(r#"{"places":["a.rs:3"]}"#), "{}", ran.stdout);
+}

@@ -1,0 +1,237 @@
+//! A real terminal (a pty): what is seen on it, what is typed on it, and how it is left.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    os::fd::OwnedFd,
+    sync::mpsc,
+    thread,
+};
+
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+};
+use serde_json::{Value, json};
+
+use super::{
+    asking::{looks_at, question, requested, resolved, responds, told},
+    *,
+};
+use crate::cli::{
+    keyboard::TerminalKeyboard,
+    question::card::{self, Look},
+    width,
+};
+
+/// Both ends of a terminal that is so wide.
+fn terminal(columns: u16) -> (OwnedFd, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let path = ptsname(&master, Vec::new()).unwrap();
+    let terminal = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+    resize(&terminal, columns);
+    (master, terminal)
+}
+
+fn resize(terminal: &File, ws_col: u16) {
+    tcsetwinsize(terminal, Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+}
+
+/// Reads the terminal's other end until the text stands there; answers everything seen so far.
+fn read_until(master: &mut File, seen: &mut String, awaited: &str) {
+    let mut bytes = [0; 4096];
+    let mut pending = Vec::new();
+    let from = seen.len();
+    while !seen[from..].contains(awaited) {
+        let count = master.read(&mut bytes).unwrap();
+        pending.extend_from_slice(&bytes[..count]);
+        if let Ok(text) = std::str::from_utf8(&pending) {
+            seen.push_str(text);
+            pending.clear();
+        }
+    }
+}
+
+/// `run` on this terminal against these scripts; `NO_COLOR` as in the environment of a person.
+fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
+    let columns = std::sync::Arc::new(terminal.try_clone().unwrap());
+    let width = move || rustix::termios::tcgetwinsize(&*columns).ok().map(|size| usize::from(size.ws_col));
+    let output = || Output {
+        writer: Box::new(terminal.try_clone().unwrap()),
+        is_terminal: true,
+        has_color,
+        is_live: true,
+        width: width(),
+        is_for_programs: false,
+    };
+    let socket = socket.as_os_str().to_owned();
+    let mut surroundings = Surroundings {
+        stdin: Input { reader: Box::new(terminal.try_clone().unwrap()), is_terminal: true },
+        stdout: output(),
+        stderr: output(),
+        environment: Box::new(move |name| (name == "SUBAGENTD_SOCKET").then(|| socket.clone())),
+        working_folder: "/".into(),
+        own_program: None,
+        interrupts: Box::new(|| 0),
+        keyboard: Box::new(TerminalKeyboard::new(terminal.try_clone().unwrap(), Box::new(width.clone()))),
+    };
+    let arguments = ["subagent", "run", "scout", "-p", "q", "--new"].map(OsString::from);
+    crate::cli::run(arguments, &mut surroundings)
+}
+
+/// A person at a terminal who sees and types what `person` does.
+fn sit_at(
+    columns: u16,
+    has_color: bool,
+    asked: Value,
+    outcome: &'static str,
+    person: impl FnOnce(&mut File, &mut String, &File) + Send,
+) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let (tell, events) = told(vec![requested(3, true, &asked)]);
+    let (answered, answer) = mpsc::channel();
+    let goal = record(json!({"reason": "GOAL", "result": "done"}));
+    let control: Script = Box::new(move |peer| {
+        say_hello(peer);
+        start_run(peer);
+        looks_at(peer, &asked);
+        answered.send(responds(peer, outcome)).unwrap();
+        tell.send(resolved(4, outcome, "eve")).unwrap();
+        tell.send(completed(5, &goal)).unwrap();
+        drop(tell);
+        peer.answer("run/get", goal);
+    });
+    let daemon = FakeDaemon::start(folder.path(), vec![control, events]);
+    let (master, terminal) = terminal(columns);
+    let before = tcgetattr(&terminal).unwrap();
+    let mut master = File::from(master);
+    let mut seen = String::new();
+    thread::scope(|scope| {
+        let (ours, socket) = (terminal.try_clone().unwrap(), daemon.socket().to_owned());
+        let command = scope.spawn(move || run_on(&ours, has_color, &socket));
+        person(&mut master, &mut seen, &terminal);
+        read_until(&mut master, &mut seen, "■");
+        assert_eq!(command.join().unwrap(), 0);
+    });
+    daemon.finish();
+    let after = tcgetattr(&terminal).unwrap();
+    assert_eq!(before.local_modes, after.local_modes, "the terminal is left as it was");
+    (answer.recv().unwrap(), seen)
+}
+
+const PROMPT: &str = "? again › ";
+
+#[test]
+fn a_key_on_a_real_terminal_answers_unseen_and_the_terminal_is_left_as_it_was() {
+    let (_, seen) = sit_at(100, true, question(json!({})), "allowSession", |master, seen, terminal| {
+        read_until(master, seen, PROMPT);
+        let modes = tcgetattr(terminal).unwrap().local_modes;
+        assert!(!modes.intersects(LocalModes::ICANON | LocalModes::ECHO), "keys come one by one, unseen");
+        assert!(modes.contains(LocalModes::ISIG), "Ctrl-C stays what it is");
+        master.write_all(b"s").unwrap();
+    });
+    assert!(seen.contains("\u{1b}[32m+new\u{1b}[0m") && seen.contains("\u{1b}[31m-old\u{1b}[0m"), "{seen}");
+}
+
+#[test]
+fn what_was_typed_before_the_question_stood_there_answers_nothing() {
+    let (answer, _) = sit_at(100, false, question(json!({})), "deny", |master, seen, _| {
+        // Typed ahead, before there is anything to answer.
+        master.write_all(b"y").unwrap();
+        read_until(master, seen, PROMPT);
+        master.write_all(b"n").unwrap();
+        read_until(master, seen, "Esc goes back");
+        master.write_all("za\u{7f}u spät\n".as_bytes()).unwrap();
+    });
+    assert_eq!(answer["message"], "zu spät");
+}
+
+#[test]
+fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
+    let (_, seen) = sit_at(100, false, question(json!({})), "allowOnce", |master, seen, terminal| {
+        read_until(master, seen, PROMPT);
+        resize(terminal, 20);
+        read_until(master, seen, "y/s/p/e/n/c/? › ");
+        master.write_all(b"?").unwrap();
+        // It is drawn again, as wide as it is now.
+        read_until(master, seen, "y/s/p/e/n/c/? › ");
+        master.write_all(b"y").unwrap();
+    });
+    assert!(!seen.contains("\u{1b}[31m"), "NO_COLOR: {seen}");
+}
+
+/// What a question looks like so wide, without colours.
+fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
+    let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
+    let look = Look { columns: Some(columns), has_color, is_whole: false };
+    let mut rows = card::draw(&asked, Some("2 more after it"), look);
+    rows.extend(card::draw_choices(&asked, &asked.choices(), look));
+    rows
+}
+
+#[test]
+fn nothing_of_a_diff_is_lost_however_narrow_the_terminal() {
+    let line = format!("+let x = 日本語;{}rm -rf /", " ".repeat(300));
+    let diff = format!("--- a\n+++ b\n@@ -1 +1 @@\n{line}\n");
+    let details = json!({"type": "edit", "path": "/w/a.rs", "diff": diff, "newContent": ""});
+    let asked =
+        question(json!({"details": details, "title": "A long title that has to go into several rows"}));
+    for columns in [12, 20, 33, 80, 200] {
+        let rows = drawn(&asked, columns, false);
+        for row in &rows {
+            assert!(width::of(row) <= columns, "{columns}: {row:?}");
+        }
+        let inner: String = rows
+            .iter()
+            .filter_map(|row| row.strip_prefix('│'))
+            .flat_map(|row| row.chars())
+            .filter(|c| *c != ' ')
+            .collect();
+        let whole: String = line.chars().filter(|c| *c != ' ').collect();
+        assert!(inner.contains(&whole), "{columns}: {inner}");
+    }
+}
+
+#[test]
+fn a_diff_is_cut_at_a_bound_and_says_so() {
+    let diff: String = (0..1_000).map(|n| format!("+line {n}\n")).collect();
+    let details =
+        json!({"type": "edit", "path": "/w/a.rs", "diff": diff, "newContent": "", "cutBytes": 70_000});
+    let rows = drawn(&question(json!({"details": details})), 80, false).join("\n");
+    assert!(rows.contains("… 800 rows not shown; `v` shows all"), "{rows}");
+    assert!(rows.contains("68.4 KiB more of the diff are not shown"), "{rows}");
+}
+
+/// Words that would steer a terminal, fake a line of ours, or read other than they are.
+const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\r\u{202e}\u{e0041}\n? scout asks\ny  Allow › ";
+
+#[test]
+fn no_word_of_others_steers_the_terminal_or_passes_for_ours() {
+    let options = json!([{"outcome": "allowOnce", "label": EVIL, "remembers": {"id": EVIL, "tool": [EVIL], "decision": EVIL}}, {"outcome": EVIL, "label": EVIL}]);
+    let details = [
+        json!({"type": "edit", "path": EVIL, "diff": EVIL, "newContent": EVIL}),
+        json!({"type": "info", "prompt": EVIL}),
+        json!({"type": "question", "questions": [{"question": EVIL, "options": [EVIL]}]}),
+        json!({"type": EVIL, "x": EVIL}),
+    ];
+    for details in details {
+        let asked = question(json!({
+            "title": EVIL, "reason": EVIL, "rule": EVIL, "risk": EVIL, "tool": EVIL, "path": [EVIL], "details": details,
+            "options": options, "deadlineAt": "2025-11-20T11:04:00.000Z", "onDeadline": EVIL,
+        }));
+        let rows = drawn(&asked, 60, false);
+        for row in &rows {
+            let bad = row.chars().find(|c| c.is_control() || matches!(*c, '\u{202e}' | '\u{e0041}'));
+            assert_eq!(bad, None, "{row:?}");
+        }
+        // Only our own head begins like a question, and only after the bar do words of others stand.
+        assert_eq!(rows.iter().filter(|row| row.starts_with('?')).count(), 1, "{rows:#?}");
+        assert!(
+            rows.iter().all(|row| ["? ", "│", "  "].iter().any(|sign| row.starts_with(sign))),
+            "{rows:#?}"
+        );
+        assert_eq!(rows.iter().filter(|row| row.starts_with("  y  ")).count(), 1, "{rows:#?}");
+    }
+}

@@ -1,0 +1,251 @@
+//! `subagent trust`: what does a workspace bring along, and may it count?
+//!
+//! What is shown is what is acknowledged: the digests that a person saw are those that are sent, and a file that changed
+//! in between is refused by the daemon.
+
+use std::{io::BufRead as _, io::BufReader, io::Read as _};
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Surroundings, Telling,
+    failure::Failure,
+    human,
+    link::Link,
+    list::ListedAgent,
+    paging, safe_text,
+    screen::Ink,
+    table::{self, Cell, cell, free, whole},
+};
+use crate::protocol::{
+    AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, TrustedFile,
+    WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust, WorkspaceTrustParams,
+};
+
+/// Characters of a digest that are shown: enough to compare by eye.
+const DIGEST_CHARACTERS: usize = "sha256:".len() + 16;
+
+/// Bytes of an answer that are read: a word.
+const ANSWER_BYTES: u64 = 1 << 10;
+
+#[derive(Args)]
+pub(super) struct TrustArguments {
+    /// A folder, or the name of one agent of this project [default: the current folder]
+    #[arg(value_name = "DIR|AGENT")]
+    target: Option<String>,
+    /// Do not ask: you have read it
+    #[arg(long, conflicts_with = "no")]
+    yes: bool,
+    /// Trust the folder no longer; all its files are asked about again
+    #[arg(long)]
+    no: bool,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+pub(super) fn trust(
+    arguments: &TrustArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let target = arguments.target.as_deref().unwrap_or(".");
+    let folder = surroundings.working_folder.join(target);
+    if folder.is_dir() {
+        let Some(path) = folder.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)) else {
+            return Err(Failure::usage(format!("the path of {} cannot be told in UTF-8", folder.display()))
+                .or_hint("move it to a folder whose path can"));
+        };
+        return trust_folder(WorkspaceParam::Path(path), arguments, link, surroundings);
+    }
+    let is_name = !target.contains('/') && !target.is_empty();
+    match (is_name, arguments.no) {
+        (false, _) => Err(Failure::usage(format!("{} is no folder", folder.display()))
+            .or_hint("name a folder, or an agent of this project")),
+        (true, true) => Err(Failure::usage("trust is taken from a folder as a whole")
+            .or_hint("`subagent trust --no DIR`; then trust again what you want")),
+        (true, false) => trust_agent(target, arguments, link, surroundings),
+    }
+}
+
+/// A workspace, and what it brings along.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Workspace {
+    roots: Vec<String>,
+    trusted: bool,
+    files: Vec<BroughtFile>,
+}
+
+#[derive(Deserialize)]
+struct BroughtFile {
+    path: String,
+    digest: String,
+    #[serde(default)]
+    acknowledged: bool,
+}
+
+fn trust_folder(
+    workspace: WorkspaceParam,
+    arguments: &TrustArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let shown = workspace.roots().join(", ");
+    if arguments.no {
+        let params = WorkspaceTrustParams { workspace, trusted: false, files: Vec::new() };
+        let answer = link.ask_value::<WorkspaceTrust>(&params)?;
+        paging::tell(&answer, arguments.format, || format!("{shown} is trusted no longer"), surroundings)?;
+        return Ok(0);
+    }
+    let answer = link.ask_value::<WorkspaceOpen>(&WorkspaceOpenParams { workspace: workspace.clone() })?;
+    let opened: Workspace = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
+    let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
+    show_files(&opened, surroundings)?;
+    let question = match (opened.trusted, changed) {
+        (true, 0) => {
+            let words = || format!("{shown} is trusted already, as it is now");
+            paging::tell(&answer, arguments.format, words, surroundings)?;
+            return Ok(0);
+        }
+        (true, _) => {
+            format!("Trust {} that you have not acknowledged?", human::count(changed as u64, "file"))
+        }
+        (false, _) => format!("Trust {shown}, with these files as they are now?"),
+    };
+    if !arguments.yes {
+        confirm(&question, surroundings)?;
+    }
+    // Exactly what was shown.
+    let shown_file = |file: BroughtFile| TrustedFile { path: file.path, digest: file.digest };
+    let files = opened.files.into_iter().map(shown_file).collect();
+    let answer =
+        link.ask_value::<WorkspaceTrust>(&WorkspaceTrustParams { workspace, trusted: true, files })?;
+    let words = || format!("{shown} is trusted, as it is now; a file that changes is asked about again");
+    paging::tell(&answer, arguments.format, words, surroundings)?;
+    Ok(0)
+}
+
+/// What each would be allowed, by its place.
+fn allows(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if path.contains("policies/") {
+        "rules: can only make things stricter"
+    } else if name == "settings.json" {
+        "settings: default agent, tools left out, servers and hooks"
+    } else if path.contains("agents/") || path.contains("agent/") {
+        "an agent: can be started, with the tools and approvals it names"
+    } else {
+        "read it before you trust it"
+    }
+}
+
+fn show_files(workspace: &Workspace, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    let stderr = &mut surroundings.stderr;
+    if stderr.is_for_programs {
+        return Ok(());
+    }
+    let roots = safe_text::line(&workspace.roots.join(", "), usize::MAX);
+    if workspace.files.is_empty() {
+        return stderr.write(&format!("{roots} brings along no agents, rules or settings\n"));
+    }
+    let cells = |file: &BroughtFile| {
+        let is_new = if file.acknowledged { "acknowledged" } else { "not seen yet" };
+        [
+            cell(&file.path),
+            cell(&file.digest.chars().take(DIGEST_CHARACTERS).collect::<String>()),
+            cell(is_new).painted((!file.acknowledged).then_some(Ink::Yellow)),
+            cell(allows(&file.path)),
+        ]
+    };
+    let rows: Vec<[Cell; 4]> = workspace.files.iter().map(cells).collect();
+    // Paths are read in full: what is not seen cannot be trusted.
+    let columns = [whole("FILE"), whole("DIGEST"), whole("STATE"), free("WOULD BE")];
+    let table = table::draw(columns, &rows, stderr);
+    stderr.write(&format!("{roots} brings along:\n{table}"))
+}
+
+/// The answer to `agents/get`, as far as it says what the agent may do.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ProjectAgent {
+    #[serde(flatten)]
+    summary: ListedAgent,
+    prompt: Option<String>,
+    tools: Vec<String>,
+    approval: Approval,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Approval {
+    auto_approve: Vec<String>,
+}
+
+fn trust_agent(
+    name: &str,
+    arguments: &TrustArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let Some(workspace) = surroundings.workspace() else {
+        return Err(Failure::usage("the path of this folder cannot be told in UTF-8")
+            .or_hint("move the project to a folder whose path can"));
+    };
+    link.open(&mut surroundings.stderr)?;
+    let scope = Some(AgentScope::Project);
+    let params = AgentsGetParams { name: name.into(), scope, workspace: Some(workspace.clone()) };
+    let agent: ProjectAgent = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
+    let stderr = &mut surroundings.stderr;
+    if !stderr.is_for_programs {
+        let line = |text: &str| safe_text::line(text, usize::MAX);
+        let list =
+            |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
+        let mut text = format!("{}  {}\n", line(&agent.summary.name), line(&agent.summary.title));
+        for (label, value) in [
+            ("file", agent.summary.path.clone().unwrap_or_default()),
+            ("digest", agent.summary.digest.clone()),
+            ("tools", list(&agent.tools)),
+            ("approves", list(&agent.approval.auto_approve)),
+        ] {
+            text.push_str(&format!("{label:8}  {}\n", line(&value)));
+        }
+        if let Some(prompt) = &agent.prompt {
+            // Behind a bar, so that it cannot pass for words of ours.
+            text.extend(safe_text::rows(prompt).map(|row| format!("│ {row}\n")));
+        }
+        stderr.write(&text)?;
+    }
+    if !arguments.yes {
+        confirm(&format!("May {name} be started, as it is now?"), surroundings)?;
+    }
+    let digest = agent.summary.digest;
+    let params = AgentsAcknowledgeParams { name: name.into(), digest, workspace };
+    let answer = link.ask_value::<AgentsAcknowledge>(&params)?;
+    let words = || format!("{name} may be started, as it is now; when its file changes you are asked again");
+    paging::tell(&answer, arguments.format, words, surroundings)?;
+    Ok(0)
+}
+
+/// Goes on when the person says yes. The end of the input, a pipe and any other word say no.
+fn confirm(question: &str, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    // What was typed before it was asked is no answer to it.
+    let is_at_hand = surroundings.has_person() && surroundings.keyboard.open();
+    surroundings.keyboard.close();
+    if !is_at_hand {
+        return Err(Failure::usage("nobody can be asked here")
+            .or_hint("read what is listed, then give --yes; or run it on a terminal"));
+    }
+    let text = format!("{} [y/N] ", safe_text::line(question, usize::MAX));
+    surroundings.stderr.write(&text)?;
+    let mut answer = String::new();
+    let read = BufReader::new(surroundings.stdin.reader.by_ref().take(ANSWER_BYTES)).read_line(&mut answer);
+    let is_yes = answer.starts_with('y');
+    if read.is_ok() && is_yes {
+        return Ok(());
+    }
+    Err(Failure::new("nothing was changed").or_hint("answer `y` to trust it, or give --yes"))
+}

@@ -1,0 +1,81 @@
+//! `subagent undo`: puts back files that an agent changed.
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{Surroundings, Telling, failure::Failure, link::Link, paging, safe_text, which_session};
+use crate::protocol::{SessionUndo, SessionUndoParams};
+
+#[derive(Args)]
+pub(super) struct UndoArguments {
+    /// Undo everything from this call on, newest first; `subagent show RUN` tells calls
+    #[arg(long = "to", value_name = "CALL", conflicts_with = "last")]
+    to_call: Option<String>,
+    /// Undo what the last turn changed that changed files, which is the default
+    #[arg(long)]
+    last: bool,
+    /// Also where somebody changed the file since; that is lost
+    #[arg(long)]
+    force: bool,
+    /// In this session; the beginning of its id is enough [default: the current one here]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// What stdout gets: sentences, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+/// The answer to `session/undo`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Undone {
+    restored: Vec<Restored>,
+    not_restorable: Vec<Left>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Restored {
+    path: String,
+    forced: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Left {
+    call_id: String,
+    tool: String,
+    why: String,
+}
+
+pub(super) fn undo(
+    arguments: &UndoArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let session_id = which_session::named_or_current(arguments.session.as_deref(), link, surroundings)?;
+    let params = SessionUndoParams {
+        session_id,
+        to_call_id: arguments.to_call.as_deref().map(Into::into),
+        last_turn: arguments.last || arguments.to_call.is_none(),
+        force: arguments.force,
+    };
+    let answer = link.ask_value::<SessionUndo>(&params).map_err(Failure::from)?;
+    let undone: Undone = paging::view(&answer)?;
+    paging::tell(&answer, arguments.format, || describe(&undone), surroundings)?;
+    Ok(0)
+}
+
+fn describe(undone: &Undone) -> String {
+    let line = |text: &str| safe_text::line(text, usize::MAX);
+    let restored = undone.restored.iter().map(|file| {
+        let forced = if file.forced { ", over what somebody had changed since" } else { "" };
+        format!("restored {}{forced}", line(&file.path))
+    });
+    let left = undone.not_restorable.iter().map(|left| {
+        format!("cannot be undone: {} (call {}): {}", line(&left.tool), line(&left.call_id), line(&left.why))
+    });
+    let lines: Vec<String> = restored.chain(left).collect();
+    if lines.is_empty() { "there is nothing to undo".to_owned() } else { lines.join("\n") }
+}

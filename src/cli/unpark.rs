@@ -1,0 +1,31 @@
+//! `subagent unpark`: lets a parked run go on.
+
+use clap::Args;
+
+use super::{Surroundings, Telling, failure::Failure, ids, link::Link, paging};
+use crate::protocol::{RunIdParams, RunUnpark};
+
+#[derive(Args)]
+pub(super) struct UnparkArguments {
+    /// A run's id, or the beginning of it
+    run: String,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+pub(super) fn unpark(
+    arguments: &UnparkArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let run_id = ids::find_run(&arguments.run, link)?;
+    let answer = link.ask_value::<RunUnpark>(&RunIdParams { run_id: run_id.clone() })?;
+    let words = || match answer.get("seq").is_some_and(|seq| !seq.is_null()) {
+        true => format!("run {run_id} goes on"),
+        false => format!("run {run_id} is not parked"),
+    };
+    paging::tell(&answer, arguments.format, words, surroundings)?;
+    Ok(0)
+}

@@ -96,7 +96,7 @@ impl Scene {
             message: None,
             rule: None,
             digest: "sha256:00".to_owned(),
-            at: Timestamp(2_000_000),
+            at: Some(Timestamp(2_000_000)),
         };
         let (confirmation_id, tool_call_id) = (id.into(), "k".into());
         self.say(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None }).await;

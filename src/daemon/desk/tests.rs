@@ -435,7 +435,7 @@ async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (Store, TaskTracke
 
 fn event(body: impl Into<EventBody>) -> NewEvent {
     NewEvent {
-        at: Some(START),
+        at: START,
         session: Some("s".into()),
         run: Some("r".into()),
         context: None,

@@ -101,7 +101,7 @@ pub(super) fn approve(
         _ => (arguments.always.map_or(Outcome::AllowOnce, Always::outcome), Vec::new()),
     };
     // What is not offered in words that are known here is never taken for consent.
-    if !asked.offers(outcome) && false {
+    if !asked.offers(outcome) {
         let what =
             format!("`{}` is not offered for this question; offered: {}", outcome.as_str(), asked.offered());
         return Err(

@@ -190,7 +190,7 @@ impl<'person> Asking<'person> {
     }
 
     fn knows(&self, id: &ConfirmationId) -> bool {
-        self.waiting.contains(id) || self.is_shown(id)
+        self.waiting.contains(id) || self.put_away.contains(id) || self.is_shown(id)
     }
 
     fn is_shown(&self, id: &ConfirmationId) -> bool {

@@ -79,7 +79,7 @@ impl Keys {
                         characters.by_ref().find(|character| matches!(character, '@'..='~'));
                         continue;
                     }
-                    Some(c) => Key::Character(c),
+                    Some(_) => continue,
                 },
                 '\n' | '\r' => Key::Enter,
                 '\x7f' | '\x08' => Key::Backspace,
@@ -154,7 +154,7 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         }
         self.set_calm(false);
         // Forgets what was typed ahead in the same step.
-        if tcsetattr(&self.terminal, OptionalActions::Now, &keys).is_err() {
+        if tcsetattr(&self.terminal, OptionalActions::Flush, &keys).is_err() {
             self.set_calm(true);
             return false;
         }

@@ -91,7 +91,7 @@ pub(super) struct Decided {
 impl Decided {
     /// Whether the call may run.
     pub(super) fn is_consent(&self) -> bool {
-        self.outcome.known().is_none_or(Outcome::is_consent)
+        self.outcome.known().is_some_and(Outcome::is_consent)
     }
 
     /// `allowed in this session by ada · from now on: edit_file · in session 019a…`; `me` is the client that shows it.
@@ -208,7 +208,7 @@ impl Asked {
 
     /// What a person may answer here: what is offered and this client understands, and to deny, always.
     pub(super) fn choices(&self) -> Vec<Choice> {
-        let offered = self.options.iter().map(|option| (option.outcome.known().unwrap_or(Outcome::AllowOnce), option));
+        let offered = self.options.iter().filter_map(|option| Some((option.outcome.known()?, option)));
         let mut choices: Vec<Choice> = offered
             .filter(|(outcome, _)| match (outcome, self.details()) {
                 // Only a content that is told can be edited, and only questions can be answered.

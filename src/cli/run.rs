@@ -122,7 +122,7 @@ pub(super) fn run(
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal && !arguments.detach;
     let may_ask = surroundings.has_person()
         && !arguments.detach
-        
+        && !arguments.approval.is_headless()
         && arguments.output_format != OutputFormat::StreamJson;
     let workspace = read_workspace(arguments, surroundings)?;
     let mut params = read_params(arguments, surroundings)?;

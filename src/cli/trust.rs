@@ -243,7 +243,7 @@ fn confirm(question: &str, surroundings: &mut Surroundings) -> Result<(), Failur
     surroundings.stderr.write(&text)?;
     let mut answer = String::new();
     let read = BufReader::new(surroundings.stdin.reader.by_ref().take(ANSWER_BYTES)).read_line(&mut answer);
-    let is_yes = answer.starts_with('y');
+    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
     if read.is_ok() && is_yes {
         return Ok(());
     }

@@ -179,7 +179,7 @@ impl Card {
 
     fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
         match self.look.columns {
-            Some(columns) => vec![width::cut(text, columns.max(LEAST_COLUMNS).saturating_sub(taken))],
+            Some(columns) => width::wrap(text, columns.max(LEAST_COLUMNS).saturating_sub(taken)),
             None => vec![text.to_owned()],
         }
     }

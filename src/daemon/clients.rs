@@ -9,7 +9,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -67,6 +67,8 @@ pub(super) struct Clients {
     connections: Mutex<BTreeMap<u64, Connection>>,
     /// Wakes the desk: who could be asked may be another one now.
     changed: Notify,
+    /// Counts those changes, so that nobody has to look who saw the last one.
+    edition: AtomicU64,
 }
 
 /// What decides whether a client is asked a question. Only of those that said who they are.
@@ -105,6 +107,8 @@ struct Attachment {
     news: Arc<News>,
     /// What is asked of whom, and who reads it.
     questions: Arc<News>,
+    /// The client was away since that was looked at.
+    has_returned: Arc<AtomicBool>,
 }
 
 /// That something changed since it was last looked at.
@@ -135,9 +139,9 @@ impl Clients {
         let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
         let before = connection.said.replace(introduced);
         let scopes = connection.scopes();
+        self.stir();
         connection.tell_of_questions();
         tell(&connections, number, &scopes);
-        self.changed.notify_one();
         before.is_none().then(|| Introduction { clients: Arc::clone(self), number })
     }
 
@@ -160,9 +164,12 @@ impl Clients {
         let after = (said.capabilities.clone(), said.presence);
         if before != after {
             let scopes = connection.scopes();
+            self.stir();
+            if before.1 == Presence::Away {
+                connection.attached.values().for_each(|it| it.has_returned.store(true, Ordering::Release));
+            }
             connection.tell_of_questions();
             tell(&connections, number, &scopes);
-            self.changed.notify_one();
         }
         Some(after)
     }
@@ -179,18 +186,31 @@ impl Clients {
         let (news, questions) = (Arc::new(News::default()), Arc::new(News::default()));
         let mut connections = self.lock();
         let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
-        let (told, asked) = (Arc::clone(&news), Arc::clone(&questions));
-        let attachment = Attachment { scope: scope.clone(), role, news: told, questions: asked };
+        let has_returned = Arc::new(AtomicBool::new(false));
+        let attachment = Attachment {
+            scope: scope.clone(),
+            role,
+            news: Arc::clone(&news),
+            questions: Arc::clone(&questions),
+            has_returned: Arc::clone(&has_returned),
+        };
         connection.attached.insert(subscription.clone(), attachment);
         // With its other attachments it may be asked more than before, and with this one of what was asked before.
+        self.stir();
         connection.tell_of_questions();
         tell(&connections, number, std::slice::from_ref(&scope));
-        self.changed.notify_one();
-        Attached { clients: Arc::clone(self), number, subscription, scope, news, questions }
+        Attached { clients: Arc::clone(self), number, subscription, scope, news, questions, has_returned }
     }
 
-    /// All that are attached and said who they are.
-    pub fn candidates(&self) -> Vec<Candidate> {
+    /// How often who could be asked has changed.
+    pub fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    /// All that are attached and said who they are, and the edition that this is at least.
+    pub fn candidates(&self) -> (Vec<Candidate>, u64) {
+        // Before the look: what changes meanwhile makes it an older one.
+        let edition = self.edition();
         let connections = self.lock();
         let candidate = |(number, connection): (&u64, &Connection)| {
             let said = connection.said.as_ref().filter(|_| !connection.attached.is_empty())?;
@@ -203,7 +223,13 @@ impl Clients {
                 seats,
             })
         };
-        connections.iter().filter_map(candidate).collect()
+        (connections.iter().filter_map(candidate).collect(), edition)
+    }
+
+    /// Before anybody is told to look, so that nobody looks at what was before.
+    fn stir(&self) {
+        self.edition.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_one();
     }
 
     /// As what a connection is attached to a session: as somebody who can be asked, if by any of its attachments; `None`
@@ -313,7 +339,7 @@ impl Drop for Introduction {
                 connections.remove(&self.number);
             }
         }
-        self.clients.changed.notify_one();
+        self.clients.stir();
     }
 }
 
@@ -325,6 +351,7 @@ pub(super) struct Attached {
     scope: Scope,
     news: Arc<News>,
     questions: Arc<News>,
+    has_returned: Arc<AtomicBool>,
 }
 
 impl Attached {
@@ -339,6 +366,11 @@ impl Attached {
     /// Whether what is asked of whom, or who reads it, may have changed since this was asked last.
     pub fn takes_news_of_questions(&self) -> bool {
         self.questions.is_any.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the client was away since this was asked last, however shortly: it is told again what waits for it.
+    pub fn takes_return(&self) -> bool {
+        self.has_returned.swap(false, Ordering::AcqRel)
     }
 
     /// Not all of it could be told.
@@ -389,6 +421,6 @@ impl Drop for Attached {
             connections.remove(&self.number);
         }
         tell(&connections, self.number, std::slice::from_ref(&self.scope));
-        self.clients.changed.notify_one();
+        self.clients.stir();
     }
 }

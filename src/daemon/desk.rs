@@ -26,7 +26,7 @@ use crate::{
     protocol::{Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, RunId, Seq},
     run::{AskError, Settling},
     store::{ConfirmationFilter, Filter, Follower, Store, StoreError, StoredConfirmation},
-    sys::clock::Clock,
+    sys::{clock::Clock, current::Current},
 };
 
 mod board;
@@ -65,6 +65,8 @@ struct Shared {
     board: Mutex<Board>,
     clients: Arc<Clients>,
     clock: Arc<dyn Clock>,
+    /// Who is there, as of an edition of the clients.
+    crowd: Current<(u64, Arc<Crowd>)>,
 }
 
 /// Has the run say what becomes of a question.
@@ -105,8 +107,13 @@ impl Desk {
                 break;
             }
         }
-        let shared =
-            Shared { board: Mutex::new(board), clients: Arc::clone(clients), clock: Arc::clone(clock) };
+        let (candidates, edition) = clients.candidates();
+        let shared = Shared {
+            board: Mutex::new(board),
+            clients: Arc::clone(clients),
+            clock: Arc::clone(clock),
+            crowd: Current::new((edition, Arc::new(Crowd::new(candidates)))),
+        };
         Ok((Desk { shared: Arc::new(shared) }, follower))
     }
 
@@ -155,13 +162,18 @@ impl Desk {
         loop {
             let events = log.poll().await?;
             let now = self.now();
-            let mut board = self.board();
-            for event in &events {
-                board.take_in(event, now);
+            {
+                let mut board = self.board();
+                events.iter().for_each(|event| board.take_in(event, now));
+                board.know_up_to(log.position());
             }
-            board.know_up_to(log.position());
             if events.is_empty() {
                 return Ok(());
+            }
+            // Who was sent a question before it was known here may have come back meanwhile, and found nothing.
+            let sessions: BTreeSet<_> = events.iter().filter_map(|event| event.session.clone()).collect();
+            for session in sessions {
+                self.shared.clients.tell_of_questions(&Scope::One(session));
             }
         }
     }
@@ -251,8 +263,19 @@ impl Desk {
         session.is_some()
     }
 
-    fn crowd(&self) -> Crowd {
-        Crowd::new(self.shared.clients.candidates())
+    /// Who is there.
+    ///
+    /// Perf: made once for each change, not once for each client that is told of a question.
+    fn crowd(&self) -> Arc<Crowd> {
+        let Shared { clients, crowd, .. } = &*self.shared;
+        let known = crowd.get();
+        if known.0 == clients.edition() {
+            return Arc::clone(&known.1);
+        }
+        let (candidates, edition) = clients.candidates();
+        let fresh = Arc::new(Crowd::new(candidates));
+        crowd.replace((edition, Arc::clone(&fresh)));
+        fresh
     }
 
     fn now(&self) -> Now {

@@ -191,6 +191,9 @@ impl Pump {
         let Some(company) = line.company.as_mut().filter(|it| it.attached.takes_news_of_questions()) else {
             return Ok(false);
         };
+        if company.attached.takes_return() {
+            self.questions.offers_again();
+        }
         let (connection, scope) = (company.attached.connection(), company.attached.scope().clone());
         let seen = self.state.desk.seen(connection, &scope, self.follower.position());
         let (news, is_more) = self.questions.news(seen, QUESTIONS_AT_ONCE);

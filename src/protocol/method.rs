@@ -165,7 +165,8 @@ methods! {
     call "run/get" => RunGet(RunIdParams) -> RunRecord;
     /// Runs, newest first.
     call "run/list" => RunList(RunListParams) -> RunListResult;
-    /// Waits until the run has ended or the time is over; a time-out is a normal answer.
+    /// Waits until the run has ended, or with `until` until it or a run below it asks a person something, or until the
+    /// time is over; a time-out is a normal answer. An answer of a run that goes on has its open questions, at most 32.
     call "run/wait" => RunWait(RunWaitParams) -> RunWaitResult;
     /// Stops a run: its tools and the runs below it end first. Answers when that is durable; cancelling a run that has
     /// ended answers its end state.
@@ -178,17 +179,23 @@ methods! {
     call "queue/remove" => QueueRemove(QueueRunParams) -> QueueRunResult;
     /// Puts a run before all others that wait for the same context.
     call "queue/promote" => QueuePromote(QueueRunParams) -> QueueRunResult;
-    /// A parked run goes on.
+    /// A parked run goes on; `CONFLICT` when it is not parked.
     call "run/unpark" => RunUnpark(RunIdParams) -> QueueRunResult;
-    /// Questions to people, open ones first of all.
+    /// Questions to people that wait for an answer, oldest first; with `resolved` also those that are over. A page of long
+    /// ones is shorter than `limit`.
     call "confirmation/list" => ConfirmationList(ConfirmationListParams) -> ConfirmationListResult;
-    /// One question.
+    /// One question, by its id or by the token of a notification.
     call "confirmation/get" => ConfirmationGet(ConfirmationGetParams) -> ConfirmationGetResult;
     /// Tells others that somebody reads the question. A courtesy: anybody may still answer.
     call "confirmation/claim" => ConfirmationClaim(ConfirmationClaimParams) -> ConfirmationClaimResult;
     /// Takes that back.
     call "confirmation/release" => ConfirmationRelease(ConfirmationReleaseParams) -> ConfirmationReleaseResult;
-    /// Answers a question. The first valid answer counts, and what it allows begins in the same transaction.
+    /// Answers a question. The first valid answer counts, and what it allows begins in the same transaction; a later one is
+    /// `CONFIRMATION_ALREADY_RESOLVED` with the resolution, and the same client that says the same again gets its first
+    /// answer. A connection that only looks on at the session (`observe`) is `FORBIDDEN`; one that is attached to nothing
+    /// may answer, since the socket has proved whose user it is, or the bearer token has. With a `token`, which also
+    /// `POST /confirm/<token>` over TCP takes, everything may be answered that is offered but `modify`. Never refused for
+    /// load.
     call "confirmation/respond" => ConfirmationRespond(ConfirmationRespondParams) -> ConfirmationRespondResult;
     /// Opens a session in a workspace.
     call "session/create" => SessionCreate(SessionCreateParams) -> SessionCreateResult;

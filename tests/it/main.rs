@@ -9,6 +9,7 @@ mod children;
 mod companion;
 mod companion_newcomer;
 mod companion_runs;
+mod desk;
 mod families;
 mod family_commits;
 mod family_kills;

@@ -82,7 +82,7 @@ fn rows() -> Vec<Row> {
                   /presence: value is not one of "active", "idle", "away"
                   /capabilities/tools: value is not of type "boolean"
                 UNSUPPORTED_VERSION: protocol version 0 is not spoken here
-                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":false,"deltas":true,"tools":false,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":false,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
             "#]],
         },
         Row {
@@ -187,7 +187,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","degraded":[]}
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","degraded":[]}
             "#]],
         },
         Row {
@@ -292,7 +292,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -622,6 +622,35 @@ fn rows() -> Vec<Row> {
                 CONFLICT: run <id 1> waits in no queue: it is running
                 NOT_FOUND: there is no run no-such-run
                 {"runId":"<id 2>","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "confirmation/list",
+            good: &[
+                |_| json!({}),
+                |facts| json!({ "sessionId": facts.session, "runId": facts.run, "resolved": true }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": [], "runId": 1, "resolved": "all", "limit": 0 }),
+                |_| json!({ "limit": 1_001 }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /runId: value is not of type "string"
+                  /resolved: value is not of type "boolean"
+                  /limit: value is less than the minimum of 1
+                INVALID_PARAMS
+                  /limit: value is greater than the maximum of 1000
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: there is no run no-such-run
+                {"confirmations":[]}
+                {"confirmations":[]}
             "#]],
         },
         Row {

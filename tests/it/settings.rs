@@ -317,6 +317,16 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         tools.output.maxChars      40000                                             default
         shutdown.graceSeconds      10                                                default
         access.allowUids           []                                                default
+        approval.mode              "default"                                         default
+        approval.allowYolo         false                                             default
+        approval.audience          "all"                                             default
+        approval.onDetached        null                                              default
+        approval.deadlineMs        null                                              default
+        approval.onDeadline        "deny"                                            default
+        approval.notifyAfterMs     60000                                             default
+        approval.notifyCommand     []                                                default
+        approval.webhook.url       null                                              default
+        approval.webhook.secret    null                                              default
         redaction.patterns         []                                                default
         providers.work             {"kind":"gemini","key":{"command":["pass","…"]}}  <home>/config/subagentd/settings.json:10:13
         ---

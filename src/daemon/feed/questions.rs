@@ -31,6 +31,11 @@ impl Questions {
         };
     }
 
+    /// The client was away: what is for it is to be told again.
+    pub fn offers_again(&mut self) {
+        self.offered.clear();
+    }
+
     /// The client was shown a question as it stands.
     pub fn shows(&mut self, record: &ConfirmationRecord) {
         let id = &record.confirmation.confirmation_id;
@@ -129,5 +134,7 @@ mod tests {
         questions.forget(&"a".into());
         assert_eq!(told(questions.news(all(), 1)), "a offered, more");
         assert_eq!(told(questions.news(all(), 1)), "");
+        questions.offers_again();
+        assert_eq!(told(questions.news(all(), 9)), "a offered, b offered, c offered");
     }
 }

@@ -8,8 +8,8 @@ use super::{
     tables::{Fields, PLACE, fields, one_line, types},
 };
 use crate::protocol::{
-    CaughtUp, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present, Snapshot, UnknownField, answer_schema,
-    reread,
+    CaughtUp, ClaimSignal, ConfirmationRecord, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present,
+    Snapshot, UnknownField, answer_schema, reread,
 };
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
@@ -53,6 +53,20 @@ pub const SIGNALS: &[EventDoc] = &[
         reread: reread::<Present>,
     },
     EventDoc {
+        name: "signal.confirmation",
+        doc: "An open question is for this client now, and was not when it was sent: it came back, can show more than \
+              before, or those who were to be asked first did not answer. Comes on attachments, also when one that began \
+              at a cursor has caught up; of a question that its snapshot had no room for as well.",
+        data: answer_schema::<ConfirmationRecord>,
+        reread: reread::<ConfirmationRecord>,
+    },
+    EventDoc {
+        name: "signal.claim",
+        doc: "Somebody reads a question, or nobody does any more. Comes on attachments.",
+        data: answer_schema::<ClaimSignal>,
+        reread: reread::<ClaimSignal>,
+    },
+    EventDoc {
         name: "signal.unknownField",
         doc: "A request had a parameter that nobody knows; it was ignored. Said once a connection, method and \
               field, after the response, and belongs to no subscription.",
@@ -82,7 +96,12 @@ pub(super) fn page() -> String {
         text
     };
     let (events, signals) = (sections(EVENTS), sections(SIGNALS));
-    let types = types(&schemas, |name| !shown_above.iter().any(|shown| shown == name));
+    // What is both an event's data and a part of another's is shown in both places, so that links lead somewhere.
+    let is_linked = |name: &str| {
+        let link = format!("(#{})", name.to_lowercase());
+        [&envelope, &events, &signals].iter().any(|text| text.contains(&link))
+    };
+    let types = types(&schemas, |name| is_linked(name) || !shown_above.iter().any(|shown| shown == name));
     format!(
         "# Events\n\n\
          Generated from the daemon's types.\n\n\

@@ -162,13 +162,18 @@ impl Desk {
         loop {
             let events = log.poll().await?;
             let now = self.now();
-            let mut board = self.board();
-            for event in &events {
-                board.take_in(event, now);
+            {
+                let mut board = self.board();
+                events.iter().for_each(|event| board.take_in(event, now));
+                board.know_up_to(log.position());
             }
-            board.know_up_to(log.position());
             if events.is_empty() {
                 return Ok(());
+            }
+            // Who was sent a question before it was known here may have come back meanwhile, and found nothing.
+            let sessions: BTreeSet<_> = events.iter().filter_map(|event| event.session.clone()).collect();
+            for session in sessions {
+                self.shared.clients.tell_of_questions(&Scope::One(session));
             }
         }
     }

@@ -96,7 +96,12 @@ pub(super) fn page() -> String {
         text
     };
     let (events, signals) = (sections(EVENTS), sections(SIGNALS));
-    let types = types(&schemas, |name| !shown_above.iter().any(|shown| shown == name));
+    // What is both an event's data and a part of another's is shown in both places, so that links lead somewhere.
+    let is_linked = |name: &str| {
+        let link = format!("(#{})", name.to_lowercase());
+        [&envelope, &events, &signals].iter().any(|text| text.contains(&link))
+    };
+    let types = types(&schemas, |name| is_linked(name) || !shown_above.iter().any(|shown| shown == name));
     format!(
         "# Events\n\n\
          Generated from the daemon's types.\n\n\

@@ -18,11 +18,11 @@ pub(super) fn by_risk(call: &PolicyCall<'_>) -> Decision {
     default(call, verdict, format!("builtin:risk={risk}"), &reason)
 }
 
-/// The default, or the permission that the mode, then `autoApprove`, made of its ask. Nothing critical is ever lifted,
-/// and no rule's ask comes here.
+/// The default, or the permission that the mode, then `autoApprove`, made of its ask. What is critical does not ask, so it
+/// is not lifted; and no rule's ask comes here.
 pub(super) fn lifted(call: &PolicyCall<'_>) -> Decision {
     let by_risk = by_risk(call);
-    if by_risk.verdict != Verdict::Ask || call.risk == Risk::Critical {
+    if by_risk.verdict != Verdict::Ask {
         return by_risk;
     }
     let risk = word(call.risk);

@@ -29,7 +29,7 @@ use crate::{
 mod condition;
 mod problems;
 
-use condition::{Draft, KEYS};
+use condition::{Draft, KEYS, Limits};
 use problems::Problems;
 
 /// The one key of a rule file.
@@ -104,13 +104,22 @@ struct Reading<'a> {
     is_toml: bool,
     /// False: some of it may have meant anything.
     is_understood: bool,
+    n_read: usize,
     pattern_bytes: usize,
 }
 
 impl<'a> Reading<'a> {
     fn new(text: &'a str, file: &'a RuleFile<'a>) -> Reading<'a> {
         let problems = Problems::of(file.path, text);
-        Reading { file, rules: Vec::new(), problems, is_toml: true, is_understood: true, pattern_bytes: 0 }
+        Reading {
+            file,
+            rules: Vec::new(),
+            problems,
+            is_toml: true,
+            is_understood: true,
+            n_read: 0,
+            pattern_bytes: 0,
+        }
     }
 
     fn read(&mut self, document: &DeTable<'_>) {
@@ -174,8 +183,9 @@ impl<'a> Reading<'a> {
     }
 
     fn read_rule(&mut self, table: &DeTable<'_>, start: usize, is_sound: bool) {
-        if self.rules.len() == MOST_RULES {
-            if self.is_understood {
+        self.n_read += 1;
+        if self.n_read > MOST_RULES {
+            if self.n_read == MOST_RULES + 1 {
                 let message = format!("has more than {MOST_RULES} rules; from here on none is read");
                 self.problems.error(Some(start), TooLarge, message);
             }
@@ -183,17 +193,13 @@ impl<'a> Reading<'a> {
             return;
         }
         let mark = self.problems.mark(start);
-        let draft = Draft::read(table, start, self.file.home, &mut self.problems);
+        let room = MOST_PATTERN_BYTES.saturating_sub(self.pattern_bytes);
+        let draft = Draft::read(table, start, &Limits { home: self.file.home, room }, &mut self.problems);
         if !self.is_toml && !draft.names_tools() {
             // Perhaps no rule at all; what it may have been about asks anyway.
             return;
         }
         self.pattern_bytes += draft.pattern_bytes;
-        if self.pattern_bytes > MOST_PATTERN_BYTES {
-            let message = "the expressions of this file are too large together; use smaller repetitions";
-            self.problems.error(Some(start), TooLarge, message.to_owned());
-        }
-        let is_sound = is_sound && self.pattern_bytes <= MOST_PATTERN_BYTES;
         let id = self.id(mark);
         let rule = if is_sound && !draft.is_mistaken {
             draft.into_rule(self.file.tier, id)

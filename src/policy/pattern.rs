@@ -5,25 +5,47 @@ use regex_automata::{meta, util::syntax};
 /// Larger automata are slips like `\w{1000}`; every call that the rule could be about pays for them.
 const MOST_AUTOMATON_BYTES: usize = 1024 * 1024;
 
+/// Longest expression, in bytes: what is parsed of a class can be thousands of times as long as its name.
+const MOST_TEXT_BYTES: usize = 10 * 1024;
+
+/// Why an expression cannot be used, and what finding out cost.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    /// Continues the sentence "the pattern …".
+    pub reason: String,
+    /// As of [`ArgsPattern::size_bytes`].
+    pub size_bytes: usize,
+}
+
 /// An expression over the canonical JSON of a call's arguments.
 #[derive(Debug)]
 pub(super) struct ArgsPattern(meta::Regex);
 
 impl ArgsPattern {
-    /// The syntax is that of the `regex` crate: no look-around, no back-references, so matching is linear. The error
-    /// continues the sentence "the pattern …".
-    pub fn new(text: &str) -> Result<ArgsPattern, String> {
+    /// The syntax is that of the `regex` crate: no look-around, no back-references, so matching is linear.
+    pub fn new(text: &str) -> Result<ArgsPattern, Unusable> {
+        let unusable = |reason: String| Unusable { reason, size_bytes: 0 };
+        if text.len() > MOST_TEXT_BYTES {
+            return Err(unusable(format!("is longer than {MOST_TEXT_BYTES} bytes")));
+        }
         let parsed = regex_syntax::parse(text).map_err(|error| match error {
-            regex_syntax::Error::Parse(error) => format!("is no regular expression: {}", error.kind()),
-            regex_syntax::Error::Translate(error) => format!("is no regular expression: {}", error.kind()),
-            _ => "is no regular expression".to_owned(),
+            regex_syntax::Error::Parse(error) => {
+                unusable(format!("is no regular expression: {}", error.kind()))
+            }
+            regex_syntax::Error::Translate(error) => {
+                unusable(format!("is no regular expression: {}", error.kind()))
+            }
+            _ => unusable("is no regular expression".to_owned()),
         })?;
         if parsed.properties().minimum_len() == Some(0) && parsed.properties().look_set().is_empty() {
-            return Err("matches the empty text, so it would match everywhere".to_owned());
+            return Err(unusable("matches the empty text, so it would match everywhere".to_owned()));
         }
         let limits = meta::Config::new().nfa_size_limit(Some(MOST_AUTOMATON_BYTES));
         let built = meta::Regex::builder().configure(limits).syntax(syntax::Config::new()).build(text);
-        built.map(ArgsPattern).map_err(|_| "is too large; use smaller repetitions".to_owned())
+        built.map(ArgsPattern).map_err(|_| Unusable {
+            reason: "is too large; use smaller repetitions".to_owned(),
+            size_bytes: MOST_AUTOMATON_BYTES,
+        })
     }
 
     /// An expression that matches this text and no other.

@@ -7,10 +7,13 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{BadValue, MissingField, PolicyRule, PolicyTier, Problems, Risk, Verdict, WrongType};
+use super::{
+    BadValue, FileProblemCode, MissingField, PolicyRule, PolicyTier, Problems, Risk, TooLarge, Verdict,
+    WrongType,
+};
 use crate::{
     policy::{
-        pattern::ArgsPattern,
+        pattern::{ArgsPattern, Unusable},
         rule::{is_plain, words},
     },
     protocol::{ApprovalMode, SessionId, ToolKind},
@@ -72,16 +75,29 @@ pub(super) struct Draft {
     pub pattern_bytes: usize,
 }
 
+/// What the file gives to each of its rules.
+pub(super) struct Limits<'a> {
+    /// What `~` means.
+    pub home: &'a Path,
+    /// What expressions may still occupy; the last one may exceed it.
+    pub room: usize,
+}
+
 impl Draft {
     /// `start` is where the table begins.
-    pub fn read(table: &DeTable<'_>, start: usize, home: &Path, problems: &mut Problems<'_>) -> Draft {
+    pub fn read(
+        table: &DeTable<'_>,
+        start: usize,
+        limits: &Limits<'_>,
+        problems: &mut Problems<'_>,
+    ) -> Draft {
         let rule = stand_in(PolicyTier::Builtin, String::new());
         let mut draft = Draft { tool: None, decision: None, rule, is_mistaken: false, pattern_bytes: 0 };
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             if KEYS.contains(&name) {
                 let field = Field { key: name, value };
-                draft.is_mistaken |= draft.take(&field, home, problems).is_none();
+                draft.is_mistaken |= draft.take(&field, limits, problems).is_none();
             } else {
                 problems.unknown_key(key.span().start, name, KEYS, "in a rule");
                 draft.is_mistaken = true;
@@ -98,7 +114,12 @@ impl Draft {
     }
 
     /// Takes one key. `None` after an error.
-    fn take(&mut self, field: &Field<'_, '_>, home: &Path, problems: &mut Problems<'_>) -> Option<()> {
+    fn take(
+        &mut self,
+        field: &Field<'_, '_>,
+        limits: &Limits<'_>,
+        problems: &mut Problems<'_>,
+    ) -> Option<()> {
         let rule = &mut self.rule;
         match field.key {
             "tool" => {
@@ -114,17 +135,25 @@ impl Draft {
             }
             "argsPattern" => {
                 let text = field.text("a regular expression", problems)?;
-                let pattern = ArgsPattern::new(text);
-                let pattern = pattern
-                    .map_err(|reason| field.mistake(&format!("the pattern {reason}"), problems))
-                    .ok()?;
-                self.pattern_bytes = pattern.size_bytes();
+                if limits.room == 0 {
+                    let message = "the expressions before it are too large together; use smaller repetitions";
+                    field.mistake(TooLarge, message, problems);
+                    return None;
+                }
+                match ArgsPattern::new(text) {
+                    Ok(pattern) => self.pattern_bytes = pattern.size_bytes(),
+                    Err(Unusable { reason, size_bytes }) => {
+                        self.pattern_bytes = size_bytes;
+                        field.mistake(BadValue, &format!("the pattern {reason}"), problems);
+                        return None;
+                    }
+                }
                 rule.args_pattern = Some(text.to_owned());
             }
             "kind" => rule.kind = Some(field.word(KINDS, problems)?),
             "risk" => rule.risk = Some(field.word(RISKS, problems)?),
             "modes" => rule.modes = field.words(MODES, problems)?,
-            "workspace" => rule.workspace = Some(field.folder(home, problems)?),
+            "workspace" => rule.workspace = Some(field.folder(limits.home, problems)?),
             "session" => rule.session = Some(SessionId::from(field.text("a session's id", problems)?)),
             "decision" => self.decision = Some(field.word(DECISIONS, problems)?),
             "priority" => rule.priority = field.whole(problems)?,
@@ -300,15 +329,15 @@ impl Field<'_, '_> {
     fn expected(
         &self,
         value: &Spanned<DeValue<'_>>,
-        code: crate::protocol::FileProblemCode,
+        code: FileProblemCode,
         expected: &str,
         problems: &mut Problems<'_>,
     ) {
         problems.expected(value, self.key, code, expected);
     }
 
-    fn mistake(&self, message: &str, problems: &mut Problems<'_>) {
-        problems.error(Some(self.value.span().start), BadValue, format!("`{}`: {message}", self.key));
+    fn mistake(&self, code: FileProblemCode, message: &str, problems: &mut Problems<'_>) {
+        problems.error(Some(self.value.span().start), code, format!("`{}`: {message}", self.key));
     }
 }
 

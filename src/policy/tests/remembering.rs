@@ -97,6 +97,17 @@ fn what_no_rule_can_mean_is_not_offered() {
 }
 
 #[test]
+fn a_critical_call_is_asked_about_each_time() {
+    let asks =
+        policy_of(&[(PolicyTier::User, "[[rule]]\ntool = '*'\nrisk = 'critical'\ndecision = 'ask'\n")]);
+    let critical = Sketch { risk: Risk::Critical, ..shell("git status") };
+    assert_eq!(asks.decide(&critical.call()).verdict, Verdict::Ask);
+    for scope in [Scope::Session, Scope::Project, Scope::User] {
+        assert_eq!(remember(&asks, &critical, scope), None);
+    }
+}
+
+#[test]
 fn it_is_offered_only_where_it_would_change_the_next_verdict() {
     let rule = |tier, text: &'static str| policy_of(&[(tier, text)]);
     let is_offered = |policy: &Policy| remember(policy, &edit("/w/a"), Scope::User).is_some();

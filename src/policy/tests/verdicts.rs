@@ -126,6 +126,14 @@ fn critical_calls_need_a_rule_of_system_or_user_that_says_so() {
         (&[(Builtin, "ask *")], "Deny builtin:risk=critical"),
         (&[(System, "ask *"), (Project, "ask *")], "Deny builtin:risk=critical"),
         (&[(User, "deny *")], "Deny user:rules.toml:1"),
+        (
+            &[
+                (User, "allow *; risk = 'critical'"),
+                (Project, "allow *; risk = 'critical'; priority = 9"),
+                (Project, "deny *"),
+            ],
+            "Deny project:rules.toml:6",
+        ),
     ];
     for (rules, expected) in cases {
         assert_eq!(brief(rules, &critical), *expected, "{rules:?}");
@@ -277,7 +285,8 @@ fn a_mistaken_rule_is_a_floor_that_nothing_lifts() {
 
 #[test]
 fn a_condition_that_cannot_be_used_never_allows_and_never_opens() {
-    let broken: [(&str, fn(&mut PolicyRule)); 4] = [
+    type Break = fn(&mut PolicyRule);
+    let broken: [(&str, Break); 4] = [
         ("argsPattern", |rule| rule.args_pattern = Some("(".into())),
         ("workspace", |rule| rule.workspace = Some("w".into())),
         ("commandPrefix", |rule| rule.command_prefix = vec!["make".into(), " ".into()]),

@@ -285,7 +285,8 @@ fn a_mistaken_rule_is_a_floor_that_nothing_lifts() {
 
 #[test]
 fn a_condition_that_cannot_be_used_never_allows_and_never_opens() {
-    let broken: [(&str, fn(&mut PolicyRule)); 4] = [
+    type Break = fn(&mut PolicyRule);
+    let broken: [(&str, Break); 4] = [
         ("argsPattern", |rule| rule.args_pattern = Some("(".into())),
         ("workspace", |rule| rule.workspace = Some("w".into())),
         ("commandPrefix", |rule| rule.command_prefix = vec!["make".into(), " ".into()]),

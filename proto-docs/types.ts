@@ -84,6 +84,18 @@ export interface AgentSummary {
   inputs: string[];
 }
 
+export interface AgentsAcknowledgeParams {
+  name: AgentName;
+  /** As `agents/get` or `WORKSPACE_NOT_TRUSTED` told it. */
+  digest: string;
+  workspace: WorkspaceParam;
+}
+
+export interface AgentsAcknowledgeResult {
+  name: AgentName;
+  seq: Seq;
+}
+
 export interface AgentsGetParams {
   name: AgentName;
   /** Only the agent of this place; missing = the one that a run would use. */
@@ -154,6 +166,20 @@ export interface AgentsValidateResult {
   valid: boolean;
 }
 
+/** The same, resolved; a run carries it, and the runs it calls inherit it. */
+export interface Approval {
+  headless?: boolean;
+  /** Missing = the session's, as it is when a call is judged. */
+  mode?: ApprovalMode | null | string;
+  autoApprove?: Risk[];
+  audience?: Audience | string | Record<string, unknown>;
+  onDetached?: OnDetached;
+  deadlineMs?: number | null;
+  onDeadline?: OnDeadline;
+  /** The client that started the root run. */
+  initiator?: ClientId | null;
+}
+
 /** How freely a session's calls run where no rule speaks. */
 export type ApprovalMode =
   /** What is not `safe` is refused, whatever rules allow. */
@@ -165,6 +191,21 @@ export type ApprovalMode =
   /** Everything but `critical` runs. Needs the setting `approval.allowYolo`. */
   | "yolo"
   | (string & {});
+
+/** How a run's questions are put. What is missing is as the settings say. */
+export interface ApprovalParams {
+  /** Nobody sits there: questions are denied at once unless `onDetached` says otherwise. */
+  headless?: boolean;
+  /** Instead of the session's mode. */
+  mode?: ApprovalMode | null;
+  /** Risks whose default ask is dropped; never `critical`. */
+  autoApprove?: Risk[];
+  audience?: Audience | null;
+  onDetached?: OnDetached | null;
+  /** For each question, from when it is asked. */
+  deadlineMs?: number | null;
+  onDeadline?: OnDeadline | null;
+}
 
 /** Where a subscription begins. */
 export type AttachFrom =
@@ -221,6 +262,21 @@ export interface CaughtUp {
 }
 
 export type CheckOutcome = "pass" | "warn" | "fail" | (string & {});
+
+/** Somebody is reading a question. */
+export interface Claim {
+  clientId?: ClientId | null;
+  /** As the client calls itself. */
+  name?: string | null;
+  until: Timestamp;
+}
+
+/** Data of `signal.claim`: who reads a question now. */
+export interface ClaimSignal {
+  confirmationId: ConfirmationId;
+  /** Missing = nobody any more. */
+  claim?: Claim | null;
+}
 
 export interface ClientAttachment {
   subscription: SubscriptionId;
@@ -377,6 +433,17 @@ export interface ConfirmationCapability {
   kinds?: string[] | null;
 }
 
+export interface ConfirmationClaimParams {
+  confirmationId: ConfirmationId;
+  /** How long somebody will probably read. Missing = a minute. Ends earlier with the connection. */
+  forMs?: number | null;
+}
+
+export interface ConfirmationClaimResult {
+  confirmationId: ConfirmationId;
+  claim: Claim;
+}
+
 /** What is to be decided, by type. */
 export type ConfirmationDetails =
   /** A file is written, changed or removed. */
@@ -404,8 +471,37 @@ export type ConfirmationDetails =
     questions: Question[];
   };
 
+/** One of the two is given. */
+export interface ConfirmationGetParams {
+  confirmationId?: ConfirmationId | null;
+  /** As a notification told it. */
+  token?: string | null;
+}
+
+export interface ConfirmationGetResult {
+  confirmation: ConfirmationRecord;
+}
+
 /** One question to a person. */
 export type ConfirmationId = string;
+
+export interface ConfirmationListParams {
+  sessionId?: SessionId | null;
+  runId?: RunId | null;
+  /** Also those that are over. */
+  resolved?: boolean;
+  /** As `nextCursor` said. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface ConfirmationListResult {
+  /** Oldest first. */
+  confirmations: ConfirmationRecord[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
 
 /** One way to answer. */
 export interface ConfirmationOption {
@@ -414,6 +510,63 @@ export interface ConfirmationOption {
   label: string;
   /** The rule that this outcome would write, shown before it is. */
   remembers?: PolicyRule | null;
+}
+
+/** A question, where it stands, and what came of it. */
+export interface ConfirmationRecord {
+  confirmationId: ConfirmationId;
+  runId: RunId;
+  sessionId: SessionId;
+  /** From the root run's agent to the one that asks. */
+  path: AgentName[];
+  toolCallId: CallId;
+  tool: ToolName;
+  kind: ToolKind;
+  risk: Risk;
+  /** What the call does, in one line. */
+  title: string;
+  /** Which rule asks, e.g. `builtin:risk=low`. */
+  rule: string;
+  /** Why it asks, for people. */
+  reason: string;
+  details: ConfirmationDetails | Record<string, unknown>;
+  /**
+   * SHA-256 of what an answer is about: tool, arguments, accesses and details, as `sha256:<hex>`. An answer
+   * carries it; one to an older subject is `CONFIRMATION_STALE`.
+   */
+  digest: string;
+  /** What may be answered; anything else is `OUTCOME_NOT_OFFERED`. */
+  options: ConfirmationOption[];
+  audience: Audience | string | Record<string, unknown>;
+  /** Who started the root run, when it was a client that introduced itself. */
+  initiator?: ClientId | null;
+  /** Whoever started the run said that nobody sits there. */
+  headless?: boolean;
+  /** What becomes of the question while nobody can be asked. */
+  onDetached: OnDetached;
+  createdAt: Timestamp;
+  /**
+   * When [`Confirmation::on_deadline`] happens, unless somebody is there who could answer. Moves by the time
+   * that somebody was.
+   */
+  deadlineAt?: Timestamp | null;
+  onDeadline: OnDeadline;
+  state: ConfirmationState;
+  /** Whether the client that asks should put up a dialog for it. */
+  offered?: boolean;
+  /** Who is reading it. A courtesy: anybody may answer. */
+  claim?: Claim | null;
+  resolution?: Resolution | null;
+}
+
+export interface ConfirmationReleaseParams {
+  confirmationId: ConfirmationId;
+}
+
+export interface ConfirmationReleaseResult {
+  confirmationId: ConfirmationId;
+  /** False when this client had claimed nothing. */
+  released: boolean;
 }
 
 /** Data of `confirmation.requested`: a call waits for a person. */
@@ -433,11 +586,40 @@ export interface ConfirmationResolved {
   message?: string | null;
   /** The rule that was written, or that decided. */
   rule?: PolicyRule | null;
-  /** The digest that was answered. */
+  /** The digest of the question that this ended. */
   digest: string;
-  at: Timestamp;
+  /** In the event: when that happened. */
+  at?: Timestamp | null;
   /** With `modify`: what the person changed, as the model is told it. */
   difference?: string | null;
+}
+
+export interface ConfirmationRespondParams {
+  /** Needed without a `token`. */
+  confirmationId?: ConfirmationId | null;
+  /** Of the question that was read. Needed without a `token`, which is bound to one. */
+  digest?: string | null;
+  outcome: Outcome;
+  /** For the model and the log, e.g. why not. */
+  message?: string | null;
+  /** With `modify`: the whole arguments. */
+  arguments?: unknown;
+  /** With `modify` of an edit, instead of arguments: what the file shall be. */
+  content?: string | null;
+  /** With `answer`: one a question, in order. */
+  answers?: QuestionAnswer[];
+  /** As a notification told it. */
+  token?: string | null;
+}
+
+export interface ConfirmationRespondResult {
+  confirmationId: ConfirmationId;
+  runId: RunId;
+  resolution: Resolution;
+  /** The event that says how it ended. */
+  seq: Seq;
+  /** This client had said the same before, and this is what came of it. */
+  replayed?: boolean;
 }
 
 /** Data of `confirmation.revised`: the question is this now. */
@@ -445,6 +627,17 @@ export interface ConfirmationRevised {
   confirmation: Confirmation;
   why: RevisedBecause;
 }
+
+/** Where a question stands. */
+export type ConfirmationState =
+  | "resolved"
+  /** Nobody is there who could be asked. */
+  | "queued"
+  /** Somebody is. */
+  | "offered"
+  /** Somebody reads it. */
+  | "claimed"
+  | (string & {});
 
 /** One agent's message history in one session. */
 export type ContextId = string;
@@ -502,6 +695,8 @@ export interface DaemonStatusResult {
   uptimeMs: number;
   /** By state; `ended` counts the whole log's. */
   runs: RunCounts;
+  /** Questions that wait for a person; `confirmation/list` has them. */
+  openConfirmations?: number;
   clients: number;
   subscriptions: number;
   database: DatabaseStatus;
@@ -603,6 +798,11 @@ export interface Envelope {
   activity?: Activity | null | string;
   /** Who caused it, when it was a client. */
   by?: string | null;
+  /**
+   * Of `confirmation.requested` and `confirmation.revised`, on a subscription: whether this client should put
+   * up a dialog for it.
+   */
+  offered?: boolean | null;
   data: unknown;
 }
 
@@ -1055,6 +1255,12 @@ export interface ModelStarted {
 /** No parameters. */
 export type NoParams = Record<string, never>;
 
+export interface NotRestorable {
+  callId: CallId;
+  tool: ToolName;
+  why: string;
+}
+
 /** What becomes of a question whose time is over. Nothing is ever allowed by time. */
 export type OnDeadline = "deny" | "cancelRun" | "park" | (string & {});
 
@@ -1141,6 +1347,8 @@ export interface OutputDelta {
 export type ParkReason =
   /** The disk is full. */
   | "storageFull"
+  /** A question waits, and nobody is there who could answer it. */
+  | "unattended"
   | (string & {});
 
 /** One piece of a message. */
@@ -1193,6 +1401,55 @@ export interface PolicyChanged {
   files?: string[];
 }
 
+export interface PolicyCheckParams {
+  /** A name or an alias. */
+  tool: ToolName;
+  arguments: unknown;
+  /** Missing = the session's, else the daemon's default. */
+  agent?: AgentName | null;
+  /** In this session; it or `workspace` is needed. */
+  sessionId?: SessionId | null;
+  workspace?: WorkspaceParam | null;
+}
+
+/** What would become of the call. Nothing was run or written. */
+export interface PolicyCheckResult {
+  decision: Verdict;
+  /** The rule that decided, e.g. `builtin:risk=low` or `user:shop.toml:3`. */
+  rule: string;
+  /** For people. */
+  reason: string;
+  /** Canonical. */
+  tool: ToolName;
+  kind: ToolKind;
+  risk: Risk;
+  /** For people. */
+  description: string;
+  accesses: (Access | Record<string, unknown>)[];
+}
+
+export interface PolicyListParams {
+  /** With the rules of this workspace's own files, if it is trusted. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface PolicyListResult {
+  /** By tier, then in the order in which they speak. */
+  rules: PolicyRule[];
+  /** What is wrong with the files they come from. */
+  problems: FileProblem[];
+}
+
+export interface PolicyRemoveParams {
+  /** Of a remembered rule, as `policy/list` tells it. */
+  ruleId: string;
+}
+
+export interface PolicyRemoveResult {
+  ruleId: string;
+  seq: Seq;
+}
+
 /** One rule. Each field that is given narrows which calls it is about. */
 export interface PolicyRule {
   /** Of a file's rule its place, e.g. `user:shop.toml:3`; of a remembered one an id of its own. */
@@ -1225,14 +1482,11 @@ export interface PolicyRule {
   createdAt?: Timestamp | null;
   /** The question whose answer made it. */
   fromConfirmation?: ConfirmationId | null;
-<<<<<<< HEAD
   /**
    * It stands for one that has a mistake, and says at least what that may have meant. No other rule lifts it:
    * mend the file.
    */
   mistaken?: boolean;
-=======
->>>>>>> tools
 }
 
 /**
@@ -1271,6 +1525,11 @@ export interface Question {
   /** Several may be chosen. */
   multiSelect?: boolean;
 }
+
+/**
+ * A person's answer to one question, in the order of the questions: what was chosen, or a text of their own.
+ */
+export type QuestionAnswer = string | string[];
 
 export interface QueueListParams {
   /** Missing = every session. */
@@ -1320,12 +1579,33 @@ export interface ReloadResult {
    * Keys with another value than before. They count for whatever begins now; a run keeps what it began with.
    */
   changed: string[];
-  /** Of these, what counts only when the daemon starts the next time. */
+  /** Rule files that are new, gone, or other than they were; they count for each call from now on. */
+  policies?: string[];
+  /** Of the keys, what counts only when the daemon starts the next time. */
   needsRestart: string[];
-  /** What is wrong. A value with a mistake keeps the one it had. */
+  /**
+   * What is wrong, with settings and rules. A value with a mistake keeps the one it had; a rule with a
+   * mistake asks.
+   */
   problems: FileProblem[];
-  /** Of `config.changed`; missing when nothing changed. */
+  /** Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed. */
   seq?: Seq | null;
+}
+
+/** How a question ended. */
+export interface Resolution {
+  outcome: Outcome;
+  by: DecidedBy;
+  /** Who, when it was a client: its id, or the way by which the answer came. */
+  name?: string | null;
+  /** What whoever decided said. */
+  message?: string | null;
+  /** The rule that was written, or that decided. */
+  rule?: PolicyRule | null;
+  /** The digest of the question that this ended. */
+  digest: string;
+  /** In the event: when that happened. */
+  at?: Timestamp | null;
 }
 
 /** Why a question changed. */
@@ -1530,6 +1810,8 @@ export interface RunStartParams {
   /** Values of the agent's inputs by name. */
   inputs?: Record<string, unknown>;
   limits?: LimitsParams;
+  /** How its questions, and those of the runs it calls, are put. */
+  approval?: ApprovalParams;
   /** Instead of the agent's model. */
   model?: ModelRef | null;
   /** When a run of this agent lives in the session already. */
@@ -1565,6 +1847,8 @@ export interface RunStarted {
   inputs: unknown;
   limits: RunLimits;
   completion: Completion;
+  /** How its questions are put. */
+  approval?: Approval;
   /** 0 for a root run. */
   depth: number;
   /** The call of the parent run that this run answers. */
@@ -1616,12 +1900,16 @@ export interface RunWaitParams {
   runId: RunId;
   /** At most 600,000; longer waits are repeated. */
   timeoutMs: number;
+  /** What to wait for, whichever comes first. Missing = the end. */
+  until?: WaitUntil[];
 }
 
 export interface RunWaitResult {
   run: RunRecord;
   /** The run has ended. */
   done: boolean;
+  /** Its open questions, and those of the runs below it. */
+  confirmations?: ConfirmationRecord[];
 }
 
 /**
@@ -1665,6 +1953,8 @@ export interface SessionCreateParams {
   /** The agent of runs that name none. */
   agent?: AgentName | null;
   title?: string | null;
+  /** How freely calls run where no rule speaks. Missing = setting `approval.mode`. */
+  mode?: ApprovalMode | null;
   /** Everything is removed when the session is closed. */
   ephemeral?: boolean;
   idempotencyKey?: IdempotencyKey | null;
@@ -1683,6 +1973,8 @@ export interface SessionCreated {
   title?: string | null;
   /** The agent of runs that name none. */
   agent?: AgentName | null;
+  /** How freely calls run where no rule speaks. */
+  mode?: ApprovalMode;
   /** Everything is removed when the session is closed. */
   ephemeral?: boolean;
 }
@@ -1765,10 +2057,33 @@ export interface SessionSummary {
   /** The agent of runs that name none. */
   agent?: AgentName | null;
   state?: SessionState;
+  /** How freely calls run where no rule speaks. */
+  mode?: ApprovalMode;
   /** Everything is removed when it is closed. */
   ephemeral?: boolean;
   createdAt: Timestamp;
   lastActiveAt: Timestamp;
+}
+
+/** One of `toCallId` and `lastTurn` is given. */
+export interface SessionUndoParams {
+  sessionId: SessionId;
+  /** Undoes everything from this call on, newest first. */
+  toCallId?: CallId | null;
+  /** Undoes what the last turn that changed files changed. */
+  lastTurn?: boolean;
+  /** Also where somebody changed the file since. */
+  force?: boolean;
+}
+
+export interface SessionUndoResult {
+  sessionId: SessionId;
+  /** Newest first. */
+  restored: FileRestored[];
+  /** Calls among those undone whose effects cannot be taken back, and why. */
+  notRestorable: NotRestorable[];
+  /** The last event the request caused; missing when there was nothing to undo. */
+  seq?: Seq | null;
 }
 
 /** A field that is missing stays as it is; `null` clears it. */
@@ -1776,11 +2091,14 @@ export interface SessionUpdateParams {
   sessionId: SessionId;
   title?: string | null;
   agent?: AgentName | null;
+  /** Counts from the next call on, also of runs that live. */
+  mode?: ApprovalMode | null;
 }
 
 export interface SessionUpdated {
   title?: string | null;
   agent?: AgentName | null;
+  mode?: ApprovalMode;
 }
 
 export interface SetLogLevelParams {
@@ -1859,6 +2177,8 @@ export interface Snapshot {
   openItems: OpenItem[];
   /** Calls that have not ended, of the runs that live. */
   openCalls?: OpenCall[];
+  /** Questions that wait for a person, oldest first, at most 256; `confirmation/list` has all. */
+  openConfirmations?: ConfirmationRecord[];
   /** Runs that wait for their turn in a context, the next one first. */
   queue?: QueuedRun[];
 }
@@ -1928,7 +2248,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -1965,6 +2285,20 @@ export interface ToolState {
   output?: string | null;
   result?: ToolResult | null;
   error?: ToolError | null;
+}
+
+export interface ToolsCallParams {
+  sessionId: SessionId;
+  tool: ToolName;
+  arguments: unknown;
+}
+
+export interface ToolsCallResult {
+  callId: CallId;
+  /** The run as which it was carried out. */
+  runId: RunId;
+  result: ToolResult;
+  seq: Seq;
 }
 
 export interface ToolsListParams {
@@ -2044,6 +2378,12 @@ export interface Violation {
   message: string;
 }
 
+/** What can be waited for. */
+export type WaitUntil =
+  | "ended"
+  /** The run, or one below it, asks a person something. */
+  | "confirmation";
+
 export interface Warning {
   /** What is wrong, where, and what to do. */
   message: string;
@@ -2057,10 +2397,74 @@ export interface WireLimits {
   maxBatch: number;
 }
 
+export interface WorkspaceFile {
+  /** Below its root. */
+  path: string;
+  /** Of the workspace's roots the one it lies in; missing when there is only one. */
+  root?: string | null;
+  kind: WorkspaceFileKind;
+  digest: string;
+  acknowledged: boolean;
+  /** It was acknowledged, and is another one since. */
+  changed?: boolean;
+  /** What it changes once it is acknowledged, one sentence each, for the person who is asked. */
+  effects?: string[];
+}
+
+/** What a workspace's own file is. */
+export type WorkspaceFileKind =
+  /** It may be started. */
+  | "agent"
+  /** Its rules count; they only make things stricter. */
+  | "policy"
+  /** They count here. */
+  | "settings"
+  | (string & {});
+
+export interface WorkspaceListResult {
+  /** Those about whose trust a person has spoken; without their files. */
+  workspaces: WorkspaceRecord[];
+}
+
+export interface WorkspaceOpenParams {
+  workspace: WorkspaceParam;
+}
+
+export interface WorkspaceOpenResult {
+  workspace: WorkspaceRecord;
+}
+
 /** One root, or several. */
 export type WorkspaceParam = string | {
     roots: string[];
   };
+
+/** A workspace, and what of its own files a person has acknowledged. */
+export interface WorkspaceRecord {
+  /** Canonical. */
+  roots: string[];
+  /** A person said so, of each root. Of its files those count that are acknowledged as they are now. */
+  trusted: boolean;
+  /** Its agents, rules and settings, and whether each is acknowledged as it is now. */
+  files?: WorkspaceFile[];
+  /** What is wrong with its files. One that cannot be read cannot be acknowledged. */
+  problems?: FileProblem[];
+}
+
+export interface WorkspaceTrustParams {
+  workspace: WorkspaceParam;
+  trusted: boolean;
+  /**
+   * What the person saw of it, as `workspace/open` told: just these are acknowledged, besides what was
+   * before. Needed to trust a workspace that has any; none to take trust back, which forgets all.
+   */
+  files?: TrustedFile[];
+}
+
+export interface WorkspaceTrustResult {
+  workspace: WorkspaceRecord;
+  seq: Seq;
+}
 
 /** Data of `workspace.trusted`: whether a workspace's agents, rules and settings count, as a person said. */
 export interface WorkspaceTrusted {
@@ -2115,8 +2519,27 @@ export interface Methods {
   "agents/get": { params: AgentsGetParams; result: AgentsGetResult };
   /** Checks agents, one line a check. */
   "agents/validate": { params: AgentsValidateParams; result: AgentsValidateResult };
+  /** A person has read this agent of a project: it may be started as it is now. */
+  "agents/acknowledge": { params: AgentsAcknowledgeParams; result: AgentsAcknowledgeResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
+  /**
+   * Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's
+   * call. Refusals and failures are a result.
+   */
+  "tools/call": { params: ToolsCallParams; result: ToolsCallResult };
+  /** The rules in force, and what is wrong with the files they come from. */
+  "policy/list": { params: PolicyListParams; result: PolicyListResult };
+  /** What would become of a call, and which rule says so. Nothing is run. */
+  "policy/check": { params: PolicyCheckParams; result: PolicyCheckResult };
+  /** Forgets a rule that was remembered from an answer. */
+  "policy/remove": { params: PolicyRemoveParams; result: PolicyRemoveResult };
+  /** A workspace, what it brings along, and whether a person has acknowledged that. */
+  "workspace/open": { params: WorkspaceOpenParams; result: WorkspaceOpenResult };
+  /** The workspaces about whose trust a person has spoken. */
+  "workspace/list": { params: NoParams; result: WorkspaceListResult };
+  /** Says whether a workspace's own agents, rules and settings count, as they are now. */
+  "workspace/trust": { params: WorkspaceTrustParams; result: WorkspaceTrustResult };
   /**
    * Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the
    * run will end exactly once, whatever dies. Without `sessionId` in a new session.
@@ -2126,7 +2549,11 @@ export interface Methods {
   "run/get": { params: RunIdParams; result: RunRecord };
   /** Runs, newest first. */
   "run/list": { params: RunListParams; result: RunListResult };
-  /** Waits until the run has ended or the time is over; a time-out is a normal answer. */
+  /**
+   * Waits until the run has ended, or with `until` until it or a run below it asks a person something, or
+   * until the time is over; a time-out is a normal answer. An answer of a run that goes on has its open
+   * questions, at most 32.
+   */
   "run/wait": { params: RunWaitParams; result: RunWaitResult };
   /**
    * Stops a run: its tools and the runs below it end first. Answers when that is durable; cancelling a run
@@ -2141,6 +2568,28 @@ export interface Methods {
   "queue/remove": { params: QueueRunParams; result: QueueRunResult };
   /** Puts a run before all others that wait for the same context. */
   "queue/promote": { params: QueueRunParams; result: QueueRunResult };
+  /** A parked run goes on; `CONFLICT` when it is not parked. */
+  "run/unpark": { params: RunIdParams; result: QueueRunResult };
+  /**
+   * Questions to people that wait for an answer, oldest first; with `resolved` also those that are over. A
+   * page of long ones is shorter than `limit`.
+   */
+  "confirmation/list": { params: ConfirmationListParams; result: ConfirmationListResult };
+  /** One question, by its id or by the token of a notification. */
+  "confirmation/get": { params: ConfirmationGetParams; result: ConfirmationGetResult };
+  /** Tells others that somebody reads the question. A courtesy: anybody may still answer. */
+  "confirmation/claim": { params: ConfirmationClaimParams; result: ConfirmationClaimResult };
+  /** Takes that back. */
+  "confirmation/release": { params: ConfirmationReleaseParams; result: ConfirmationReleaseResult };
+  /**
+   * Answers a question. The first valid answer counts, and what it allows begins in the same transaction; a
+   * later one is `CONFIRMATION_ALREADY_RESOLVED` with the resolution, and the same client that says the same
+   * again gets its first answer. A connection that only looks on at the session (`observe`) is `FORBIDDEN`;
+   * one that is attached to nothing may answer, since the socket has proved whose user it is, or the bearer
+   * token has. With a `token`, which also `POST /confirm/<token>` over TCP takes, everything may be answered
+   * that is offered but `modify`. Never refused for load.
+   */
+  "confirmation/respond": { params: ConfirmationRespondParams; result: ConfirmationRespondResult };
   /** Opens a session in a workspace. */
   "session/create": { params: SessionCreateParams; result: SessionCreateResult };
   /** Sessions, the one that was active last first. */
@@ -2165,6 +2614,8 @@ export interface Methods {
   "session/attach": { params: SessionAttachParams; result: SubscriptionId };
   /** Ends an attachment. */
   "session/detach": { params: SessionDetachParams; result: DetachResult };
+  /** Puts back files that calls of the session changed, byte for byte. */
+  "session/undo": { params: SessionUndoParams; result: SessionUndoResult };
   /**
    * Follows the log: the events from a place on, `signal.caughtUp`, then what happens, without gap or repeat.
    * A session or run that never was is refused, so that a slip of the pen is not waited for.
@@ -2276,6 +2727,14 @@ export interface Signals {
   "signal.caughtUp": CaughtUp;
   /** Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments. */
   "signal.presence": Present;
+  /**
+   * An open question is for this client now, and was not when it was sent: it came back, can show more than
+   * before, or those who were to be asked first did not answer. Comes on attachments, also when one that
+   * began at a cursor has caught up; of a question that its snapshot had no room for as well.
+   */
+  "signal.confirmation": ConfirmationRecord;
+  /** Somebody reads a question, or nobody does any more. Comes on attachments. */
+  "signal.claim": ClaimSignal;
   /**
    * A request had a parameter that nobody knows; it was ignored. Said once a connection, method and field,
    * after the response, and belongs to no subscription.

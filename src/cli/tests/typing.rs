@@ -4,8 +4,9 @@ use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Write as _},
     os::fd::OwnedFd,
-    sync::mpsc,
+    sync::mpsc::{self, Receiver},
     thread,
+    time::Duration,
 };
 
 use rustix::{
@@ -39,18 +40,50 @@ fn resize(terminal: &File, ws_col: u16) {
     tcsetwinsize(terminal, Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
 }
 
-/// Reads the terminal's other end until the text stands there; answers everything seen so far.
-fn read_until(master: &mut File, seen: &mut String, awaited: &str) {
-    let mut bytes = [0; 4096];
-    let mut pending = Vec::new();
-    let from = seen.len();
-    while !seen[from..].contains(awaited) {
-        let count = master.read(&mut bytes).unwrap();
-        pending.extend_from_slice(&bytes[..count]);
-        if let Ok(text) = std::str::from_utf8(&pending) {
-            seen.push_str(text);
-            pending.clear();
+/// Longer than any correct command lets a person wait; a test that gets here fails instead of hanging.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// Whoever sits at the terminal's other end.
+struct Person {
+    master: File,
+    /// What the terminal shows, as it comes.
+    shown: Receiver<Vec<u8>>,
+    pending: Vec<u8>,
+    seen: String,
+}
+
+impl Person {
+    fn sit_down(master: File) -> Person {
+        let (sender, shown) = mpsc::channel();
+        let mut screen = master.try_clone().unwrap();
+        // Ends when nobody writes to the terminal any more.
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                if sender.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Person { master, shown, pending: Vec::new(), seen: String::new() }
+    }
+
+    /// Reads on until the text stands there.
+    fn sees(&mut self, awaited: &str) {
+        let from = self.seen.len();
+        while !self.seen[from..].contains(awaited) {
+            let shown = self.shown.recv_timeout(STUCK);
+            let shown = shown.unwrap_or_else(|_| panic!("{awaited:?} never comes: {}", self.seen));
+            self.pending.extend(shown);
+            if let Ok(text) = std::str::from_utf8(&self.pending) {
+                self.seen.push_str(text);
+                self.pending.clear();
+            }
         }
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
     }
 }
 
@@ -81,13 +114,13 @@ fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
     crate::cli::run(arguments, &mut surroundings)
 }
 
-/// A person at a terminal who sees and types what `person` does.
+/// A person at a terminal, who `does` something about this question; what was answered, and what was to be seen.
 fn sit_at(
     columns: u16,
     has_color: bool,
     asked: Value,
     outcome: &'static str,
-    person: impl FnOnce(&mut File, &mut String, &File) + Send,
+    does: impl FnOnce(&mut Person, &File) + Send,
 ) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let (tell, events) = told(vec![requested(3, true, &asked)]);
@@ -106,58 +139,57 @@ fn sit_at(
     let daemon = FakeDaemon::start(folder.path(), vec![control, events]);
     let (master, terminal) = terminal(columns);
     let before = tcgetattr(&terminal).unwrap();
-    let mut master = File::from(master);
-    let mut seen = String::new();
+    let mut person = Person::sit_down(File::from(master));
     thread::scope(|scope| {
         let (ours, socket) = (terminal.try_clone().unwrap(), daemon.socket().to_owned());
         let command = scope.spawn(move || run_on(&ours, has_color, &socket));
-        person(&mut master, &mut seen, &terminal);
-        read_until(&mut master, &mut seen, "■");
+        does(&mut person, &terminal);
+        person.sees("■");
         assert_eq!(command.join().unwrap(), 0);
     });
     daemon.finish();
     let after = tcgetattr(&terminal).unwrap();
     assert_eq!(before.local_modes, after.local_modes, "the terminal is left as it was");
-    (answer.recv().unwrap(), seen)
+    (answer.recv().unwrap(), person.seen)
 }
 
 const PROMPT: &str = "? again › ";
 
 #[test]
 fn a_key_on_a_real_terminal_answers_unseen_and_the_terminal_is_left_as_it_was() {
-    let (_, seen) = sit_at(100, true, question(json!({})), "allowSession", |master, seen, terminal| {
-        read_until(master, seen, PROMPT);
+    let (_, seen) = sit_at(100, true, question(json!({})), "allowSession", |person, terminal| {
+        person.sees(PROMPT);
         let modes = tcgetattr(terminal).unwrap().local_modes;
         assert!(!modes.intersects(LocalModes::ICANON | LocalModes::ECHO), "keys come one by one, unseen");
         assert!(modes.contains(LocalModes::ISIG), "Ctrl-C stays what it is");
-        master.write_all(b"s").unwrap();
+        person.types("s");
     });
     assert!(seen.contains("\u{1b}[32m+new\u{1b}[0m") && seen.contains("\u{1b}[31m-old\u{1b}[0m"), "{seen}");
 }
 
 #[test]
 fn what_was_typed_before_the_question_stood_there_answers_nothing() {
-    let (answer, _) = sit_at(100, false, question(json!({})), "deny", |master, seen, _| {
+    let (answer, _) = sit_at(100, false, question(json!({})), "deny", |person, _| {
         // Typed ahead, before there is anything to answer.
-        master.write_all(b"y").unwrap();
-        read_until(master, seen, PROMPT);
-        master.write_all(b"n").unwrap();
-        read_until(master, seen, "Esc goes back");
-        master.write_all("za\u{7f}u spät\n".as_bytes()).unwrap();
+        person.types("y");
+        person.sees(PROMPT);
+        person.types("n");
+        person.sees("Esc goes back");
+        person.types("za\u{7f}u spät\n");
     });
     assert_eq!(answer["message"], "zu spät");
 }
 
 #[test]
 fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
-    let (_, seen) = sit_at(100, false, question(json!({})), "allowOnce", |master, seen, terminal| {
-        read_until(master, seen, PROMPT);
+    let (_, seen) = sit_at(100, false, question(json!({})), "allowOnce", |person, terminal| {
+        person.sees(PROMPT);
         resize(terminal, 20);
-        read_until(master, seen, "y/s/p/e/n/c/? › ");
-        master.write_all(b"?").unwrap();
+        person.sees("y/s/p/e/n/c/? › ");
+        person.types("?");
         // It is drawn again, as wide as it is now.
-        read_until(master, seen, "y/s/p/e/n/c/? › ");
-        master.write_all(b"y").unwrap();
+        person.sees("y/s/p/e/n/c/? › ");
+        person.types("y");
     });
     assert!(!seen.contains("\u{1b}[31m"), "NO_COLOR: {seen}");
 }

@@ -30,10 +30,9 @@ use super::{
 use crate::{
     models::ResolvedModel,
     protocol::{
-        CallId, EventBody, EventHead, PolicyChanged, PolicyRule, Private, QueuedFor, RunId, RunQueued,
-        RunSeed, Sampling, Seq, Timestamp, ToolDeclaration,
+        CallId, EventBody, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
     },
-    store::{LiveWriter, NewEvent, Store, StoreError},
+    store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
 };
 
@@ -46,6 +45,7 @@ mod intake;
 mod judging;
 mod rest;
 
+use answers::{policy_changed, remembered};
 use intake::within;
 
 pub(super) use births::Lineage;
@@ -425,30 +425,6 @@ impl Driver {
             Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
             other => other,
         }
-    }
-}
-
-/// Rules that answers made.
-fn remembered(drafts: &[Draft]) -> Vec<PolicyRule> {
-    let of_draft = |draft: &Draft| match &draft.body {
-        EventBody::ConfirmationResolved(resolved) if resolved.resolution.outcome.is_consent() => {
-            resolved.resolution.rule.clone()
-        }
-        _ => None,
-    };
-    drafts.iter().filter_map(of_draft).collect()
-}
-
-/// Of no session: the rule may hold beyond the one in which it was made.
-fn policy_changed(rule: &PolicyRule, at: Timestamp) -> NewEvent {
-    NewEvent {
-        at,
-        session: None,
-        run: None,
-        context: None,
-        head: EventHead { by: rule.created_by.clone(), ..EventHead::default() },
-        body: PolicyChanged { added: vec![rule.clone()], ..PolicyChanged::default() }.into(),
-        private: Private::default(),
     }
 }
 

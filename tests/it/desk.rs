@@ -109,7 +109,7 @@ impl Scene {
         self.owner.call("run/cancel", json!({ "runId": self.run })).await;
         self.owner.ended(&self.run).await;
         drop(self.owner);
-        self.running.stop().await;
+        self.running.stop_forged().await;
     }
 }
 

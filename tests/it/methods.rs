@@ -48,6 +48,12 @@ struct Facts {
     local_digest: String,
     /// Of the first client; it does not outlive its connection.
     subscription: String,
+    /// A run that writes a file, and its session: it asks, is parked where it asks, or has written; only for methods
+    /// about that. And what it asks.
+    asking: String,
+    asking_session: String,
+    question: String,
+    digest: String,
 }
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nYou read.\n";
@@ -323,8 +329,8 @@ fn rows() -> Vec<Row> {
                   /includeHidden: value is not of type "boolean"
                 INVALID_PARAMS
                   /workspace: must be absolute
-                [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["reader","user","ok"]]
-                [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["local","project","untrusted"],["reader","user","ok"]]
+                [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["reader","user","ok"],["writer","user","ok"]]
+                [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["local","project","untrusted"],["reader","user","ok"],["writer","user","ok"]]
             "#]],
         },
         Row {
@@ -386,7 +392,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no agent raeder
                 [true,[["reader",[]]]]
                 [false,[["x",[["required fields are present","fail"]]]]]
-                [false,[["broken",[["types are right","fail"]]],["codebase-investigator",[]],["generalist",[]],["reader",[]]]]
+                [false,[["broken",[["types are right","fail"]]],["codebase-investigator",[]],["generalist",[]],["reader",[]],["writer",[]]]]
             "#]],
         },
         Row {
@@ -438,6 +444,32 @@ fn rows() -> Vec<Row> {
                 INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
                 ["list_directory","read_file","read_many_files","glob","grep","write_file","edit_file","delete_file","move_file","save_memory","write_todos","ask_user"]
                 ["read_file","complete_task"]
+            "#]],
+        },
+        Row {
+            method: "tools/call",
+            good: &[
+                |facts| json!({ "sessionId": facts.session, "tool": "ls", "arguments": { "path": "." } }),
+                |facts| json!({ "sessionId": facts.session, "tool": "read_file", "arguments": { "path": "nowhere" } }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "tool": 2 }),
+                |_| json!({ "sessionId": "no-such-session", "tool": "ls", "arguments": {} }),
+            ],
+            brief: |result| json!([result["result"]["error"]["type"], result["seq"].is_i64()]),
+            again: |first, again| {
+                assert_ne!((&first["callId"], &first["runId"]), (&again["callId"], &again["runId"]));
+                assert_eq!(first["result"]["error"], again["result"]["error"]);
+            },
+            restarted: |first, again| assert_eq!(first["result"]["error"], again["result"]["error"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /arguments: is required
+                  /sessionId: value is not of type "string"
+                  /tool: value is not of type "string"
+                NOT_FOUND: there is no session no-such-session
+                [null,true]
+                ["FILE_NOT_FOUND",true]
             "#]],
         },
         Row {
@@ -812,7 +844,10 @@ fn rows() -> Vec<Row> {
             ],
             brief: whole,
             again: |_, again| assert_eq!(again["kind"], "CONFLICT"),
-            restarted: |_, again| assert_eq!(again["kind"], "CONFLICT"),
+            // A new process finds nobody there, and parks it again as soon as it has looked.
+            restarted: |first, again| {
+                assert!(again["kind"] == "CONFLICT" || again["runId"] == first["runId"], "{again}");
+            },
             golden: expect![[r#"
                 INVALID_PARAMS
                   /runId: value is not of type "string"
@@ -842,6 +877,23 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "run/unpark",
+            good: &[|facts| json!({ "runId": facts.asking })],
+            bad: &[
+                |_| json!({ "runId": 1 }),
+                |_| json!({ "runId": "no-such-run" }),
+                |facts| json!({ "runId": facts.run }),
+            ],
+            brief: whole,
+            // It is not parked any more.
+            again: |_, again| assert_eq!(again["kind"], "CONFLICT"),
+            // A new process finds nobody there, and parks it again as soon as it has looked.
+            restarted: |first, again| {
+                assert!(again["kind"] == "CONFLICT" || again["runId"] == first["runId"], "{again}");
+            },
+            golden: expect![[""]],
+        },
+        Row {
             method: "confirmation/list",
             good: &[
                 |_| json!({}),
@@ -869,6 +921,74 @@ fn rows() -> Vec<Row> {
                 {"confirmations":[]}
                 {"confirmations":[]}
             "#]],
+        },
+        Row {
+            method: "confirmation/get",
+            good: &[|facts| json!({ "confirmationId": facts.question })],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "confirmationId": "no-such-question" }),
+                |_| json!({ "token": "x" }),
+            ],
+            brief: |result| {
+                let it = &result["confirmation"];
+                json!([
+                    it["state"],
+                    it["tool"],
+                    it["risk"],
+                    it["rule"],
+                    it["details"]["type"],
+                    it["options"].as_array().unwrap().len()
+                ])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
+        Row {
+            method: "confirmation/claim",
+            good: &[|facts| json!({ "confirmationId": facts.question, "forMs": 600_000 })],
+            bad: &[|_| json!({ "forMs": 0 }), |_| json!({ "confirmationId": "no-such-question" })],
+            brief: |result| json!(result["claim"].is_object()),
+            again: |first, again| assert_eq!(first["confirmationId"], again["confirmationId"]),
+            restarted: |first, again| assert_eq!(first["confirmationId"], again["confirmationId"]),
+            golden: expect![[""]],
+        },
+        Row {
+            method: "confirmation/release",
+            good: &[|facts| json!({ "confirmationId": facts.question })],
+            bad: &[|_| json!({}), |_| json!({ "confirmationId": "no-such-question" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
+        Row {
+            method: "confirmation/respond",
+            good: &[
+                |facts| json!({ "confirmationId": facts.question, "digest": facts.digest, "outcome": "allowOnce" }),
+            ],
+            bad: &[
+                |_| json!({ "outcome": "sure" }),
+                |facts| json!({ "confirmationId": facts.question, "digest": "sha256:00", "outcome": "allowOnce" }),
+                |facts| json!({ "confirmationId": facts.question, "digest": facts.digest, "outcome": "answer" }),
+                |facts| json!({ "confirmationId": facts.question, "digest": facts.digest, "outcome": "modify" }),
+                |_| json!({ "confirmationId": "no-such-question", "digest": "d", "outcome": "deny" }),
+            ],
+            brief: |result| {
+                let it = &result["resolution"];
+                json!([it["outcome"], it["by"], result["seq"].is_i64()])
+            },
+            // Whoever says the same again gets the first answer back.
+            again: |first, again| {
+                assert_eq!(again["replayed"], true);
+                same_but(&["/replayed"], first, again);
+            },
+            restarted: |first, again| {
+                assert_eq!(again["replayed"], true);
+                same_but(&["/replayed"], first, again);
+            },
+            golden: expect![[""]],
         },
         Row {
             method: "session/create",
@@ -1101,6 +1221,21 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "session/undo",
+            good: &[|facts| json!({ "sessionId": facts.asking_session, "lastTurn": true })],
+            bad: &[
+                |_| json!({ "sessionId": 1, "force": "yes" }),
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "sessionId": facts.session, "toCallId": "no-such-call" }),
+                |_| json!({ "sessionId": "no-such-session", "lastTurn": true }),
+            ],
+            brief: |result| json!([result["restored"].as_array().unwrap().len(), result["seq"].is_i64()]),
+            // There is nothing more to undo.
+            again: |_, again| assert_eq!(again["restored"], json!([])),
+            restarted: |_, again| assert_eq!(again["restored"], json!([])),
+            golden: expect![[""]],
+        },
+        Row {
             method: "events/subscribe",
             good: &[
                 |facts| json!({ "sessionIds": [facts.session], "types": ["run.*"], "from": "start" }),
@@ -1314,9 +1449,13 @@ fn house() -> House {
     let mut house = House::new()
         .script(&Script::new([Reply::done("found")]))
         .agent("reader", READER)
+        .agent("writer", &READER.replace("reader", "writer").replace("read_file", "write_file"))
         .agent("broken", "---\nkind: agent\nname: broken\ndescription: d\nrun: { maxTurns: many }\n---\nx\n")
         .file(".subagentd/agents/local.md", READER.replace("reader", "local"))
         .rules("house", "[[rule]]\ntool = \"probe\"\ndecision = \"ask\"\n");
+    let written = json!({ "path": "notes.txt", "content": "to be kept\n" });
+    let writes = Script::new([Reply::calls(&[("write_file", written)]), Reply::done("written")]);
+    house.models = house.models.with_model("writes", std::sync::Arc::new(writes));
     let hangs = Script::new([Reply::Hangs]);
     house.models = house.models.with_model("hangs", std::sync::Arc::new(hangs));
     house
@@ -1359,7 +1498,46 @@ impl Facts {
         if method == "policy/remove" {
             remember(running).await;
         }
-        Facts { local_digest, work, run, session, live, live_session, queued, subscription }
+        let (mut question, mut digest) = (String::new(), String::new());
+        let approval = match method {
+            "run/unpark" => Some(json!({ "headless": true, "onDetached": "park" })),
+            "session/undo" => Some(json!({ "autoApprove": ["low"] })),
+            _ if method.starts_with("confirmation/") => Some(json!({})),
+            _ => None,
+        };
+        let (mut asking, mut asking_session) = (String::new(), String::new());
+        if let Some(approval) = approval {
+            let params = json!({ "model": "writes", "approval": approval });
+            (asking, asking_session) = client.start(running, "writer", params).await;
+            if method == "session/undo" {
+                client.ended(&asking).await;
+            } else {
+                let until = json!({ "runId": asking, "timeoutMs": 60_000, "until": ["confirmation"] });
+                let waited = client.call("run/wait", until).await;
+                let asked = &waited["confirmations"][0];
+                question = asked["confirmationId"].as_str().unwrap().to_owned();
+                digest = asked["digest"].as_str().unwrap().to_owned();
+            }
+            if method == "run/unpark" {
+                let filter = json!({ "runId": asking, "types": ["run.parked"] });
+                let parked = client.call("events/list", json!({ "filter": filter, "waitMs": 60_000 })).await;
+                assert_eq!(parked["events"][0]["data"]["reason"], "unattended", "{parked}");
+            }
+        }
+        Facts {
+            local_digest,
+            work,
+            run,
+            session,
+            live,
+            live_session,
+            queued,
+            subscription,
+            asking,
+            asking_session,
+            question,
+            digest,
+        }
     }
 }
 
@@ -1385,7 +1563,9 @@ async fn remember(running: &Running) {
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
-    if ["session/delete", "queue/remove", "client/update", "events/ack", "policy/remove"].contains(&method) {
+    if ["session/delete", "queue/remove", "client/update", "events/ack", "policy/remove", "run/unpark"]
+        .contains(&method)
+    {
         // Only once is there something to remove, and a connection ends with its daemon.
         let response = client.request(method, params).await;
         return response.get("result").unwrap_or(&response["error"]["data"]).clone();

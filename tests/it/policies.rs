@@ -37,7 +37,7 @@ fn write(house: &House, path: &str, text: &str) {
 
 /// What became of the call in a run: how it ended, and what its model was told when it did not run.
 async fn called(running: &Running, client: &mut Client) -> String {
-    let (run, _) = client.start(running, "caller", json!({})).await;
+    let (run, _) = client.start(running, "caller", json!({ "approval": { "headless": true } })).await;
     client.ended(&run).await;
     let log = running.log().await;
     let mut of_run = log.iter().filter(|event| event["runId"] == run && event["data"]["name"] == "probe");
@@ -108,7 +108,7 @@ async fn a_rule_changes_what_a_run_may_do_that_has_begun() {
         House::new().tool(probe).script(&Script::new(replies)).agent("caller", CALLER).rules("a", ALLOW);
     let running = house.boot().await;
     let mut client = running.client();
-    let (run, _) = client.start(&running, "caller", json!({})).await;
+    let (run, _) = client.start(&running, "caller", json!({ "approval": { "headless": true } })).await;
     began.recv().await.unwrap();
     write(&house, "policies/a.toml", DENY);
     client.call("daemon/reload", json!({})).await;

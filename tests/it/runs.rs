@@ -227,16 +227,16 @@ async fn typed_result_is_checked_and_every_violation_is_told() {
 }
 
 #[tokio::test]
-async fn question_for_a_person_is_a_denial_that_says_so() {
+async fn question_that_nobody_can_be_asked_is_a_denial_that_says_so() {
     let (writer, _, _) = Probe::new("writer", ToolKind::Edit, Risk::Low);
     let script = Script::new([Reply::calls(&[("writer", json!({}))]), Reply::done("ok")]);
     let house = House::new().script(&script).agent("reader", READER).tool(writer);
     let running = house.boot().await;
     let mut client = running.client();
-    let (run, _) = client.start(&running, "reader", json!({})).await;
+    let (run, _) = client.start(&running, "reader", json!({ "approval": { "headless": true } })).await;
     assert_eq!(client.ended(&run).await["reason"], "GOAL");
     let told = format!("{:?}", script.requests()[1].messages.last().unwrap());
-    assert!(told.contains("POLICY_DENIED") && told.contains("needs a person; not available yet"), "{told}");
+    assert!(told.contains("NO_CLIENT"), "{told}");
     running.stop().await;
 }
 

@@ -198,6 +198,14 @@ impl Running {
         self.end(false).await;
     }
 
+    /// As [`Running::stop`], for a log into which a test wrote by hand what no run would.
+    pub async fn stop_forged(self) {
+        assert!(
+            timeout(STUCK, self.daemon.stop()).await.expect("the daemon did not stop"),
+            "something was left"
+        );
+    }
+
     async fn end(self, finished: bool) {
         let log = self.log().await;
         let broken = if finished { laws::check_finished(&log) } else { laws::check(&log) };

@@ -38,7 +38,9 @@ async fn status(client: &mut Client, workspace: &Path, name: &str) -> Value {
 }
 
 fn start(running: &Running, agent: Option<&str>) -> Value {
-    let mut params = json!({ "workspace": running.work(), "prompt": "x", "model": "script" });
+    let mut params = json!({
+        "workspace": running.work(), "prompt": "x", "model": "script", "approval": { "headless": true },
+    });
     if let Some(agent) = agent {
         params["agent"] = json!(agent);
     }
@@ -58,7 +60,7 @@ async fn an_acknowledged_agent_starts_and_an_edited_one_asks_again() {
     let params = json!({ "name": "local", "digest": digest, "workspace": running.work() });
     let acknowledged = client.call("agents/acknowledge", params.clone()).await;
     assert_eq!(status(&mut client, running.work(), "local").await, json!([["project", "ok"]]));
-    let (run, _) = client.start(&running, "local", json!({})).await;
+    let (run, _) = client.start(&running, "local", json!({ "approval": { "headless": true } })).await;
     client.ended(&run).await;
     let log = running.log().await;
     let trusted = log.iter().find(|event| event["type"] == "workspace.trusted").unwrap();
@@ -242,7 +244,7 @@ async fn nothing_of_a_hostile_project_counts_before_trust() {
     assert_eq!(shown["session"]["mode"], "default");
     // An agent that names it gets a refusal that says what to do, and no tool of that name.
     let before = script.requests().len();
-    let (run, _) = client.start(&running, "lead", json!({})).await;
+    let (run, _) = client.start(&running, "lead", json!({ "approval": { "headless": true } })).await;
     client.ended(&run).await;
     let requests = script.requests();
     assert!(requests[before].tools.iter().all(|tool| tool.name.as_str() != "stranger"));
@@ -306,8 +308,12 @@ async fn a_trusted_hostile_project_can_only_make_things_stricter() {
     // In another workspace none of it holds.
     let other = house.dir.path().join("other");
     fs::create_dir(&other).unwrap();
-    let usual =
-        client.call("run/start", json!({ "workspace": other, "prompt": "x", "model": "script" })).await;
+    let usual = client
+        .call(
+            "run/start",
+            json!({ "workspace": other, "prompt": "x", "model": "script", "approval": { "headless": true } }),
+        )
+        .await;
     assert_eq!(usual["agent"], "generalist");
     client.ended(usual["runId"].as_str().unwrap()).await;
     running.stop().await;

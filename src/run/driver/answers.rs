@@ -9,7 +9,11 @@ use super::{
     },
     Driver, Landing, Message, Outcome,
 };
-use crate::protocol::{Answer, CallId};
+use crate::{
+    protocol::{Answer, CallId, EventBody, EventHead, PolicyChanged, PolicyRule, Private, Timestamp},
+    run::machine::Draft,
+    store::NewEvent,
+};
 
 /// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
 /// of a script.
@@ -91,5 +95,29 @@ impl Driver {
                 self.prepared.remove(&call);
             }
         }
+    }
+}
+
+/// Rules that answers made.
+pub(super) fn remembered(drafts: &[Draft]) -> Vec<PolicyRule> {
+    let of_draft = |draft: &Draft| match &draft.body {
+        EventBody::ConfirmationResolved(resolved) if resolved.resolution.outcome.is_consent() => {
+            resolved.resolution.rule.clone()
+        }
+        _ => None,
+    };
+    drafts.iter().filter_map(of_draft).collect()
+}
+
+/// Of no session: the rule may hold beyond the one in which it was made.
+pub(super) fn policy_changed(rule: &PolicyRule, at: Timestamp) -> NewEvent {
+    NewEvent {
+        at,
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead { by: rule.created_by.clone(), ..EventHead::default() },
+        body: PolicyChanged { added: vec![rule.clone()], ..PolicyChanged::default() }.into(),
+        private: Private::default(),
     }
 }

@@ -1,6 +1,6 @@
 //! Laws about questions to people (spec 01, "Invariants"; 03, "The loop", 3; 05, "Scheduler"; 06).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::log::{Event, Log, Run, Violations};
 
@@ -122,6 +122,9 @@ pub fn stand_still_while_all_wait(run: &Run, violations: &mut Violations) {
 
 /// 06: a remembered rule stands in the log with the answer that made it, in one transaction: right after its step.
 pub fn remembered_rules_have_their_answers(log: &Log, violations: &mut Violations) {
+    // Sessions are deleted with their questions; rules stay.
+    let asked: HashSet<&str> =
+        log.events.iter().filter(|event| event.is("confirmation.requested")).map(asked_by).collect();
     let mut promised: HashMap<&str, &Event> = HashMap::new();
     for event in &log.events {
         if event.is("confirmation.resolved") && CONSENT.contains(&event.text("outcome")) {
@@ -131,7 +134,8 @@ pub fn remembered_rules_have_their_answers(log: &Log, violations: &mut Violation
         } else if event.is("policy.changed") {
             for rule in event.data("added").as_array().into_iter().flatten() {
                 let id = rule["id"].as_str().unwrap_or("");
-                if promised.remove(id).is_none() {
+                let is_of_this_log = asked.contains(rule["fromConfirmation"].as_str().unwrap_or(""));
+                if promised.remove(id).is_none() && is_of_this_log {
                     violations.add(event, format_args!("no answer made the rule {id}"));
                 }
             }

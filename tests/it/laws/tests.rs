@@ -185,7 +185,7 @@ const QUESTIONS: &str = r#"
     confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "allowSession", "by": "client", "digest": "d2", "rule": {"id": "u1"}}
     tool.state c1 awaitingApproval>executing
     run.waiting {"waiting": false}
-    policy.changed {"added": [{"id": "u1"}], "^": {"runId": null}}
+    policy.changed {"added": [{"id": "u1", "fromConfirmation": "q1"}], "^": {"runId": null}}
     confirmation.resolved {"confirmationId": "q2", "toolCallId": "c2", "outcome": "deny", "by": "client", "digest": "d1"}
     tool.state c2 awaitingApproval>error {"error": {"type": "USER_DENIED", "message": "no"}}
     file.changed {"callId": "c1", "path": "/w/a", "change": "modified", "undoId": "u"}
@@ -289,8 +289,8 @@ fn waiting_is_said_when_it_changes_and_nothing_goes_on_meanwhile() {
 #[test]
 fn rules_and_files_are_what_the_log_shows() {
     caught_asking(
-        r#"{"added": [{"id": "u1"}]"#,
-        r#"{"added": [{"id": "u2"}]"#,
+        r#"{"added": [{"id": "u1""#,
+        r#"{"added": [{"id": "u2""#,
         expect![[r#"
         seq 21, run r1: the rule u1 was promised and never written
         seq 24: no answer made the rule u2"#]],

@@ -891,7 +891,13 @@ fn rows() -> Vec<Row> {
             restarted: |first, again| {
                 assert!(again["kind"] == "CONFLICT" || again["runId"] == first["runId"], "{again}");
             },
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                NOT_FOUND: there is no run no-such-run
+                CONFLICT: run <id 1> is not parked: it is ended
+                {"runId":"<id 2>","seq":"<seq>"}
+            "#]],
         },
         Row {
             method: "confirmation/list",
@@ -918,7 +924,7 @@ fn rows() -> Vec<Row> {
                   /limit: value is greater than the maximum of 1000
                 NOT_FOUND: there is no session no-such-session
                 NOT_FOUND: there is no run no-such-run
-                {"confirmations":[]}
+                {"confirmations":[{"confirmationId":"<id 1>","runId":"<id 2>","sessionId":"<id 3>","path":["writer"],"toolCallId":"<id 4>","tool":"write_file","kind":"edit","risk":"low","title":"Write file: notes.txt, new, +1 -0 lines","rule":"builtin:risk=low","reason":"`write_file`: calls of low risk need a person's consent","details":{"type":"edit","path":"<home>/work/notes.txt","diff":"--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1 @@\n+to be kept\n","newContent":"to be kept\n"},"digest":"<digest>","options":[{"outcome":"allowOnce","label":"Allow this once"},{"outcome":"allowSession","label":"Allow in this session","remembers":{"id":"remembered:session:<id 1>","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","session":"<id 3>","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"allowProject","label":"Always allow in this workspace","remembers":{"id":"remembered:project:<id 1>","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","workspace":"<home>/work","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"allowUser","label":"Always allow","remembers":{"id":"remembered:user:<id 1>","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"modify","label":"Change it, then allow"},{"outcome":"deny","label":"Deny"},{"outcome":"cancelRun","label":"Cancel the run"}],"audience":"all","onDetached":"wait","createdAt":"<createdAt>","onDeadline":"deny","state":"queued"}]}
                 {"confirmations":[]}
             "#]],
         },
@@ -943,7 +949,13 @@ fn rows() -> Vec<Row> {
             },
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /confirmationId: needed without a token
+                NOT_FOUND: there is no question no-such-question
+                FORBIDDEN: the token is not one of this daemon's
+                ["queued","write_file","low","builtin:risk=low","edit",7]
+            "#]],
         },
         Row {
             method: "confirmation/claim",
@@ -952,7 +964,13 @@ fn rows() -> Vec<Row> {
             brief: |result| json!(result["claim"].is_object()),
             again: |first, again| assert_eq!(first["confirmationId"], again["confirmationId"]),
             restarted: |first, again| assert_eq!(first["confirmationId"], again["confirmationId"]),
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /confirmationId: is required
+                  /forMs: value is less than the minimum of 1
+                NOT_FOUND: there is no question no-such-question
+                true
+            "#]],
         },
         Row {
             method: "confirmation/release",
@@ -961,7 +979,12 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /confirmationId: is required
+                NOT_FOUND: there is no question no-such-question
+                {"confirmationId":"<id 1>","released":false}
+            "#]],
         },
         Row {
             method: "confirmation/respond",
@@ -988,7 +1011,17 @@ fn rows() -> Vec<Row> {
                 assert_eq!(again["replayed"], true);
                 same_but(&["/replayed"], first, again);
             },
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /outcome: "allowOnce" was expected; or "allowSession" was expected; or "allowProject" was expected; or "allowUser" was expected; or "modify" was expected; or "answer" was expected; or "deny" was expected; or "cancelRun" was expected
+                CONFIRMATION_STALE: the question has changed since it was shown
+                INVALID_PARAMS
+                  /answers: needed with `answer`: one a question, in order
+                INVALID_PARAMS
+                  /arguments: or `content` is needed with `modify`
+                NOT_FOUND: there is no question no-such-question
+                ["allowOnce","client",true]
+            "#]],
         },
         Row {
             method: "session/create",
@@ -1233,7 +1266,16 @@ fn rows() -> Vec<Row> {
             // There is nothing more to undo.
             again: |_, again| assert_eq!(again["restored"], json!([])),
             restarted: |_, again| assert_eq!(again["restored"], json!([])),
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /force: value is not of type "boolean"
+                INVALID_PARAMS
+                  /toCallId: one of `toCallId` and `lastTurn` is needed, not both
+                NOT_FOUND: the session has no call no-such-call
+                NOT_FOUND: there is no session no-such-session
+                [1,true]
+            "#]],
         },
         Row {
             method: "events/subscribe",

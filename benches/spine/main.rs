@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 9] = [
+    let groups: [(&str, Group); 10] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),

@@ -412,8 +412,8 @@ async fn a_command_is_told_when_nobody_is_there_and_its_token_shows_the_question
     let mut house = House::new();
     let place = house.dir.path().join("told");
     let words = ["sh", "-c", &format!("cat > {0}.new && mv {0}.new {0}", place.display())];
-    let set = |value| Setting { value, origin: Origin::User };
-    house.config.approval.notify_command = set(words.map(str::to_owned).to_vec());
+    let value = words.map(str::to_owned).to_vec();
+    house.config.approval.notify_command = Setting { value, origin: Origin::User };
     house.config.approval.notify_after.value = std::time::Duration::ZERO;
     let mut scene = Scene::new(house).await;
     scene.ask(scene.subject("q")).await;

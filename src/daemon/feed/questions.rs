@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn a_client_is_told_once_and_again_when_it_comes_back() {
         let mut questions = Questions::default();
-        let steps: [(&[(bool, Option<i64>)], &str); 8] = [
+        type Step<'a> = (&'a [(bool, Option<i64>)], &'a str);
+        let steps: [Step; 8] = [
             (&[(false, None), (true, None)], "b offered"),
             (&[(false, None), (true, None)], ""),
             (&[(false, Some(1)), (true, Some(2))], "a Some(1), b Some(2)"),

@@ -111,9 +111,10 @@ impl Reader {
         {
             return *answer;
         }
-        if let Some(token) = request.uri().path().strip_prefix(confirm::PATH) {
+        let token = request.uri().path().strip_prefix(confirm::PATH).map(str::to_owned);
+        if let Some(token) = token {
             return match *request.method() {
-                Method::POST => self.confirm(&token.to_owned(), request).await,
+                Method::POST => self.confirm(&token, request).await,
                 _ => refused_method("POST"),
             };
         }

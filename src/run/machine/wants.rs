@@ -70,18 +70,19 @@ impl RunMachine {
         if self.phase != Phase::Acting || open.peek().is_none() {
             return Some(false);
         }
-        let waits = open.map(|call| match call.state {
-            CallState::AwaitingApproval => Some(true),
-            CallState::Executing if call.child().is_some() => call.child_waits,
-            // It is behind a call that is open itself, or is about to be judged again.
-            CallState::Scheduled => Some(self.is_in_the_way(call)),
-            _ => Some(false),
-        });
-        waits.fold(Some(true), |all, one| match (all, one) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (None, _) | (_, None) => None,
-            (Some(true), Some(true)) => Some(true),
-        })
+        let waits: Vec<Option<bool>> = open
+            .map(|call| match call.state {
+                CallState::AwaitingApproval => Some(true),
+                CallState::Executing if call.child().is_some() => call.child_waits,
+                // It is behind a call that is open itself, or is about to be judged again.
+                CallState::Scheduled => Some(self.is_in_the_way(call)),
+                _ => Some(false),
+            })
+            .collect();
+        if waits.contains(&Some(false)) {
+            return Some(false);
+        }
+        waits.into_iter().all(|it| it.is_some()).then_some(true)
     }
 }
 

@@ -17,12 +17,14 @@ pub fn are_asked_and_resolved_once(run: &Run, violations: &mut Violations) {
     for event in &run.events {
         match event.kind {
             "confirmation.requested" => {
-                if open.insert(asked_by(event), true).is_some() {
+                let before = open.insert(asked_by(event), true);
+                if before.is_some() {
                     violations.add(event, format_args!("the question {} is asked again", asked_by(event)));
                 }
             }
             "confirmation.revised" => {
-                if open.get(asked_by(event)) != Some(&true) {
+                let is_open = open.get(asked_by(event)) == Some(&true);
+                if !is_open {
                     violations.add(event, format_args!("the question {} is not open", asked_by(event)));
                 }
             }

@@ -162,7 +162,7 @@ impl Workspace {
         &self.root(place).path
     }
 
-    /// The absolute path in one piece that [`written_path`] reads back, whatever its bytes.
+    /// The absolute path in one piece that `written_path` reads back, whatever its bytes.
     pub fn written(&self, place: &Place) -> String {
         name::written(&self.absolute(place))
     }

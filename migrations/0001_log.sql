@@ -110,7 +110,8 @@ create table confirmations (
     deadline_us     integer
 ) strict, without rowid;
 
-create index confirmations_open on confirmations (first_seq) where resolved_seq is null;
+-- `resolved_seq` is in it so that counting what is open reads nothing else.
+create index confirmations_open on confirmations (first_seq, resolved_seq) where resolved_seq is null;
 create index confirmations_by_session on confirmations (session_id, first_seq);
 create index confirmations_by_run on confirmations (run_id, first_seq);
 

@@ -14,6 +14,7 @@ mod model;
 mod policy;
 mod process;
 mod provider;
+mod questions;
 mod table;
 mod texts;
 mod trees;
@@ -31,7 +32,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 10] = [
+    let groups: [(&str, Group); 11] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -40,6 +41,7 @@ fn main() -> anyhow::Result<()> {
         ("attach", attach::measure),
         ("policy", policy::measure),
         ("edits", edits::measure),
+        ("questions", questions::measure),
         ("wire", wire::measure),
         ("process", process::measure),
     ];

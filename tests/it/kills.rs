@@ -24,6 +24,7 @@ use crate::{
     support::{STUCK, lines},
 };
 
+mod asking;
 mod once;
 mod watching;
 

@@ -12,14 +12,14 @@ use super::{
     },
     by, internal, roots,
     runs::{definition, usual_agent},
-    sessions::session,
+    sessions::{session, usual_mode},
     violation,
 };
 use crate::{
     protocol::{
-        ApprovalMode, ErrorKind, EventHead, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult,
-        PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult,
-        PolicyRule, PolicyTier, PolicyVerdict, Private, RpcError, ToolError, ToolErrorType, Verdict,
+        ErrorKind, EventHead, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult, PolicyList,
+        PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult, PolicyRule,
+        PolicyTier, PolicyVerdict, Private, RpcError, ToolError, ToolErrorType, Verdict,
     },
     redact::Redactor,
     run::{CheckError, CheckRequest, PlanError},
@@ -92,7 +92,7 @@ async fn check(
         }
         None => {
             let needed = || violation("/workspace", "needed without sessionId");
-            (given.ok_or_else(needed)?, ApprovalMode::default(), None)
+            (given.ok_or_else(needed)?, usual_mode(&state.settings.get().config), None)
         }
     };
     let project = state

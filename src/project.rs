@@ -16,7 +16,7 @@ use crate::{
     agents::{AgentPlaces, Catalog},
     config::{ProjectSettings, problem, read_bounded},
     policy::{self, RuleFile},
-    protocol::{FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier, Severity},
+    protocol::{FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier},
     rules::{PROJECT_RULES, ReadFile, RulesInForce, WorkspaceRules, read_folder},
     sys::current::Current,
     trust::{Consent, Trust, canonical, digest},
@@ -65,7 +65,7 @@ impl Projects {
         let mut own = Own::default();
         for root in distinct(roots) {
             own.take_rules(self.rule_files(&root), &root, &trust, &self.shared.home);
-            own.take_settings(settings_file(&root), &root, &trust);
+            own.take_settings(settings_file(&root), &root, &trust, &self.shared.home);
         }
         let Own { rules, settings, problems } = own;
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
@@ -160,32 +160,44 @@ impl Own {
         self.problems.push(FileProblem { fix, ..problem(path, None, BadValue, message) });
     }
 
-    fn take_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &Trust) {
-        let Some(SettingsFile { path, bytes }) = file else { return };
+    /// Takes the settings that were acknowledged. Where acknowledged ones are not what they were, nobody knows which tools
+    /// they took away: what they take away now is taken, and the rest asks until a person has looked.
+    fn take_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &Trust, home: &Path) {
         let consent = |digest: &str| trust.consent(root, ProjectSettings::FILE, digest);
+        // No file has this digest, so it says whether any was acknowledged.
+        let was_acknowledged = consent("") == Consent::Before;
+        let Some(SettingsFile { path, bytes }) = file else {
+            if was_acknowledged {
+                self.stand_in(
+                    &Path::new(root).join(ProjectSettings::FILE),
+                    "was acknowledged, and is gone",
+                    home,
+                );
+            }
+            return;
+        };
         let bytes = match bytes {
             Ok(bytes) => bytes,
-            // No file has this digest, so it says whether any was acknowledged.
-            Err(found) if consent("") == Consent::Before => return self.problems.push(found),
-            Err(_) => return,
-        };
-        match consent(&digest(&bytes)) {
-            Consent::Now => (),
-            Consent::Never => return,
-            Consent::Before => {
-                let message =
-                    "has changed since it was acknowledged; nothing of it counts until a person looks at it";
-                let severity = Severity::Warning;
-                return self
-                    .problems
-                    .push(FileProblem { severity, ..problem(&path, None, BadValue, message) });
+            Err(found) => {
+                if was_acknowledged {
+                    self.problems.push(found);
+                    self.stand_in(&path, "was acknowledged, and cannot be read", home);
+                }
+                return;
             }
+        };
+        let consent = consent(&digest(&bytes));
+        if consent == Consent::Never {
+            return;
         }
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
-        self.problems.extend(problems);
         let ProjectSettings { default_agent, exclude } = settings;
-        self.settings.default_agent = self.settings.default_agent.take().or(default_agent);
         self.settings.exclude.extend(exclude);
+        if consent == Consent::Before {
+            return self.stand_in(&path, "has changed since it was acknowledged", home);
+        }
+        self.problems.extend(problems);
+        self.settings.default_agent = self.settings.default_agent.take().or(default_agent);
     }
 }
 

@@ -218,8 +218,16 @@ impl Redactor {
 
     fn mark(&self, label: u32) -> String {
         let kind = self.rules.labels.get(label as usize).map_or("secret", String::as_str);
-        format!("[redacted:{kind}]")
+        format!("{MARK}{kind}]")
     }
+}
+
+/// How what stands for a secret begins.
+const MARK: &str = "[redacted:";
+
+/// The marks in a text, that stand where secrets were.
+pub fn marks(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(MARK).filter_map(|(at, _)| Some(&text[at..=at + text[at..].find(']')?]))
 }
 
 #[cfg(test)]

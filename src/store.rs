@@ -25,6 +25,7 @@ mod filter;
 mod follow;
 mod keys;
 mod live;
+mod notes;
 mod project;
 mod read;
 mod reserve;

@@ -8,7 +8,7 @@
 //! the clients and the clock.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -18,12 +18,14 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    board::{Board, Task, return_time},
+    board::{Board, Room, Task, return_time},
     rules::{Crowd, Deed, Now, Question},
 };
 use super::clients::{Clients, Scope};
 use crate::{
-    protocol::{Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, RunId, Seq},
+    protocol::{
+        Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, RunId, Seq, Timestamp,
+    },
     run::{AskError, Settling},
     store::{ConfirmationFilter, Filter, Follower, Store, StoreError, StoredConfirmation},
     sys::{clock::Clock, current::Current},
@@ -47,6 +49,16 @@ const DEEDS_AT_ONCE: usize = 64;
 
 /// Open questions that are read at once when the daemon begins.
 const PAGE: usize = 256;
+
+/// Those of them that tell somebody elsewhere, who may be slow: what becomes of other questions does not wait for that.
+const TELLS_AT_ONCE: usize = 16;
+
+/// Under this name the store keeps the deadlines of questions that somebody could have answered meanwhile: that time does
+/// not count, also when the daemon ends in it.
+const ATTENDED: &str = "attended";
+
+/// How often that is written while somebody is there: as much may count too much after a crash.
+const ATTENDED_PAUSE: Duration = Duration::from_secs(10);
 
 /// The least time between two looks at who is there: clients that come and go as fast as they can cost no more than
 /// this. On the system's clock even where a test holds the daemon's, since it means nothing to questions.
@@ -82,7 +94,12 @@ pub(super) struct Ways {
     /// How long nobody is there before somebody is told elsewhere; `None` when there is no way to.
     pub tell_after: Box<dyn Fn() -> Option<Duration> + Send + Sync>,
     pub tell: Box<dyn Fn(ConfirmationId) -> BoxFuture<'static, ()> + Send + Sync>,
+    /// Leaves a note for the next daemon.
+    pub note: Box<dyn Fn(String) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync>,
 }
+
+/// What was noted last of deadlines that stand still, and when.
+type Noted = (Duration, BTreeMap<ConfirmationId, Timestamp>);
 
 impl Desk {
     /// Knows every question that is open, before any run goes on. The follower says what comes after.
@@ -95,6 +112,13 @@ impl Desk {
         let types = vec!["confirmation.*".to_owned()];
         let follower = store.follow(Filter { types, ..Filter::default() }, head);
         let mut board = Board::starting_at(head);
+        let attended = match store.note(ATTENDED).await? {
+            Some(note) => serde_json::from_str(&note).unwrap_or_else(|error| {
+                tracing::warn!(%error, "what the last daemon noted of deadlines cannot be read; they count as logged");
+                BTreeMap::new()
+            }),
+            None => BTreeMap::new(),
+        };
         let now = Now { wall: clock.now(), mono: clock.monotonic() };
         let mut cursor = None;
         loop {
@@ -107,6 +131,7 @@ impl Desk {
                 break;
             }
         }
+        board.postpone(&attended);
         let (candidates, edition) = clients.candidates();
         let shared = Shared {
             board: Mutex::new(board),
@@ -119,8 +144,16 @@ impl Desk {
 
     /// Keeps the desk until the daemon stops. Nothing is decided from then on: that clients leave a daemon that stops does
     /// not mean that nobody is there.
-    pub async fn run(self, mut log: Follower, ways: Ways, stop: CancellationToken) {
+    pub async fn run(self, log: Follower, ways: Ways, stop: CancellationToken) {
+        let mut noted = (Duration::ZERO, BTreeMap::new());
+        self.serve(log, &ways, stop, &mut noted).await;
+        // Until now somebody was there; whoever comes back finds as much time as there was.
+        self.note_attended(&ways, &mut noted, Duration::ZERO).await;
+    }
+
+    async fn serve(&self, mut log: Follower, ways: &Ways, stop: CancellationToken, noted: &mut Noted) {
         let mut at_work = FuturesUnordered::new();
+        let mut n_tells = 0;
         loop {
             if let Err(error) = self.read(&mut log).await {
                 tracing::warn!(%error, "the log cannot be read for open questions; tried again");
@@ -134,13 +167,17 @@ impl Desk {
             if stop.is_cancelled() {
                 return;
             }
-            let room = DEEDS_AT_ONCE - at_work.len();
+            let room =
+                Room { settle: DEEDS_AT_ONCE - (at_work.len() - n_tells), tell: TELLS_AT_ONCE - n_tells };
             let look = self.board().look(&crowd, (ways.tell_after)(), room, self.now());
+            self.note_attended(ways, noted, ATTENDED_PAUSE).await;
             for session in look.news {
                 self.shared.clients.tell_of_questions(&Scope::One(session));
             }
-            at_work.extend(look.tasks.into_iter().map(|task| self.carry_out(task, &ways)));
-            let again = look.again;
+            n_tells += look.tasks.iter().filter(|task| task.deed == Deed::Tell).count();
+            at_work.extend(look.tasks.into_iter().map(|task| self.carry_out(task, ways)));
+            let noting = (!noted.1.is_empty()).then_some(ATTENDED_PAUSE);
+            let again = [look.again, noting].into_iter().flatten().min();
             let time = async {
                 match again {
                     Some(again) => self.shared.clock.sleep(again).await,
@@ -149,7 +186,7 @@ impl Desk {
             };
             tokio::select! { biased;
                 () = stop.cancelled() => return,
-                Some(()) = at_work.next(), if !at_work.is_empty() => (),
+                Some(was_tell) = at_work.next(), if !at_work.is_empty() => n_tells -= usize::from(was_tell),
                 () = log.wait() => (),
                 () = self.shared.clients.changed() => tokio::time::sleep(PAUSE).await,
                 () = time => (),
@@ -178,7 +215,21 @@ impl Desk {
         }
     }
 
-    fn carry_out(&self, task: Task, ways: &Ways) -> BoxFuture<'static, ()> {
+    /// Writes down the deadlines of questions that somebody could answer, if that is `pause` ago.
+    async fn note_attended(&self, ways: &Ways, noted: &mut Noted, pause: Duration) {
+        let now = self.now();
+        let attended = self.board().attended(now);
+        if attended == noted.1 || (now.mono < noted.0 + pause && !noted.1.is_empty()) {
+            return;
+        }
+        match (ways.note)(serde_json::json!(attended).to_string()).await {
+            Ok(()) => *noted = (now.mono, attended),
+            Err(error) => tracing::warn!(%error, "deadlines that stand still cannot be noted; tried again"),
+        }
+    }
+
+    /// Answers whether it told somebody.
+    fn carry_out(&self, task: Task, ways: &Ways) -> BoxFuture<'static, bool> {
         let (desk, Task { question, deed }) = (self.clone(), task);
         let Question { id, run, .. } = question;
         let doing: BoxFuture<'static, bool> = match &deed {
@@ -200,6 +251,7 @@ impl Desk {
             let has_succeeded = doing.await;
             let now = desk.now();
             desk.board().finish(&id, &deed, has_succeeded, now);
+            deed == Deed::Tell
         })
     }
 

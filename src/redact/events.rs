@@ -55,15 +55,16 @@ impl Redactor {
         result
     }
 
-    /// What a person is shown of a call. What would be written is written as it is meant, not as it is shown.
+    /// What a person is shown of a call. What would be written is written as it is meant, not as it is shown; so a content
+    /// that holds a secret is not shown as one that could be changed and sent back, and the diff tells what changes.
     pub fn confirmation_details(&self, details: ConfirmationDetails) -> ConfirmationDetails {
         match details {
             ConfirmationDetails::Edit { path, diff, old_content, new_content, cut_bytes } => {
                 ConfirmationDetails::Edit {
                     path: self.owned(path),
                     diff: self.owned(diff),
-                    old_content: old_content.map(|text| self.owned(text)),
-                    new_content: new_content.map(|text| self.owned(text)),
+                    old_content: old_content.filter(|text| !self.finds_in(text)),
+                    new_content: new_content.filter(|text| !self.finds_in(text)),
                     cut_bytes,
                 }
             }
@@ -126,6 +127,11 @@ impl Redactor {
             Access::Opaque { what } => Access::Opaque { what: self.owned(what) },
             Access::Nothing => Access::Nothing,
         }
+    }
+
+    /// Whether there is something to hide.
+    fn finds_in(&self, text: &str) -> bool {
+        matches!(self.text(text), std::borrow::Cow::Owned(_))
     }
 
     /// The same string when there is nothing to hide.

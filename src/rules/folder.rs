@@ -1,6 +1,7 @@
 //! Which rules do the files of one folder hold, and what stands for those that cannot be read?
 
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -11,7 +12,7 @@ use crate::{
     policy::{self, RuleFile},
     protocol::{
         FileProblem,
-        FileProblemCode::{TooLarge, UnknownField, Unreadable},
+        FileProblemCode::{BadValue, TooLarge, UnknownField, Unreadable},
         PolicyRule, PolicyTier, Severity,
     },
     trust::digest,
@@ -83,8 +84,33 @@ pub fn read_folder(folder: &Path, tier: PolicyTier, home: &Path) -> Vec<ReadFile
 
 fn read(path: &Path, bytes: &[u8], tier: PolicyTier, home: &Path) -> Result<ReadFile, FileProblem> {
     let text = decode(path, bytes)?;
-    let (rules, problems) = policy::parse(text, &RuleFile { tier, path, name: &file_name(path), home });
+    let (mut rules, mut problems) =
+        policy::parse(text, &RuleFile { tier, path, name: &file_name(path), home });
+    for rule in &mut rules {
+        problems.extend(locate(rule, path));
+    }
     Ok(ReadFile { path: path.to_owned(), digest: Some(digest(bytes)), rules, problems })
+}
+
+/// Workspaces are known by where they really are, so a rule's must be as well; else one that restricts would hold for
+/// nothing, and nobody would know.
+fn locate(rule: &mut PolicyRule, file: &Path) -> Option<FileProblem> {
+    let workspace = rule.workspace.as_mut()?;
+    match fs::canonicalize(&*workspace).map(PathBuf::into_os_string).map(OsString::into_string) {
+        Ok(Ok(canonical)) => {
+            *workspace = canonical;
+            None
+        }
+        Ok(Err(_)) | Err(_) => {
+            let message = format!(
+                "the rule {} is about a folder that is not there, or cannot be looked at: {workspace}",
+                rule.id
+            );
+            let fix = Some("mend the path; `subagent reload` reads the rules anew".to_owned());
+            let severity = Severity::Warning;
+            Some(FileProblem { severity, fix, ..problem(file, None, BadValue, message) })
+        }
+    }
 }
 
 /// The folder's entries but hidden ones, which editors leave behind, and whether these are all.

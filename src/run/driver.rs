@@ -292,7 +292,8 @@ impl Driver {
         if is_held && !inputs.is_empty() {
             // The store may let this through already, before the run is told that there is room.
             if *self.fullness.borrow() {
-                return self.keep_uncommitted(inputs, &StoreError::Full);
+                self.keep_uncommitted(inputs, &StoreError::Full);
+                return self.check_next();
             }
             inputs.push(Message::internal(Input::Unparked));
         }
@@ -305,11 +306,16 @@ impl Driver {
         let mut drafts = Vec::new();
         let mut ends = Vec::with_capacity(inputs.len());
         let mut keyed = None;
-        for message in &inputs {
+        // Calls whose work came with an answer of this step.
+        let mut allowed = Vec::new();
+        for message in &mut inputs {
             let input = self.with_partial(&machine, message.input.clone());
             let has_no_room = machine.has_no_room_for(&input);
             let decided = machine.decide(input);
             let is_effect = !decided.is_empty();
+            if is_effect {
+                allowed.extend(self.take_work(message));
+            }
             drafts.extend(decided);
             ends.push(match is_effect {
                 true => Ok(drafts.len()),
@@ -340,8 +346,8 @@ impl Driver {
                 for rule in remembered {
                     self.gate.project.rules.in_force().remember(rule);
                 }
-                self.answers_decided(&inputs);
                 for (message, end) in inputs.into_iter().zip(ends) {
+                    self.is_decided(&message);
                     // What is remembered of a request is the last event of its step.
                     let is_keyed = message.keyed.is_some();
                     let outcome = match end {
@@ -360,7 +366,9 @@ impl Driver {
                 if is_moving {
                     self.parts.executor.lanes().keep(&self.identity.run);
                 }
-                self.answers_decided(&inputs);
+                for call in allowed {
+                    self.prepared.remove(&call);
+                }
                 inputs.extend(rest);
                 self.keep_uncommitted(inputs, &error);
             }
@@ -370,7 +378,8 @@ impl Driver {
 
     /// Where the run stands, for judging its calls.
     fn standing(&self, machine: &RunMachine) -> Standing {
-        Standing::of(machine, self.parts.clock.now(), &self.asking, self.holdings.mode.get())
+        let allow_yolo = self.parts.executor.supplies().defaults.allow_yolo;
+        Standing::of(machine, self.parts.clock.now(), &self.asking, (self.holdings.mode.get(), allow_yolo))
     }
 
     /// Active time since the last time; the machine counts it unless the run stands still.
@@ -399,12 +408,12 @@ impl Driver {
             live.thaw();
         }
         for message in inputs {
-            match message.reply {
-                Some(reply) => {
-                    let _gone = reply.send(Err(error.clone()));
-                }
-                None => self.uncommitted.push(message),
+            if message.reply.is_none() {
+                self.uncommitted.push(message);
+                continue;
             }
+            self.is_decided(&message);
+            message.answer(Err(error.clone()));
         }
     }
 

@@ -190,7 +190,7 @@ impl Executor {
         self.shared.slots.resize(per_session, in_all);
     }
 
-    fn supplies(&self) -> Arc<Supplies> {
+    pub(super) fn supplies(&self) -> Arc<Supplies> {
         self.shared.supplies.get()
     }
 

@@ -75,12 +75,16 @@ impl Standing {
         machine: &RunMachine,
         now: Timestamp,
         asking: &Arc<Asking>,
-        session_mode: ApprovalMode,
+        (session_mode, allow_yolo): (ApprovalMode, bool),
     ) -> Standing {
         let (left_ms, left_tokens) = machine.left();
         let start = machine.start();
         let (depth, max_depth) = (start.depth, start.limits.max_depth);
-        let mode = asking.approval.mode.unwrap_or(session_mode);
+        let mode = match asking.approval.mode.unwrap_or(session_mode) {
+            // It was allowed when the session or the run was begun, and is not any more.
+            ApprovalMode::Yolo if !allow_yolo => ApprovalMode::default(),
+            mode => mode,
+        };
         let asking = Arc::clone(asking);
         Standing { is_grace: machine.is_grace(), depth, max_depth, left_ms, left_tokens, now, mode, asking }
     }
@@ -100,12 +104,12 @@ pub(super) struct Prepared {
     pub work: Work,
     pub details: CallDetails,
     pub arguments: Value,
+    /// The arguments as rules see them.
+    pub judged: Value,
     pub call: PreparedCall,
     pub decision: Decision,
     /// What a person would be shown; `None` = the description.
     pub shown: Option<ConfirmationDetails>,
-    /// What is there now and what would be, as a digest.
-    pub basis: Option<String>,
 }
 
 impl Prepared {
@@ -189,7 +193,7 @@ impl Gate {
             kind: declaration.kind,
             risk,
             accesses: &accesses,
-            arguments: &prepared.arguments,
+            arguments: &prepared.judged,
             commands: None,
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
@@ -215,9 +219,10 @@ impl Gate {
                 (Work::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
             }
         };
-        let call = PreparedCall { kind: declaration.kind, accesses, replay: tool.replay(), child };
-        let (tool, arguments) = (declaration.name.clone(), prepared.arguments);
-        Ok(Prepared { tool, work, details, arguments, call, decision, shown, basis })
+        let (kind, replay) = (declaration.kind, tool.replay());
+        let call = PreparedCall { kind, accesses, replay, basis, child };
+        let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
+        Ok(Prepared { tool, work, details, arguments, judged, call, decision, shown })
     }
 
     /// The rules in force now.
@@ -265,13 +270,24 @@ impl Gate {
     }
 
     /// The permit of a call whose `executing` is committed, over the accesses that were judged. The log keeps them
-    /// without secrets, so that is how they are compared; what differs gets a permit that does not fit it.
-    pub fn permit(&self, call: &CallId, judged: &PreparedCall, invocation: &dyn Invocation) -> Permit {
+    /// without secrets, so that is how they are compared; what differs gets a permit that does not fit it. What would
+    /// change something else than was judged, and shown to whoever allowed it, gets none.
+    pub fn permit(
+        &self,
+        call: &CallId,
+        judged: &PreparedCall,
+        invocation: &dyn Invocation,
+    ) -> Result<Permit, ToolError> {
+        if invocation.basis() != judged.basis {
+            let message = "what this call would change is not what it was when the call was judged, so nothing was \
+                           done; look at it again, then decide anew";
+            return Err(ToolError { kind: ToolErrorType::FileChanged, message: message.to_owned() });
+        }
         let accesses = invocation.accesses();
         let kept: Vec<Access> =
             accesses.iter().cloned().map(|access| self.supplies.redactor.access(access)).collect();
         let permitted = if kept == judged.accesses { accesses.to_vec() } else { judged.accesses.clone() };
-        Permit::mint(call.clone(), permitted)
+        Ok(Permit::mint(call.clone(), permitted))
     }
 }
 

@@ -245,10 +245,6 @@ impl RunMachine {
         running.filter(is_unsafe).map(|it| it.request.call_id.clone()).collect()
     }
 
-    pub fn is_executing(&self, call: &CallId) -> bool {
-        self.call(call).is_some_and(|it| it.state == CallState::Executing)
-    }
-
     /// Calls that wait to be judged, in the order asked: for the first time, or again now that what was in their way
     /// is over.
     pub fn unjudged(&self) -> impl Iterator<Item = &Arc<ToolCall>> {

@@ -59,6 +59,8 @@ pub struct RunDefaults {
     pub model: Option<ModelRef>,
     pub limits: LimitsParams,
     pub approval: ApprovalParams,
+    /// Whether the mode `yolo` counts (setting `approval.allowYolo`); without, it is as `default`.
+    pub allow_yolo: bool,
     pub output: OutputLimits,
     /// Tools that no run gets (setting `tools.exclude`).
     pub excluded: Vec<ToolName>,
@@ -293,7 +295,7 @@ pub(super) fn equip(
     project: &Arc<Project>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
-    let workspace = Arc::new(Workspace::open(roots)?);
+    let workspace = Arc::new(Workspace::open(roots)?.closed_at(supplies.own_files.state_dir()));
     equipment(definition, model, workspace, roots, project, supplies)
 }
 

@@ -218,6 +218,16 @@ async fn take_clean_mark(writer: &mut SqliteConnection) -> Result<bool, StoreErr
 
 /// The mark that [`take_clean_mark`] of the next start reads.
 pub(super) async fn leave_clean_mark(writer: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    sqlx::query("insert or replace into meta (key, value) values ('stopped', 'yes')").execute(writer).await?;
+    remember(writer, "stopped", "yes").await
+}
+
+/// Writes down something about this daemon for the next one.
+pub(super) async fn remember(
+    writer: &mut SqliteConnection,
+    key: &str,
+    value: &str,
+) -> Result<(), sqlx::Error> {
+    let statement = sqlx::query("insert or replace into meta (key, value) values (?1, ?2)");
+    statement.bind(key).bind(value).execute(writer).await?;
     Ok(())
 }

@@ -44,6 +44,7 @@ pub(super) enum Request {
     /// Answered when what was asked before is done.
     Ping(oneshot::Sender<()>),
     OpenConsumer(consumers::Opening),
+    Remember(Note),
     Close(oneshot::Sender<()>),
 }
 
@@ -55,6 +56,13 @@ pub(super) struct Append {
     /// May use the room that is kept for the time when there is none.
     is_urgent: bool,
     reply: Reply,
+}
+
+/// What the next daemon is to find, and no client is told of.
+pub(super) struct Note {
+    pub key: &'static str,
+    pub value: String,
+    pub reply: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// A session that is to be removed.
@@ -162,6 +170,7 @@ impl Writer {
                         self.commit_all(std::mem::take(&mut appends)).await;
                         self.open_consumer(opening).await;
                     }
+                    Request::Remember(note) => self.remember(note).await,
                     Request::Close(reply) => close = Some(reply),
                 }
             }
@@ -267,6 +276,17 @@ impl Writer {
             }
         }
         fresh
+    }
+
+    async fn remember(&mut self, note: Note) {
+        let Note { key, value, reply } = note;
+        let written = match self.heal().await {
+            Ok(_) if self.room.is_full() => Err(StoreError::Full),
+            Ok(_) => schema::remember(&mut self.connection, key, &value).await.map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        // Whoever asked may have stopped waiting.
+        let _gone = reply.send(written);
     }
 
     async fn sweep(&mut self) {

@@ -51,6 +51,9 @@ trait Definition: Send + Sync + 'static {
     /// What the schema's arguments are read into.
     type Arguments: DeserializeOwned + Send + 'static;
 
+    /// Arguments that are paths.
+    const PATHS: &'static [&'static str] = &["path"];
+
     /// Its parameters are a literal that compiles; a test makes every one of them.
     fn declaration() -> ToolDeclaration;
 
@@ -91,6 +94,10 @@ impl<T: Definition> Tool for BuiltIn<T> {
 
     fn replay(&self) -> Replay {
         T::replay()
+    }
+
+    fn path_arguments(&self) -> &'static [&'static str] {
+        T::PATHS
     }
 
     fn prepare<'a>(

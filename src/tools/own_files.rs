@@ -21,6 +21,8 @@ pub struct OwnFiles {
     config_dir: PathBuf,
     /// Files and folders whose change is `critical`.
     guarded: Vec<PathBuf>,
+    /// The database, tokens and keys: what everybody asked and was answered.
+    state_dir: PathBuf,
     undo: UndoStore,
 }
 
@@ -29,7 +31,17 @@ impl OwnFiles {
     pub fn new(config_dir: &Path, state_dir: &Path, more: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
         let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
         guarded.extend(more);
-        OwnFiles { config_dir: config_dir.to_owned(), guarded, undo: UndoStore::new(state_dir) }
+        OwnFiles {
+            config_dir: config_dir.to_owned(),
+            guarded,
+            state_dir: state_dir.to_owned(),
+            undo: UndoStore::new(state_dir),
+        }
+    }
+
+    /// What no tool reads, not even where it lies in a workspace.
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
     }
 
     /// Where what calls change is kept.

@@ -142,11 +142,12 @@ pub fn list(workspace: &Workspace, folder: &Place, above: &Arc<Rules>) -> Result
         };
         entries.push(Entry { name: name.to_owned(), kind, is_ignored: false });
     }
+    let path = workspace.absolute(folder);
+    entries.retain(|entry| !workspace.is_closed(&path.join(&entry.name)));
     entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     let has =
         |name: &str| entries.binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(name))).is_ok();
     let rules = above.within(workspace, folder, has);
-    let path = workspace.absolute(folder);
     for entry in &mut entries {
         entry.is_ignored = rules.hides(&path.join(&entry.name), entry.kind == EntryKind::Folder);
     }

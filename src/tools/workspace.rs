@@ -35,6 +35,8 @@ pub use write::{Attributes, Found, Placed, Wish};
 pub struct Workspace {
     roots: Vec<Root>,
     opener: Opener,
+    /// What lies in the roots and is none of their business.
+    closed: Vec<PathBuf>,
     ignore_files: ignores::Cache,
 }
 
@@ -136,7 +138,21 @@ impl Workspace {
         }
         let first = opened.first().ok_or(WorkspaceError::NoRoots)?;
         let opener = opener.unwrap_or_else(|| Opener::detect(&first.handle));
-        Ok(Workspace { roots: opened, opener, ignore_files: ignores::Cache::new(global_excludes) })
+        let ignore_files = ignores::Cache::new(global_excludes);
+        Ok(Workspace { roots: opened, opener, closed: Vec::new(), ignore_files })
+    }
+
+    /// Without what lies at this path: no tool reads or changes it, wherever the roots are.
+    #[must_use]
+    pub fn closed_at(mut self, path: &Path) -> Workspace {
+        // As it is spelled as well: it may not be there yet.
+        self.closed.extend(path.canonicalize().into_iter().chain([path.to_owned()]));
+        self
+    }
+
+    /// Whether an absolute path without links is closed to tools.
+    pub fn is_closed(&self, path: &Path) -> bool {
+        self.closed.iter().any(|closed| path.starts_with(closed))
     }
 
     /// Canonical paths of the roots, in the order given.

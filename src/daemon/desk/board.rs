@@ -8,7 +8,7 @@ use std::{
 use super::rules::{Company, Crowd, Deed, Due, Now, Question, RETURN_GRACE, Standing, due};
 use crate::{
     daemon::clients::Scope,
-    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, Seq, SessionId},
+    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, Seq, SessionId, Timestamp},
     run::Settling,
     store::Stored,
 };
@@ -49,6 +49,13 @@ struct Item {
 pub(super) struct Task {
     pub question: Question,
     pub deed: Deed,
+}
+
+/// How much more can be done at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub settle: usize,
+    pub tell: usize,
 }
 
 /// What a look showed.
@@ -129,8 +136,31 @@ impl Board {
         }
     }
 
-    /// Notes who is there, and says what is to be done: at most `room` deeds, the rest at the next look.
-    pub fn look(&mut self, crowd: &Crowd, tell_after: Option<Duration>, room: usize, now: Now) -> Look {
+    /// Deadlines that an earlier daemon knew to be later than the log says, since somebody was there.
+    pub fn postpone(&mut self, attended: &BTreeMap<ConfirmationId, Timestamp>) {
+        for (id, later) in attended {
+            if let Some(item) = self.open.get_mut(id)
+                && item.question.deadline_at.is_some_and(|deadline| deadline < *later)
+            {
+                item.question.deadline_at = Some(*later);
+                item.standing.postpone = Some(*later);
+            }
+        }
+    }
+
+    /// The deadlines that are later than the log says, as of now.
+    pub fn attended(&self, now: Now) -> BTreeMap<ConfirmationId, Timestamp> {
+        let later = |item: &Item| match item.standing.company {
+            Company::Somebody { since } => {
+                Some(item.question.deadline_at?.plus(now.mono.saturating_sub(since)))
+            }
+            Company::Nobody { .. } => item.standing.postpone,
+        };
+        self.open.iter().filter_map(|(id, item)| Some((id.clone(), later(item)?))).collect()
+    }
+
+    /// Notes who is there, and says what is to be done: as much as there is room for, the rest at the next look.
+    pub fn look(&mut self, crowd: &Crowd, tell_after: Option<Duration>, mut room: Room, now: Now) -> Look {
         let mut look = Look::default();
         for item in self.open.values_mut() {
             let was_open = item.is_open;
@@ -144,12 +174,16 @@ impl Board {
             item.meet(crowd.is_anybody_asked(&item.question, item.is_open), now);
             let mut again = item.next_change(now);
             match item.due(tell_after, now) {
-                Due::Now(deed) if look.tasks.len() < room => {
-                    item.is_busy = true;
-                    look.tasks.push(Task { question: item.question.clone(), deed });
+                Due::Now(deed) => {
+                    let left = if deed == Deed::Tell { &mut room.tell } else { &mut room.settle };
+                    // Without: whoever finishes something makes room, and looks again.
+                    if let Some(less) = left.checked_sub(1) {
+                        *left = less;
+                        item.is_busy = true;
+                        look.tasks.push(Task { question: item.question.clone(), deed });
+                    }
                 }
-                // Whoever finishes something makes room, and looks again.
-                Due::Now(_) | Due::Never => (),
+                Due::Never => (),
                 Due::In(time) => again = Some(again.map_or(time, |again| again.min(time))),
             }
             look.again = [look.again, again].into_iter().flatten().min();

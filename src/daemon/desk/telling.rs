@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::json;
 
-use super::Ways;
+use super::{ATTENDED, Ways};
 use crate::{
     config::{ApprovalSettings, KeySource, read_bounded},
     daemon::state::State,
@@ -45,7 +45,7 @@ impl Telling {
     /// What the desk of this daemon can do.
     pub fn ways(self) -> Ways {
         let Telling(state) = self;
-        let (settling, asked) = (Arc::clone(&state), Arc::clone(&state));
+        let (settling, asked, noting) = (Arc::clone(&state), Arc::clone(&state), state.store.clone());
         Ways {
             settle: Box::new(move |run, confirmation, how| {
                 let executor = settling.executor.clone();
@@ -55,6 +55,10 @@ impl Telling {
             tell: Box::new(move |confirmation| -> BoxFuture<'static, ()> {
                 let state = Arc::clone(&state);
                 Box::pin(async move { tell(&state, &confirmation).await })
+            }),
+            note: Box::new(move |text| {
+                let store = noting.clone();
+                Box::pin(async move { store.leave_note(ATTENDED, text).await })
             }),
         }
     }

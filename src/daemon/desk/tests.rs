@@ -6,7 +6,11 @@ use expect_test::{Expect, expect};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::task::TaskTracker;
 
-use super::{board::Look, rules::is_eligible, *};
+use super::{
+    board::{Look, Room},
+    rules::is_eligible,
+    *,
+};
 use crate::{
     daemon::clients::Candidate,
     protocol::{
@@ -82,6 +86,11 @@ fn candidate(connection: u64, words: &str) -> Candidate {
         }
     }
     candidate
+}
+
+/// For so many deeds of each kind.
+fn room(n: usize) -> Room {
+    Room { settle: n, tell: n }
 }
 
 fn crowd(clients: &[&str]) -> Crowd {
@@ -170,7 +179,7 @@ fn story(change: impl FnOnce(&mut Confirmation), tell_after: Option<Duration>, s
         let clients: Vec<&str> = there.iter().map(String::as_str).collect();
         // As often as something happens at once.
         for _ in 0..5 {
-            let Look { tasks, .. } = board.look(&crowd(&clients), tell_after, 9, at(ms));
+            let Look { tasks, .. } = board.look(&crowd(&clients), tell_after, room(9), at(ms));
             for Task { question, deed } in tasks {
                 let is_end =
                     !matches!(deed, Deed::Tell | Deed::Settle(Settling::Park | Settling::Postpone(_)));
@@ -348,16 +357,47 @@ fn somebody_is_told_elsewhere_once_a_subject() {
 }
 
 #[test]
-fn nothing_in_here_can_allow() {
-    // Every deed there is, by exhaustion: who adds one has to say here why it is no consent.
-    let is_no_consent = |how: &Settling| match how {
-        Settling::Deny { .. }
-        | Settling::CancelRun { .. }
-        | Settling::Fail { .. }
-        | Settling::Park
-        | Settling::Postpone(_) => true,
+fn who_is_slow_to_be_told_holds_up_no_denial() {
+    let mut board = Board::default();
+    let ask = |board: &mut Board, id: &str, is_headless: bool| {
+        let subject = subject(|it| {
+            it.confirmation_id = id.into();
+            it.headless = is_headless;
+            it.on_detached = if is_headless { OnDetached::Deny } else { OnDetached::Wait };
+        });
+        board.put(&subject, Seq(1), at(0), Duration::ZERO);
     };
-    assert!(is_no_consent(&Settling::Park));
+    (0..5).for_each(|n| ask(&mut board, &format!("a{n}"), false));
+    ask(&mut board, "z", true);
+    let room = Room { settle: 2, tell: 2 };
+    let look = board.look(&Crowd::default(), Some(Duration::ZERO), room, at(0));
+    let told = look.tasks.iter().map(|task| (task.question.id.as_str(), task.deed == Deed::Tell));
+    assert_eq!(told.collect::<Vec<_>>(), [("a0", true), ("a1", true), ("z", false)]);
+}
+
+#[test]
+fn time_in_which_somebody_was_there_is_known_to_the_next_daemon() {
+    let subject = subject(|it| it.deadline_at = Some(at(10_000).wall));
+    let mut board = Board::default();
+    board.put(&subject, Seq(1), at(0), Duration::ZERO);
+    assert_eq!(board.attended(at(1_000)), BTreeMap::new());
+    board.look(&crowd(&["ann s"]), None, room(9), at(1_000));
+    let noted = board.attended(at(15_000));
+    assert_eq!(noted, BTreeMap::from([(subject.confirmation_id.clone(), at(24_000).wall)]));
+    // The log still says 10 s.
+    let mut next = Board::default();
+    next.put(&subject, Seq(1), at(16_000), Duration::ZERO);
+    next.postpone(&noted);
+    let deeds = |board: &mut Board, ms| {
+        let look = board.look(&Crowd::default(), None, room(9), at(ms));
+        look.tasks.into_iter().map(|task| task.deed).collect::<Vec<_>>()
+    };
+    assert_eq!(deeds(&mut next, 17_000), [], "it has not begun to be nobody's");
+    let postponed = deeds(&mut next, 20_000);
+    assert!(matches!(postponed[..], [Deed::Settle(Settling::Postpone(_))]), "{postponed:?}");
+    next.finish(&subject.confirmation_id, &postponed[0], true, at(20_000));
+    assert_eq!(deeds(&mut next, 23_999), []);
+    assert!(matches!(deeds(&mut next, 24_000)[..], [Deed::Settle(Settling::Deny { .. })]));
 }
 
 #[test]
@@ -373,7 +413,7 @@ fn a_look_does_no_more_at_once_than_there_is_room_for() {
     }
     let mut done = 0;
     for expected in [2, 2, 1, 0] {
-        let look = board.look(&Crowd::default(), None, 2, at(0));
+        let look = board.look(&Crowd::default(), None, room(2), at(0));
         assert_eq!(look.tasks.len(), expected);
         for task in look.tasks {
             board.finish(&task.question.id, &task.deed, true, at(0));
@@ -399,9 +439,9 @@ fn a_claim_ends_with_its_time_and_its_connection() {
     assert!(!board.claim(&id, 1, claim(at(5_000))).unwrap().1);
     assert!(board.claim(&id, 2, claim(at(8_000))).unwrap().1);
     assert_eq!(reader(&board), Some(5), "whoever reads longest is shown");
-    let look = board.look(&Crowd::default(), None, 9, at(1_000));
+    let look = board.look(&Crowd::default(), None, room(9), at(1_000));
     assert_eq!((look.news.len(), look.again), (0, Some(Duration::from_secs(4))));
-    let look = board.look(&Crowd::default(), None, 9, at(5_000));
+    let look = board.look(&Crowd::default(), None, room(9), at(5_000));
     assert_eq!((look.news.len(), reader(&board)), (1, Some(8)));
     assert_eq!(board.release(&id, 1), None, "it is over");
     assert_eq!(board.leave(2), BTreeSet::from([SessionId::from("s")]));
@@ -415,7 +455,7 @@ fn it_is_looked_again_when_a_time_of_day_may_have_come() {
     let check = |change: fn(&mut Confirmation), expected: Expect| {
         let mut board = Board::default();
         board.put(&subject(change), Seq(1), at(0), Duration::ZERO);
-        let look = board.look(&crowd(&["ann s"]), None, 9, at(0));
+        let look = board.look(&crowd(&["ann s"]), None, room(9), at(0));
         expected.assert_eq(&format!("{:?}", look.again));
     };
     check(|_| (), expect!["None"]);
@@ -501,6 +541,7 @@ impl Bench {
                 let told = told.clone();
                 Box::pin(async move { told.send(format!("{id} told")).await.unwrap() })
             }),
+            note: Box::new(|_| Box::pin(async { Ok(()) })),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(desk.clone().run(follower, ways, stop.clone()));

@@ -16,12 +16,12 @@ use super::{
 };
 use crate::{
     protocol::{
-        Answer, AttachRole, Claim, ConfirmationClaim, ConfirmationClaimParams, ConfirmationClaimResult,
-        ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult, ConfirmationId, ConfirmationList,
-        ConfirmationListParams, ConfirmationListResult, ConfirmationRecord, ConfirmationRelease,
-        ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond, ConfirmationRespondParams,
-        ConfirmationRespondResult, DecidedBy, ErrorKind, Outcome, Resolution, RpcError, RunId, Seq,
-        Violation,
+        Answer, AttachRole, Audience, Claim, ConfirmationClaim, ConfirmationClaimParams,
+        ConfirmationClaimResult, ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult,
+        ConfirmationId, ConfirmationList, ConfirmationListParams, ConfirmationListResult, ConfirmationRecord,
+        ConfirmationRelease, ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond,
+        ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, Outcome, Resolution,
+        RpcError, RunId, Seq, Violation,
     },
     run::{AnswerError, Answered},
     store::{ConfirmationFilter, StoredConfirmation},
@@ -171,6 +171,15 @@ async fn respond(
         let message = format!("this connection only looks on at session {}", subject.session_id);
         return Err(RpcError::new(ErrorKind::Forbidden, message)
             .with_hint("attach with the role `control` to answer its questions"));
+    }
+    // Nor does who sits at the session and was left out on purpose.
+    if let Audience::Clients(meant) = &subject.audience
+        && role.is_some()
+        && !is_by_token
+        && !caller.introduction().is_some_and(|said| meant.contains(&said.client_id))
+    {
+        let message = format!("the question {id} is for other clients, which the run's starter named");
+        return Err(RpcError::new(ErrorKind::Forbidden, message).with_details(json!({ "audience": meant })));
     }
     let repeat = Repeat { outcome, digest: digest.clone(), name: name.clone() };
     if let Some(resolution) = stored.resolution {

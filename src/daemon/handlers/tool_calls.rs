@@ -10,6 +10,7 @@ use super::{
         rpc::{Api, Caller},
         state::State,
     },
+    approval::approval,
     by, internal,
     sessions::open_session,
 };
@@ -29,7 +30,8 @@ use crate::{
 const TURNS: u32 = 3;
 
 pub fn register(api: &mut Api<State>) {
-    api.method::<ToolsCall, _, _>(call);
+    // Only the waiting is dropped: a run that was begun goes on, and its record tells what came of it.
+    api.cancellable::<ToolsCall, _, _>(call);
 }
 
 async fn call(
@@ -59,13 +61,17 @@ async fn call(
         prompt: Some(prompt),
         inputs: serde_json::Map::new(),
         limits: LimitsParams::default(),
-        approval: ApprovalParams::default(),
+        approval: approval(&state, ApprovalParams::default())?,
         initiator: by.as_deref().map(ClientId::from),
         model: None,
     };
-    let plan = state.executor.plan(request).await?;
     let options = StartOptions { place: Where::Session(session_id), if_busy: IfBusy::Queue, by, keyed: None };
-    let started = state.executor.start(plan, options).await?;
+    let executor = state.executor.clone();
+    let starting = state.writing.spawn(async move {
+        let plan = executor.plan(request).await?;
+        Ok::<_, RpcError>(executor.start(plan, options).await?)
+    });
+    let started = starting.await.map_err(|error| internal("the call was not begun", &error))??;
     end_of_call(&state, &started.run).await
 }
 

@@ -225,23 +225,34 @@ fn restore(
 /// Whether each file is what the newest change left, and each older change is what a newer one found.
 fn look(store: &UndoStore, session: &SessionId, changes: &[FileChanged]) -> Result<(), UndoError> {
     // What a file will be once the newer changes are undone.
-    let mut then: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+    let mut then: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for change in changes {
-        let (path, after) = (change.path.as_str(), change.after.as_deref());
-        match then.get(path) {
-            Some(state) if *state != after => {
-                let what = "it was changed between two of the calls";
-                return Err(UndoError::Conflict { path: path.to_owned(), what });
-            }
-            Some(_) => (),
-            None => store.is_as_left(session, change)?,
+        let path = change.path.as_str();
+        let from = change.from.as_deref();
+        let is_first = !then.contains_key(path) && from.is_none_or(|from| !then.contains_key(from));
+        let now = store.now(session, change)?;
+        let there = then.get(path).cloned().unwrap_or(now.there);
+        let back = from.map(|from| then.get(from).cloned().unwrap_or(now.back));
+        let is_left = there == change.after && back.as_ref().is_none_or(Option::is_none);
+        // What was put back by hand needs no undoing.
+        let is_before = is_first
+            && match &back {
+                None => there == change.before,
+                Some(back) => there.is_none() && *back == change.before,
+            };
+        if !is_left && !is_before {
+            let what = match is_first {
+                true => "it is not what the call left",
+                false => "it was changed between two of the calls",
+            };
+            return Err(UndoError::Conflict { path: path.to_owned(), what });
         }
-        match &change.from {
+        match from {
             Some(from) => {
                 then.insert(path, None);
-                then.insert(from, change.before.as_deref());
+                then.insert(from, change.before.clone());
             }
-            None => drop(then.insert(path, change.before.as_deref())),
+            None => drop(then.insert(path, change.before.clone())),
         }
     }
     Ok(())

@@ -65,6 +65,9 @@ pub struct PreparedCall {
     pub kind: ToolKind,
     pub accesses: Vec<Access>,
     pub replay: Replay,
+    /// A digest of what the call would change, as it is and as it would be, where the arguments do not say it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     /// The run that answers the call, when the tool is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<RunId>,

@@ -19,6 +19,13 @@ use crate::{
 /// of a script.
 const MOST_WAITING: usize = 64;
 
+/// What an answer that was checked is about. The work that it allows goes with it: it is nobody else's, and is lost with
+/// the answer when another one was first.
+pub(super) struct Answers {
+    call: CallId,
+    work: Option<Work>,
+}
+
 /// An answer that was checked.
 pub(super) struct Checked {
     message: Message,
@@ -63,16 +70,13 @@ impl Driver {
                 self.check_next();
             }
             Ok((settled, work)) => {
-                // Only one answer to a call is under way, so this is the work that it allows.
-                self.prepared.extend(work.map(|work| (call, work)));
                 let settled = Input::Settled {
                     confirmation: answer.confirmation.clone(),
                     digest: answer.digest.clone(),
                     by: answer.name.clone(),
                     settled: Box::new(self.without_secrets(settled)),
                 };
-                let Message { reply, keyed, .. } = message;
-                ready.push(Message { input: settled, reply, keyed });
+                ready.push(Message { input: settled, answers: Some(Answers { call, work }), ..message });
             }
         }
     }
@@ -84,16 +88,18 @@ impl Driver {
         }
     }
 
-    /// The answers of these inputs are decided. What one would have allowed is forgotten when it came too late.
-    pub(super) fn answers_decided(&mut self, inputs: &[Message]) {
-        let settled = inputs.iter().filter(|message| matches!(message.input, Input::Settled { .. }));
-        if settled.count() == 0 {
-            return;
-        }
-        for call in std::mem::take(&mut self.answering) {
-            if !self.machine.is_executing(&call) {
-                self.prepared.remove(&call);
-            }
+    /// An answer counts, if its step can be committed: the work that it allows is the call's from now on. Answers the call.
+    pub(super) fn take_work(&mut self, message: &mut Message) -> Option<CallId> {
+        let Answers { call, work } = message.answers.as_mut()?;
+        let work = work.take()?;
+        self.prepared.insert(call.clone(), work);
+        Some(call.clone())
+    }
+
+    /// What becomes of an answer is decided, whatever it is: the next one to its call may be checked.
+    pub(super) fn is_decided(&mut self, message: &Message) {
+        if let Some(Answers { call, .. }) = &message.answers {
+            self.answering.remove(call);
         }
     }
 }

@@ -212,8 +212,10 @@ impl Driver {
                         format!("`{}` is an agent now; call it again if you still need it", request.name);
                     return ToolResult::failure(ToolErrorType::Interrupted, message);
                 };
-                let permit = gate.permit(&request.call_id, &judged, invocation.as_ref());
-                tools::run(invocation, permit, cx).await
+                match gate.permit(&request.call_id, &judged, invocation.as_ref()) {
+                    Ok(permit) => tools::run(invocation, permit, cx).await,
+                    Err(error) => ToolResult::failure(error.kind, error.message),
+                }
             };
             let too_slow = async {
                 stopped.cancelled().await;

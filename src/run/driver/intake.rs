@@ -12,6 +12,7 @@ use super::{
         machine::{Input, Want},
     },
     Driver, Landing, STEP, STORE_RETRY,
+    answers::Answers,
 };
 use crate::{
     protocol::{Seq, ToolErrorType, ToolResult},
@@ -30,17 +31,32 @@ pub(in super::super) enum Outcome {
     Refused(Refused),
 }
 
+/// Where the outcome of a request goes.
+pub(in super::super) type Reply = oneshot::Sender<Result<Outcome, StoreError>>;
+
 /// A request to a living run. The reply comes once what it caused is durable.
 pub(in super::super) struct Message {
     pub input: Input,
-    pub reply: Option<oneshot::Sender<Result<Outcome, StoreError>>>,
+    pub reply: Option<Reply>,
     /// What remembers the request, to be written with its effect.
     pub keyed: Option<Keyed>,
+    /// Of an answer to a question that was checked: the call that it is about.
+    pub(super) answers: Option<Answers>,
 }
 
 impl Message {
     pub fn internal(input: Input) -> Message {
-        Message { input, reply: None, keyed: None }
+        Message { input, reply: None, keyed: None, answers: None }
+    }
+
+    /// What somebody wants to know the outcome of.
+    pub fn asking(input: Input, reply: Reply) -> Message {
+        Message { input, reply: Some(reply), keyed: None, answers: None }
+    }
+
+    /// A request of which more is remembered than its effect.
+    pub fn remembered_as(self, keyed: Option<Keyed>) -> Message {
+        Message { keyed, ..self }
     }
 
     /// Tells whoever asked what came of it.

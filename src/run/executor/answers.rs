@@ -50,7 +50,7 @@ impl Executor {
     pub async fn answer(&self, run: &RunId, answer: Answer) -> Result<Answered, AnswerError> {
         let id = answer.confirmation.clone();
         let input = Input::Answer(Box::new(answer));
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
         let outcome = match asked.transpose()? {
             Some(super::Answer::Decided(outcome)) => outcome,
             // Whatever is to be said of it is in the store.
@@ -86,14 +86,14 @@ impl Executor {
         how: Settling,
     ) -> Result<Option<Seq>, AskError> {
         let input = Input::Settle { confirmation: confirmation.clone(), how };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
         self.decided(run, asked).await
     }
 
     /// Lets a run go on that is parked since nobody could be asked. `None` when it is not.
     pub async fn unpark(&self, run: &RunId, by: Option<String>) -> Result<Option<Seq>, AskError> {
         let input = Input::Unpark { by };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
         self.decided(run, asked).await
     }
 

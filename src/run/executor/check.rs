@@ -64,6 +64,7 @@ impl Executor {
         }
         let toolset = plan::toolset(&definition, &callables, &project, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
+        let workspace = workspace.closed_at(supplies.own_files.state_dir());
         let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
         let prepare = PrepareContext {
             workspace: Arc::new(workspace),
@@ -98,7 +99,7 @@ impl Executor {
             kind: declaration.kind,
             risk,
             accesses: &accesses,
-            arguments: &prepared.arguments,
+            arguments: &prepared.judged,
             commands: None,
             mode,
             auto_approve: &definition.auto_approve,

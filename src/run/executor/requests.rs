@@ -74,7 +74,7 @@ impl Executor {
                 }
             }
             let input = Input::Cancel { by: by.clone(), reason: reason.clone(), partial: None };
-            let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+            let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
             match self.decided(run, asked).await? {
                 Some(seq) => return Ok(Cancelled::Stopping(seq)),
                 // It was being taken up, and could not be.
@@ -94,7 +94,7 @@ impl Executor {
     ) -> Result<Steered, AskError> {
         let text = self.supplies().redactor.owned(text);
         let input = Input::Steer { id: ids::fresh(), text, by };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed }).await;
+        let asked = self.ask(run, |reply| Message::asking(input, reply).remembered_as(keyed)).await;
         match self.decided(run, asked).await? {
             Some(seq) => Ok(Steered::Kept(seq)),
             None => Ok(Steered::NotActive),
@@ -104,14 +104,14 @@ impl Executor {
     /// Takes a run that has not begun out of its queue: it ends `ABORTED`. `None` when it does not wait to begin.
     pub async fn remove(&self, run: &RunId, by: Option<String>) -> Result<Option<Seq>, AskError> {
         let input = Input::Removed { by };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
         self.decided(run, asked).await
     }
 
     /// Puts a run before all others that wait for its context.
     pub async fn promote(&self, run: &RunId, by: Option<String>) -> Result<Promoted, AskError> {
         let input = Input::Promoted { by };
-        let asked = self.ask(run, |reply| Message { input, reply: Some(reply), keyed: None }).await;
+        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
         match self.decided(run, asked).await? {
             Some(seq) => Ok(Promoted::First(seq)),
             None => Ok(Promoted::NotQueued),

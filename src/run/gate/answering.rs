@@ -10,6 +10,7 @@ use crate::{
         DecidedBy, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall, ToolError, ToolErrorType,
         ToolResult, Violation,
     },
+    redact,
     run::machine::Settled,
 };
 
@@ -132,16 +133,19 @@ impl Gate {
         answer: &Answer,
         standing: &Standing,
     ) -> Result<(Settled, Option<Work>), Refused> {
-        let arguments = match (&answer.arguments, &answer.content) {
-            (Some(arguments), None) => arguments.clone(),
-            (None, Some(content)) => self.with_content(call, content, standing).await?,
+        let (pointer, arguments) = match (&answer.arguments, &answer.content) {
+            (Some(arguments), None) => {
+                refuse_marks("/arguments", &arguments.to_string(), &call.arguments.to_string())?;
+                ("/arguments", arguments.clone())
+            }
+            (None, Some(content)) => ("/content", self.with_content(call, content, standing).await?),
             (Some(_), Some(_)) => return invalid("/content", "not together with `arguments`"),
             (None, None) => return invalid("/arguments", "needed with `modify`, or `content`"),
         };
         let prepared = match self.prepare_with(&call.name, arguments, standing).await {
             Ok(prepared) => prepared,
             Err(error) if error.kind == ToolErrorType::PolicyDenied => return Err(Refused::Denied(error)),
-            Err(error) => return invalid("/arguments", &error.message),
+            Err(error) => return invalid(pointer, &error.message),
         };
         let now = self.shown(self.question(call, &prepared, standing, Some(open)));
         // As the tool understood them, so that what only has another name is no difference.
@@ -164,6 +168,11 @@ impl Gate {
             Err(error) if error.kind == ToolErrorType::PolicyDenied => return Err(Refused::Denied(error)),
             Err(error) => return invalid("/content", &error.message),
         };
+        let mut known = call.arguments.to_string();
+        if let Some(ConfirmationDetails::Edit { old_content, new_content, .. }) = &prepared.shown {
+            known.extend([old_content, new_content].into_iter().flatten().map(String::as_str));
+        }
+        refuse_marks("/content", content, &known)?;
         let arguments = match &prepared.work {
             Work::Tool(invocation) => invocation.with_content(content),
             Work::Child(_) => None,
@@ -261,6 +270,21 @@ fn run(
 ) -> (Settled, Option<Work>) {
     let Prepared { work, details, arguments, call, .. } = prepared;
     (Settled::Run { resolved, revised, details, arguments, prepared: call }, Some(work))
+}
+
+/// Refuses a change that would write the marks which a person was shown in place of secrets. `known` is what the call
+/// itself has of such texts.
+fn refuse_marks(pointer: &str, given: &str, known: &str) -> Result<(), Refused> {
+    match redact::marks(given).find(|mark| !known.contains(*mark)) {
+        None => Ok(()),
+        Some(mark) => {
+            let told = format!(
+                "`{mark}` stands for a secret that is not shown, and would be written as it reads; leave that part as it \
+                 is by changing only what the call names, or deny the call and say what to do"
+            );
+            invalid(pointer, &told)
+        }
+    }
 }
 
 fn failure(error: ToolError) -> ToolResult {

@@ -7,8 +7,8 @@ use super::{Gate, Prepared, Standing, Work};
 use crate::{
     policy::{Answer, PolicyCall, Scope},
     protocol::{
-        Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Outcome, PolicyRule,
-        Timestamp, ToolCall,
+        Access, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Outcome, PolicyRule,
+        PreparedCall, Timestamp, ToolCall,
     },
     sys::ids,
 };
@@ -119,14 +119,23 @@ impl Gate {
             kind: prepared.details.kind,
             risk: prepared.details.risk,
             accesses: &prepared.call.accesses,
-            arguments: &prepared.arguments,
+            arguments: &prepared.judged,
             commands: None,
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),
             roots: &self.folders(),
         };
-        self.policy().remember(&call, &answer)
+        let rule = self.policy().remember(&call, &answer)?;
+        // It would be kept, listed and compared with for as long as it holds.
+        (!self.holds_secrets(prepared)).then_some(rule)
+    }
+
+    /// Whether a rule about this very call would repeat a secret.
+    fn holds_secrets(&self, prepared: &Prepared) -> bool {
+        let redactor = &self.supplies.redactor;
+        let has_hidden = |access: &Access| redactor.access(access.clone()) != *access;
+        redactor.value(&mut prepared.judged.clone()) || prepared.call.accesses.iter().any(has_hidden)
     }
 }
 
@@ -141,7 +150,8 @@ fn title(prepared: &Prepared) -> String {
 
 /// What an answer is about. Whatever of it changes is another question.
 fn digest(prepared: &Prepared, details: &ConfirmationDetails) -> String {
-    let subject = json!([prepared.tool, prepared.arguments, prepared.call.accesses, details, prepared.basis]);
+    let PreparedCall { accesses, basis, .. } = &prepared.call;
+    let subject = json!([prepared.tool, prepared.arguments, accesses, details, basis]);
     let mut text = String::from("sha256:");
     for byte in Sha256::digest(subject.to_string()) {
         use std::fmt::Write as _;

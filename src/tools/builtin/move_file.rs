@@ -31,6 +31,8 @@ pub struct MoveFile;
 impl Definition for MoveFile {
     type Arguments = Arguments;
 
+    const PATHS: &'static [&'static str] = &["from", "to"];
+
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
             "type": "object",

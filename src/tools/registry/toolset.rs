@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Registry, names, own_name};
 use crate::{
     protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName},
-    tools::{Invocation, PrepareContext, Tool, nearest, panicked, parameters},
+    tools::{Invocation, PrepareContext, Tool, Workspace, nearest, panicked, parameters},
 };
 
 /// The tools of one run. What is not in it does not exist for that run.
@@ -33,6 +33,9 @@ pub struct PreparedCall {
     pub name: ToolName,
     /// Canonical arguments, as events carry them; the model's own stay in its history.
     pub arguments: Value,
+    /// The same as rules see them: where an argument is a path, the place that it leads to, as [`Workspace::shown`] has
+    /// it. However a model spells a path, and whatever links it goes through, a rule about a folder is about what is in it.
+    pub judged: Value,
     /// `None` when the run has no such tool.
     pub tool: Option<Arc<dyn Tool>>,
     pub outcome: Result<Box<dyn Invocation>, ToolError>,
@@ -89,7 +92,13 @@ impl Toolset {
             Lookup::NotAllowed => self.not_allowed(&canonical),
             Lookup::Unknown => self.not_registered(name),
         };
-        PreparedCall { name: canonical, arguments, tool: None, outcome: Err(error) }
+        PreparedCall {
+            name: canonical,
+            judged: arguments.clone(),
+            arguments,
+            tool: None,
+            outcome: Err(error),
+        }
     }
 
     fn not_allowed(&self, name: &ToolName) -> ToolError {
@@ -124,5 +133,18 @@ async fn prepare_with(
     let preparing = async { tool.prepare(arguments.clone(), cx).await };
     let outcome = AssertUnwindSafe(preparing).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-    PreparedCall { name, arguments, tool: Some(Arc::clone(tool)), outcome }
+    let judged = as_rules_see(&arguments, tool.path_arguments(), &cx.workspace);
+    PreparedCall { name, arguments, judged, tool: Some(Arc::clone(tool)), outcome }
+}
+
+fn as_rules_see(arguments: &Value, paths: &[&str], workspace: &Workspace) -> Value {
+    let mut judged = arguments.clone();
+    for name in paths {
+        let Some(argument) = judged.get_mut(*name) else { continue };
+        // What leads nowhere was refused when the call was prepared.
+        if let Some(Ok(place)) = argument.as_str().map(|path| workspace.resolve(path)) {
+            *argument = workspace.shown(&place).into();
+        }
+    }
+    judged
 }

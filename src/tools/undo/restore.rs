@@ -73,16 +73,17 @@ impl UndoStore {
         Restoring { kept, ground, force }.restore()
     }
 
-    /// Whether the file is what `change` left, or is as before already.
-    pub fn is_as_left(&self, session: &SessionId, change: &FileChanged) -> Result<(), UndoError> {
+    /// What is now where `change` happened. What cannot be read is in the way of undoing.
+    pub fn now(&self, session: &SessionId, change: &FileChanged) -> Result<Now, UndoError> {
         let KeptChange { manifest, .. } = self.kept(session, change)?;
-        match known_of(&manifest) {
-            WhatIsKnown::Written | WhatIsKnown::NotBegun => Ok(()),
-            WhatIsKnown::Unknown => {
-                let what = "it is not what the call left";
-                Err(UndoError::Conflict { path: change.path.clone(), what })
-            }
-        }
+        let unreachable = |why| UndoError::Unreachable { path: change.path.clone(), why };
+        let Ground { workspace, place, from } = manifest.ground().map_err(unreachable)?;
+        let digest_at = |place: &Place| {
+            let found = workspace.find(place).map_err(UndoError::Failed)?;
+            Ok(found.map(|found| digest_of(&found.bytes)))
+        };
+        let back = from.as_ref().map(&digest_at).transpose()?;
+        Ok(Now { there: digest_at(&place)?, back: back.flatten() })
     }
 
     /// What is known of the changes of a call that was cut off; empty when it had not begun any.
@@ -126,6 +127,13 @@ impl UndoStore {
         };
         Ok(KeptChange { manifest, content, path: change.path.clone() })
     }
+}
+
+/// Digests of what is at the place of a change, and with a move, of what is where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Now {
+    pub there: Option<String>,
+    pub back: Option<String>,
 }
 
 struct KeptChange {
@@ -193,7 +201,9 @@ impl Restoring {
     }
 
     fn put_back(&self, place: &Place, over: Option<&Found>) -> Result<(), UndoError> {
-        let attributes = self.kept.manifest.before.as_ref().map(|before| before.attributes());
+        // No call changes permissions: those of a file that is there are as before, or as somebody wants them since.
+        let before = self.kept.manifest.before.as_ref().filter(|_| over.is_none());
+        let attributes = before.map(|before| before.attributes());
         let wish = Wish { bytes: &self.kept.content, over, attributes };
         self.placed(self.ground.workspace.put(place, &wish, &CancellationToken::new(), &mut || true))
     }

@@ -70,6 +70,9 @@ impl Workspace {
         let Some(place) = self.locate(&resolved) else {
             return Err(outside(text, &self.roots_text()));
         };
+        if self.is_closed(&resolved) {
+            return Err(outside(text, "it is the daemon's own, which no tool reads or changes"));
+        }
         if text.starts_with('~') && self.facts(&place).is_err() {
             return Err(outside(text, &format!("`~` is not expanded; {}", self.roots_text())));
         }

@@ -47,7 +47,7 @@ pub fn details(kind: ToolKind) -> CallDetails {
 
 fn prepared() -> PreparedCall {
     let accesses = vec![Access::Write { path: "/w/x".into() }];
-    PreparedCall { kind: ToolKind::Edit, accesses, replay: Replay::Unsafe, child: None }
+    PreparedCall { kind: ToolKind::Edit, accesses, replay: Replay::Unsafe, basis: None, child: None }
 }
 
 pub fn answer(call: &str, what: &str) -> Input {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod asking;
 mod attach;
 mod bad_input;
 mod child_output;

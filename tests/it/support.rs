@@ -335,6 +335,13 @@ impl Client {
         message["params"]["result"].clone()
     }
 
+    /// The envelopes that came up to now: what a request sets off is seen once later ones are answered.
+    pub async fn drain(&mut self) -> Vec<Value> {
+        self.settle().await;
+        let came = self.notifications.drain(..).map(|message| message["params"]["result"].clone());
+        came.collect()
+    }
+
     /// Envelopes up to and with the first of this type.
     pub async fn events_until(&mut self, kind: &str) -> Vec<Value> {
         let mut events = Vec::new();

@@ -306,6 +306,7 @@ fn defaults(config: &Config) -> RunDefaults {
     let is_set = |origin: Origin| origin != Origin::Default;
     RunDefaults {
         approval: ApprovalParams { mode: Some(handlers::usual_mode(config)), ..ApprovalParams::default() },
+        allow_yolo: config.approval.allow_yolo.value,
         model: config.models.default.value.clone(),
         limits: LimitsParams {
             max_turns: is_set(run.max_turns.origin).then_some(run.max_turns.value),

@@ -45,6 +45,11 @@ pub trait Tool: Send + Sync + 'static {
     /// What a restart may do with a call that was running.
     fn replay(&self) -> Replay;
 
+    /// Names of arguments that are paths into the workspace: rules see the places that they lead to.
+    fn path_arguments(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Checks untrusted arguments: first the schema (every violation at once), then values. May read, never
     /// write. Arguments already carry canonical names (argument aliases are mapped by the registry).
     fn prepare<'a>(

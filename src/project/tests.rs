@@ -116,14 +116,21 @@ fn acknowledged_rules_that_change_or_go_ask_until_a_person_has_looked() {
 }
 
 #[test]
-fn settings_that_change_count_no_more() {
+fn settings_that_change_open_nothing() {
     let ground = Ground::new();
     ground.write("settings.json", r#"{ "tools": { "exclude": ["grep"] } }"#).trust();
-    ground.write("settings.json", r#"{ "agents": { "default": "evil" } }"#);
+    // What it takes away is taken all the same, and it may have taken more before.
+    ground.write("settings.json", r#"{ "agents": { "default": "evil" }, "tools": { "exclude": ["glob"] } }"#);
     ground.check(expect![[r#"
-        None []
-        Warning …/.subagentd/settings.json: has changed since it was acknowledged; nothing of it counts until a person looks at it
+        project:settings.json:unread:low Ask Some(Low)
+        project:settings.json:unread:medium Ask Some(Medium)
+        project:settings.json:unread:high Ask Some(High)
+        project:settings.json:unread:critical Ask Some(Critical)
+        None [ToolName("glob")]
+        Error …/.subagentd/settings.json: has changed since it was acknowledged: until a person looks at it, everything here that is not safe asks (`subagent trust` shows the workspace's files)
     "#]]);
+    fs::remove_file(ground.root().join(".subagentd/settings.json")).unwrap();
+    assert_eq!(ground.load().rules.own().len(), 4, "also without the file");
 }
 
 #[test]

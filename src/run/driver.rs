@@ -366,9 +366,7 @@ impl Driver {
                 if is_moving {
                     self.parts.executor.lanes().keep(&self.identity.run);
                 }
-                for call in allowed {
-                    self.prepared.remove(&call);
-                }
+                self.prepared.retain(|call, _| !allowed.contains(call));
                 inputs.extend(rest);
                 self.keep_uncommitted(inputs, &error);
             }
@@ -378,8 +376,8 @@ impl Driver {
 
     /// Where the run stands, for judging its calls.
     fn standing(&self, machine: &RunMachine) -> Standing {
-        let allow_yolo = self.parts.executor.supplies().defaults.allow_yolo;
-        Standing::of(machine, self.parts.clock.now(), &self.asking, (self.holdings.mode.get(), allow_yolo))
+        let mode = (self.holdings.mode.get(), self.parts.executor.supplies().defaults.allow_yolo);
+        Standing::of(machine, self.parts.clock.now(), &self.asking, mode)
     }
 
     /// Active time since the last time; the machine counts it unless the run stands still.

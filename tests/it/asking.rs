@@ -5,4 +5,4 @@
 //! tool that runs at most once, and never an `allow` that no client gave.
 
 mod offered;
-mod scene;
+pub mod scene;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod approved;
 mod asking;
 mod attach;
 mod bad_input;
@@ -49,4 +50,5 @@ mod support;
 mod tidy;
 mod transports;
 mod trust;
+mod undo;
 mod watching;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{UndoStore, workspace::Workspace};
+use super::{Artifacts, OutputStore, UndoStore, workspace::Workspace};
 use crate::protocol::Risk;
 
 /// The system's settings and policies.
@@ -21,7 +21,9 @@ pub struct OwnFiles {
     config_dir: PathBuf,
     /// Files and folders whose change is `critical`.
     guarded: Vec<PathBuf>,
+    artifacts: Artifacts,
     undo: UndoStore,
+    outputs: OutputStore,
 }
 
 impl OwnFiles {
@@ -29,7 +31,24 @@ impl OwnFiles {
     pub fn new(config_dir: &Path, state_dir: &Path, more: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
         let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
         guarded.extend(more);
-        OwnFiles { config_dir: config_dir.to_owned(), guarded, undo: UndoStore::new(state_dir) }
+        let artifacts = Artifacts::new(state_dir);
+        OwnFiles {
+            config_dir: config_dir.to_owned(),
+            guarded,
+            undo: UndoStore::new(artifacts.clone()),
+            outputs: OutputStore::new(artifacts.clone()),
+            artifacts,
+        }
+    }
+
+    /// Everything that is kept beside the log.
+    pub fn artifacts(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Where outputs are kept that are too long for a model.
+    pub fn outputs(&self) -> &OutputStore {
+        &self.outputs
     }
 
     /// Where what calls change is kept.

@@ -39,7 +39,7 @@ pub struct ToolResult {
     /// Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was cut, or when
     /// the whole could not be kept, which `llmContent` then says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<WholeOutput>,
+    pub whole: Option<Box<WholeOutput>>,
     /// Set when the call failed; `llmContent` then tells the model what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,

@@ -71,10 +71,8 @@ impl OutputStore {
         .await;
         let cut = Cut::of(&whole, limits.max_chars, &kept);
         result.llm_content = cut.parts(result.llm_content);
-        result.whole = kept.ok().map(|Kept { path, bytes }| WholeOutput {
-            path,
-            bytes: bytes as u64,
-            total_bytes: whole.len() as u64,
+        result.whole = kept.ok().map(|Kept { path, bytes }| {
+            Box::new(WholeOutput { path, bytes: bytes as u64, total_bytes: whole.len() as u64 })
         });
         result
     }

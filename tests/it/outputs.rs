@@ -4,7 +4,10 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use subagentd::config::Config;
+use subagentd::{
+    config::Config,
+    redact::{Redactor, RedactorParts},
+};
 
 use crate::support::{Client, House, Reply, Running, Script};
 
@@ -181,6 +184,27 @@ async fn what_cannot_be_kept_reaches_the_model_cut_and_the_run_goes_on() {
     assert_eq!((&end["to"], end["result"].get("whole")), (&json!("success"), None));
     let (kind, _) = client.refused("tools/output", json!({ "callId": end["callId"] })).await;
     assert_eq!(kind, "NOT_FOUND");
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_kept_has_no_secrets() {
+    const SECRET: &str = "correct-horse-battery-staple-42";
+    let script = Script::new([search(), Reply::done("found")]);
+    let text = format!("näedle {SECRET} {}\n", "é".repeat(40)).repeat(300);
+    let mut house = house(&script).file("long.txt", text);
+    let environment = [("SHOP_TOKEN".to_owned(), SECRET.to_owned())].into_iter();
+    house.redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "reader", json!({})).await;
+    client.ended(&run).await;
+    let files = kept(&house, &session);
+    let whole = fs::read_to_string(&files[0]).unwrap();
+    assert!(!whole.contains(SECRET) && whole.matches("[redacted:").count() == 300, "{whole}");
+    let call = files[0].file_stem().unwrap().to_str().unwrap();
+    assert_eq!(paged(&mut client, call).await, whole);
     drop(client);
     running.stop().await;
 }

@@ -9,7 +9,7 @@ use crate::{
 fn ended(run: &str, call: &str, whole: Option<WholeOutput>) -> NewEvent {
     let mut event = projections::call(run, call, Some(CallState::Executing), CallState::Success);
     let EventBody::ToolState(state) = &mut event.body else { unreachable!("that is what it is") };
-    state.result = Some(ToolResult { whole, ..ToolResult::text("head and tail") });
+    state.result = Some(ToolResult { whole: whole.map(Box::new), ..ToolResult::text("head and tail") });
     event
 }
 

@@ -1,4 +1,4 @@
--- The log is the truth; `sessions`, `contexts`, `runs`, `confirmations`, `remembered_rules` and `trust` are projections of
+-- The log is the truth; `sessions`, `contexts`, `runs`, `confirmations`, `outputs`, `remembered_rules` and `trust` are projections of
 -- it, written in the same transaction by one function and rebuildable from the events. `meta`, `idempotency` and `consumers` are no projections:
 -- the first names the log and remembers how the last daemon stopped, the second remembers answers for those who ask
 -- twice, the third how far clients have read.
@@ -114,6 +114,16 @@ create table confirmations (
 create index confirmations_open on confirmations (first_seq, resolved_seq) where resolved_seq is null;
 create index confirmations_by_session on confirmations (session_id, first_seq);
 create index confirmations_by_run on confirmations (run_id, first_seq);
+
+-- Outputs that were cut for the model and are kept whole beside the database, as the end of their call said.
+create table outputs (
+    call_id     text primary key,
+    session_id  text not null,
+    bytes       integer not null,
+    total_bytes integer not null
+) strict, without rowid;
+
+create index outputs_by_session on outputs (session_id);
 
 -- Rules that were remembered from answers, as `policy.changed` said.
 create table remembered_rules (

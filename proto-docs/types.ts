@@ -1343,6 +1343,11 @@ export interface OutputDelta {
   text: string;
 }
 
+/** Which of a call's outputs. */
+export type OutputStream =
+  /** The texts of its result, one after the other, as the model would have got them. */
+  | "result";
+
 /** Why a run holds still. */
 export type ParkReason =
   /** The disk is full. */
@@ -2264,6 +2269,11 @@ export interface ToolResult {
   returnDisplay?: string | null;
   /** Structured, for programs. */
   data?: unknown;
+  /**
+   * Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was
+   * cut, or when the whole could not be kept, which `llmContent` then says.
+   */
+  whole?: WholeOutput | null;
   /** Set when the call failed; `llmContent` then tells the model what to do about it. */
   error?: ToolError | null;
 }
@@ -2309,6 +2319,28 @@ export interface ToolsListParams {
 export interface ToolsListResult {
   /** In the order in which they are declared to models. */
   tools: ListedTool[];
+}
+
+export interface ToolsOutputParams {
+  callId: CallId;
+  /** The call must be of this session. Missing = of any. */
+  sessionId?: SessionId | null;
+  stream?: OutputStream;
+  /** Where the page begins, in bytes: 0 is the beginning, then `next` of the page before. */
+  from?: number;
+}
+
+export interface ToolsOutputResult {
+  callId: CallId;
+  sessionId: SessionId;
+  /** Whole characters; about 256 KiB of them unless it is the last page. */
+  text: string;
+  /** Give it as `from`; missing on the last page. */
+  next?: number | null;
+  /** What is kept, in bytes of UTF-8. */
+  bytes: number;
+  /** What there was, in bytes; more than `bytes` when it was too long even for keeping. */
+  totalBytes: number;
 }
 
 /** How a connection's messages are framed. */
@@ -2387,6 +2419,18 @@ export type WaitUntil =
 export interface Warning {
   /** What is wrong, where, and what to do. */
   message: string;
+}
+
+/** An output that was longer than the model's budget. `tools/output` gives it by page. */
+export interface WholeOutput {
+  /**
+   * The file on the daemon's machine, which `read_file` reads in the same session. It goes with its session.
+   */
+  path: string;
+  /** What is kept of it, in bytes of UTF-8. */
+  bytes: number;
+  /** What there was, in bytes; more than `bytes` when it was too long even for keeping. */
+  totalBytes: number;
 }
 
 /** What a connection may do; more is answered by an error. */
@@ -2528,6 +2572,12 @@ export interface Methods {
    * call. Refusals and failures are a result.
    */
   "tools/call": { params: ToolsCallParams; result: ToolsCallResult };
+  /**
+   * All of an output of which the model got only head and tail, by page: whole characters from a place in
+   * bytes on. `NOT_FOUND` when nothing is kept of the call's output, `GONE` when what was kept has been
+   * removed since.
+   */
+  "tools/output": { params: ToolsOutputParams; result: ToolsOutputResult };
   /** The rules in force, and what is wrong with the files they come from. */
   "policy/list": { params: PolicyListParams; result: PolicyListResult };
   /** What would become of a call, and which rule says so. Nothing is run. */

@@ -17,7 +17,7 @@ mod wire;
 
 use std::path::Path;
 
-pub use connection::{Arrival, CALL_PATIENCE, Client, Subscription};
+pub use connection::{Arrival, CALL_PATIENCE, Client, Pending, Subscription};
 pub use dialer::Dialer;
 pub use error::{CallError, ConnectError, FollowError, Refusal};
 pub use follow::{Follow, Followed, RECONNECT_BOUND, Step};

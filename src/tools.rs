@@ -16,9 +16,11 @@ use crate::{
     sys::clock::Clock,
 };
 
+mod artifacts;
 mod builtin;
 mod digest;
 mod nearest;
+mod outputs;
 mod own_files;
 mod parameters;
 mod reads;
@@ -30,7 +32,9 @@ mod walk;
 mod work;
 mod workspace;
 
+pub use artifacts::Artifacts;
 pub use nearest::nearest;
+pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
 pub use parameters::violations;
 pub use reads::Reads;
@@ -113,12 +117,27 @@ pub struct PrepareContext {
     pub own_files: Arc<OwnFiles>,
     /// What the model of this run has seen of which file. One a run.
     pub reads: Reads,
+    /// Whose kept outputs may be read; `None` = no session's.
+    pub session: Option<SessionId>,
 }
 
-/// How much of an output the model gets (setting `tools.output.maxChars`).
+/// How long outputs are.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputLimits {
+    /// Characters that the model gets of one (setting `tools.output.maxChars`).
     pub max_chars: usize,
+}
+
+/// A tool that finds things puts out so many times what the model gets; that is cut, and can be paged through. Whoever
+/// finds more has searched for too much.
+const WHOLE_BUDGETS: usize = 100;
+
+impl OutputLimits {
+    /// Characters that a tool which lists what it finds puts out at most.
+    pub fn whole_chars(self) -> usize {
+        // Characters have up to four bytes.
+        self.max_chars.saturating_mul(WHOLE_BUDGETS).min(outputs::MAX_KEPT_BYTES / 4).max(self.max_chars)
+    }
 }
 
 impl Default for OutputLimits {

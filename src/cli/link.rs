@@ -12,7 +12,9 @@ use super::{
     screen::Ink,
 };
 use crate::{
-    client::{self, CallError, Client, ConnectError, Dialer, RECONNECT_BOUND, Refusal, Starter, Stopwatch},
+    client::{
+        self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
+    },
     protocol::{ErrorKind, Initialize, InitializeParams, Method},
 };
 
@@ -134,6 +136,15 @@ impl Link {
         serde_json::from_str(answer.get()).map_err(|error| {
             AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
         })
+    }
+
+    /// Asks for what may take as long as a person takes. What is asked meanwhile goes by another connection.
+    pub(super) fn begin<M: Method>(&mut self, params: &M::Params) -> Result<Pending, AskError> {
+        let client = match self.control.take() {
+            Some(client) => client,
+            None => self.connect_anew()?,
+        };
+        client.begin(M::NAME, params).map_err(AskError::Call)
     }
 
     fn ask_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, AskError> {

@@ -187,8 +187,8 @@ fn draw_checked(checked: &Checked, stdout: &Output) -> String {
     text
 }
 
-/// One JSON object, or `NAME=VALUE` each.
-fn read_arguments(given: &[String]) -> Result<Value, Failure> {
+/// A call's arguments: one JSON object, or `NAME=VALUE` each.
+pub(super) fn read_arguments(given: &[String]) -> Result<Value, Failure> {
     if let [text] = given
         && text.trim_start().starts_with('{')
     {

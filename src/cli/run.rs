@@ -1,6 +1,9 @@
 //! `subagent run`: starts one run, shows it, prints its result, answers its exit code.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -124,7 +127,7 @@ pub(super) fn run(
         && !arguments.detach
         && !arguments.approval.is_headless()
         && arguments.output_format != OutputFormat::StreamJson;
-    let workspace = read_workspace(arguments, surroundings)?;
+    let workspace = read_workspace(arguments.workspace.as_deref(), surroundings)?;
     let mut params = read_params(arguments, surroundings)?;
     match may_ask {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
@@ -184,8 +187,12 @@ pub(super) fn report(
     Ok(ending.exit_code())
 }
 
-fn read_workspace(arguments: &RunArguments, surroundings: &Surroundings) -> Result<WorkspaceParam, Failure> {
-    let workspace = match &arguments.workspace {
+/// The folder that is named, else the one where the person stands.
+pub(super) fn read_workspace(
+    named: Option<&Path>,
+    surroundings: &Surroundings,
+) -> Result<WorkspaceParam, Failure> {
+    let workspace = match named {
         Some(folder) => surroundings.working_folder.join(folder),
         None => surroundings.working_folder.clone(),
     };

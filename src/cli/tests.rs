@@ -15,6 +15,7 @@ mod operating;
 mod programs;
 mod ruling;
 mod running;
+mod tooling;
 mod typing;
 mod versions;
 

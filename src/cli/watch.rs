@@ -80,6 +80,10 @@ pub(super) trait Watcher {
     fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool;
     /// Between events, several times a second.
     fn pause(&mut self, _view: &mut View<'_>, _link: &mut Link) {}
+    /// After each pause: whether what was waited for came by another way than events.
+    fn is_done(&mut self) -> bool {
+        false
+    }
 }
 
 /// Ctrl-C, which may be pressed while something else is done than looking for it.
@@ -152,6 +156,9 @@ pub(super) fn watch(
             Step::Quiet => {
                 view.tick(&stopwatch, is_connected);
                 watcher.pause(view, link);
+                if watcher.is_done() {
+                    return Ok(End::Over);
+                }
                 if let Some(asking) = asking.as_mut().filter(|_| is_connected) {
                     asking.is_quiet();
                 }

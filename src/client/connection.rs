@@ -67,6 +67,20 @@ impl Client {
 
     /// The same for a method that this client need not know; the answer comes as it was sent.
     pub fn call_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, CallError> {
+        let (id, is_sent) = self.send(method, params)?;
+        let patience = if is_sent { self.patience } else { Duration::from_millis(1) };
+        self.wait_for_answer(id, method, patience)
+    }
+
+    /// Calls a method whose answer takes as long as a person takes; the answer is looked for in between other things.
+    pub fn begin(mut self, method: &'static str, params: &impl Serialize) -> Result<Pending, CallError> {
+        let (id, _) = self.send(method, params)?;
+        Ok(Pending { client: self, id, method })
+    }
+
+    /// The request's id, and whether it could be sent: a refused connection gets one error before it is closed, so
+    /// reading comes even after a failed write.
+    fn send(&mut self, method: &str, params: &impl Serialize) -> Result<(i64, bool), CallError> {
         let id = self.next_id;
         self.next_id += 1;
         let request = Request { jsonrpc: "2.0", id, method, params };
@@ -74,10 +88,7 @@ impl Client {
         if line.len() > MAX_MESSAGE_BYTES {
             return Err(CallError::TooLarge { bytes: line.len(), limit: MAX_MESSAGE_BYTES });
         }
-        // A refused connection gets one error before it is closed, so reading comes even after a failed write.
-        let is_sent = self.lines.send(line).is_ok();
-        let patience = if is_sent { self.patience } else { Duration::from_millis(1) };
-        self.wait_for_answer(id, method, patience)
+        Ok((id, self.lines.send(line).is_ok()))
     }
 
     fn wait_for_answer(
@@ -124,6 +135,23 @@ impl Client {
     pub fn subscribe_raw(mut self, method: &str, params: &impl Serialize) -> Result<Subscription, CallError> {
         self.call_raw(method, params)?;
         Ok(Subscription { lines: self.lines })
+    }
+}
+
+/// A request that was sent, and whose answer may come late.
+pub struct Pending {
+    client: Client,
+    id: i64,
+    method: &'static str,
+}
+
+impl Pending {
+    /// The answer, if it comes within `wait`; a signal does not end the wait.
+    pub fn poll(&mut self, wait: Duration) -> Option<Result<Box<RawValue>, CallError>> {
+        match self.client.wait_for_answer(self.id, self.method, wait) {
+            Err(CallError::NoAnswer { .. }) => None,
+            settled => Some(settled),
+        }
     }
 }
 

@@ -101,6 +101,14 @@ impl Peer {
         params
     }
 
+    /// The same, once `until` has returned.
+    pub(crate) fn answer_when(&mut self, method: &str, result: Value, until: impl FnOnce()) -> Value {
+        let (id, params) = self.receive(method);
+        until();
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        params
+    }
+
     /// The same with an error.
     pub(crate) fn refuse(&mut self, method: &str, error: Value) -> Value {
         let (id, params) = self.receive(method);

@@ -172,7 +172,8 @@ pub(super) const KEYS: &[Key] = &[
         "tools.output.maxChars", tools.output_max_chars,
         Whole { least: LEAST_OUTPUT_CHARS, most: MOST_OUTPUT_CHARS },
         in: narrow, out: |most: &usize| json!(most),
-        "Characters of a tool's output that the model gets; longer output is cut in the middle.",
+        "Characters of a tool's output that the model gets. Longer output is cut in the middle and kept whole, for the agent to \
+         read on and for `tools/output`.",
         expected: "a whole number from 1000 to 10000000",
         example: "20000"
     ),

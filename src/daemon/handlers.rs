@@ -25,6 +25,7 @@ mod runs;
 mod session;
 mod sessions;
 mod tool_calls;
+mod tool_output;
 mod tools;
 mod undo;
 mod workspaces;
@@ -40,6 +41,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     config::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);
+    tool_output::register(&mut api);
     tools::register(&mut api);
     undo::register(&mut api);
     policy::register(&mut api);

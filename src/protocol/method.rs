@@ -14,6 +14,7 @@ mod events;
 mod runs;
 mod sessions;
 mod settings;
+mod tools;
 
 pub use agents::*;
 pub use confirmations::*;
@@ -23,6 +24,7 @@ pub use events::*;
 pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
+pub use tools::*;
 
 /// The protocol versions this daemon speaks; within one, only additions happen.
 pub const PROTOCOL_VERSIONS: &[&str] = &["1"];
@@ -144,6 +146,9 @@ methods! {
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.
     /// Refusals and failures are a result.
     call "tools/call" => ToolsCall(ToolsCallParams) -> ToolsCallResult;
+    /// All of an output of which the model got only head and tail, by page: whole characters from a place in bytes on.
+    /// `NOT_FOUND` when nothing is kept of the call's output, `GONE` when what was kept has been removed since.
+    call "tools/output" => ToolsOutput(ToolsOutputParams) -> ToolsOutputResult;
     /// The rules in force, and what is wrong with the files they come from.
     call "policy/list" => PolicyList(PolicyListParams) -> PolicyListResult;
     /// What would become of a call, and which rule says so. Nothing is run.

@@ -36,12 +36,28 @@ pub struct ToolResult {
     /// Structured, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was cut, or when
+    /// the whole could not be kept, which `llmContent` then says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Box<WholeOutput>>,
     /// Set when the call failed; `llmContent` then tells the model what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     /// What the call changed that deserves an event of its own; the run makes them of it, so it is not sent here.
     #[serde(skip)]
     pub effects: Vec<Effect>,
+}
+
+/// An output that was longer than the model's budget (spec 05, "Scheduler"). `tools/output` gives it by page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WholeOutput {
+    /// The file on the daemon's machine, which `read_file` reads in the same session. It goes with its session.
+    pub path: String,
+    /// What is kept of it, in bytes of UTF-8.
+    pub bytes: u64,
+    /// What there was, in bytes; more than `bytes` when it was too long even for keeping.
+    pub total_bytes: u64,
 }
 
 /// A change beyond the result, of which clients are told by an event of its own.

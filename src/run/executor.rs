@@ -32,7 +32,7 @@ use crate::{
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{OwnFiles, Registry, Toolset, UndoStore},
+    tools::{Artifacts, OutputStore, OwnFiles, Registry, Toolset, UndoStore},
 };
 
 mod answers;
@@ -270,6 +270,16 @@ impl Executor {
     /// The session has this mode from now on; the log says so already.
     pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode) {
         self.shared.modes.set(session, mode);
+    }
+
+    /// Outputs that were too long for a model are kept here.
+    pub fn output_store(&self) -> OutputStore {
+        self.supplies().own_files.outputs().clone()
+    }
+
+    /// What is kept of sessions beside the log.
+    pub fn artifacts(&self) -> Artifacts {
+        self.supplies().own_files.artifacts().clone()
     }
 
     /// What calls changed is kept here.

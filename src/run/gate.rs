@@ -176,7 +176,8 @@ impl Gate {
         if let Some(refusal) = self.callables.untrusted(name) {
             return Err(refusal);
         }
-        let prepared = self.toolset.prepare(name, arguments, &self.prepare).await;
+        let cx = PrepareContext { session: Some(standing.asking.session.clone()), ..self.prepare.clone() };
+        let prepared = self.toolset.prepare(name, arguments, &cx).await;
         let invocation = prepared.outcome?;
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
         let Some(tool) = prepared.tool else {

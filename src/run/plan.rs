@@ -320,6 +320,8 @@ fn equipment(
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
             reads: Reads::default(),
+            // The gate knows it, call by call.
+            session: None,
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),

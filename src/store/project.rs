@@ -29,6 +29,8 @@ pub(super) struct Projections {
     rows: BTreeMap<RunId, RunRow>,
     runs: BTreeMap<RunId, RunPatch>,
     people: People,
+    /// Kept outputs: their calls and whose they are.
+    outputs: Vec<Value>,
 }
 
 impl Projections {
@@ -45,6 +47,11 @@ impl Projections {
             }
             EventBody::SessionClosed(_) => self.closed.push(session.clone()),
             EventBody::SessionDeleted(_) => self.deleted.push(session.clone()),
+            EventBody::ToolState(data) => {
+                if let Some(whole) = data.result.as_ref().and_then(|result| result.whole.as_ref()) {
+                    self.outputs.push(json!([data.call_id, session, whole.bytes, whole.total_bytes]));
+                }
+            }
             _ => (),
         }
         let Some(run) = &event.run else { return };
@@ -101,8 +108,18 @@ pub(super) type Statement = (&'static str, String);
 impl Projections {
     /// What writes all that was gathered, each table in one statement.
     pub fn statements(self) -> Vec<Statement> {
-        let Projections { sessions, updated, closed, deleted, active, active_contexts, rows, runs, people } =
-            self;
+        let Projections {
+            sessions,
+            updated,
+            closed,
+            deleted,
+            active,
+            active_contexts,
+            rows,
+            runs,
+            people,
+            outputs,
+        } = self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
             if !rows.is_empty() {
@@ -127,6 +144,7 @@ impl Projections {
         push(TOUCH_CONTEXTS, active_contexts.iter().map(|(id, at)| json!([id, at.0])).collect());
         push(run::UPDATE_STANDING, runs.iter().filter_map(|(run, patch)| patch.standing(run)).collect());
         push(run::UPDATE_WORK, runs.iter().map(|(run, patch)| patch.work(run)).collect());
+        push(INSERT_OUTPUTS, outputs);
         statements.extend(people.statements());
         for text in DELETE_SESSIONS {
             if !deleted.is_empty() {
@@ -145,6 +163,13 @@ from jsonb_each(?)";
 const INSERT_CONTEXTS: &str = "
 insert into contexts (context_id, session_id, agent, parent_run_id, created_us, last_active_us)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>4
+from jsonb_each(?)
+where true
+on conflict do nothing";
+
+const INSERT_OUTPUTS: &str = "
+insert into outputs (call_id, session_id, bytes, total_bytes)
+select value->>0, value->>1, value->>2, value->>3
 from jsonb_each(?)
 where true
 on conflict do nothing";
@@ -173,6 +198,7 @@ where contexts.context_id = patch.id";
 
 const DELETE_SESSIONS: &[&str] = &[
     "delete from confirmations where session_id in (select value from json_each(?))",
+    "delete from outputs where session_id in (select value from json_each(?))",
     "delete from runs where session_id in (select value from json_each(?))",
     "delete from contexts where session_id in (select value from json_each(?))",
     "delete from sessions where session_id in (select value from json_each(?))",
@@ -197,6 +223,7 @@ impl Store {
             "delete from contexts",
             "delete from sessions",
             "delete from confirmations",
+            "delete from outputs",
             "delete from remembered_rules",
             "delete from trust",
         ] {

@@ -13,11 +13,13 @@ use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, Time
 
 pub(super) mod calls;
 pub(super) mod history;
+mod outputs;
 pub(super) mod people;
 mod runs;
 pub(super) mod sessions;
 pub(super) mod standing;
 
+pub use outputs::KeptOutput;
 pub use people::{ConfirmationFilter, StoredConfirmation, StoredTrust};
 pub use runs::{OpenStream, RunFilter, Unfinished};
 pub use sessions::{SessionFilter, SessionView};

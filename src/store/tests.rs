@@ -21,6 +21,7 @@ mod filters;
 mod full_disk;
 mod keys;
 mod lists;
+mod outputs;
 mod projections;
 mod texts;
 

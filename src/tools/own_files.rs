@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{UndoStore, workspace::Workspace};
+use super::{Artifacts, OutputStore, UndoStore, workspace::Workspace};
 use crate::protocol::Risk;
 
 /// The system's settings and policies.
@@ -23,7 +23,9 @@ pub struct OwnFiles {
     guarded: Vec<PathBuf>,
     /// The database, tokens and keys: what everybody asked and was answered.
     state_dir: PathBuf,
+    artifacts: Artifacts,
     undo: UndoStore,
+    outputs: OutputStore,
 }
 
 impl OwnFiles {
@@ -31,17 +33,30 @@ impl OwnFiles {
     pub fn new(config_dir: &Path, state_dir: &Path, more: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
         let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
         guarded.extend(more);
+        let artifacts = Artifacts::new(state_dir);
         OwnFiles {
             config_dir: config_dir.to_owned(),
             guarded,
             state_dir: state_dir.to_owned(),
-            undo: UndoStore::new(state_dir),
+            undo: UndoStore::new(artifacts.clone()),
+            outputs: OutputStore::new(artifacts.clone()),
+            artifacts,
         }
     }
 
     /// What no tool reads, not even where it lies in a workspace.
     pub fn state_dir(&self) -> &Path {
         &self.state_dir
+    }
+
+    /// Everything that is kept beside the log.
+    pub fn artifacts(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Where outputs are kept that are too long for a model.
+    pub fn outputs(&self) -> &OutputStore {
+        &self.outputs
     }
 
     /// Where what calls change is kept.

@@ -77,6 +77,7 @@ impl Bench {
             redactor: self.redactor.clone(),
             own_files: Arc::clone(&self.own_files),
             reads: self.reads.clone(),
+            session: Some("s1".into()),
         }
     }
 

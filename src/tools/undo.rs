@@ -5,14 +5,12 @@
 //! whether an interrupted call had made it. Everything here blocks.
 
 use std::{
-    fmt, fs,
-    fs::{DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
 use super::{
+    artifacts::{Artifacts, is_name, make_folders, private_file, replace_durably, write_durably},
     digest,
     workspace::{Found, Place, Workspace},
 };
@@ -28,14 +26,11 @@ pub use restore::{Interrupted, Restored, UndoError, WhatIsKnown};
 
 /// Changes of one call that are looked for; a call changes one file.
 const MAX_CHANGES: usize = 100;
-/// Old contents may be anybody's secrets.
-const FOLDER_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
 
 /// The artifact folder of a daemon, as far as undo uses it. A cheap handle.
 #[derive(Debug, Clone)]
 pub struct UndoStore {
-    artifacts: PathBuf,
+    artifacts: Artifacts,
 }
 
 /// A change that is about to be made.
@@ -64,8 +59,8 @@ pub(super) struct Kept {
 
 impl UndoStore {
     /// Nothing is made before something is kept.
-    pub fn new(state_dir: &Path) -> UndoStore {
-        UndoStore { artifacts: state_dir.join("artifacts") }
+    pub fn new(artifacts: Artifacts) -> UndoStore {
+        UndoStore { artifacts }
     }
 
     /// Keeps what a change will replace, durably.
@@ -99,28 +94,13 @@ impl UndoStore {
         let manifest = Manifest::of(keep);
         let written = serde_json::to_vec(&manifest)?;
         let draft = folder.join(format!("{number}.draft"));
-        write_durably(&draft, &written)?;
-        fs::rename(&draft, manifest_path(&folder, number))?;
-        sync_folder(&folder)?;
+        replace_durably(&manifest_path(&folder, number), &draft, &written)?;
         let changed = manifest.changed(call, number);
         Ok(Kept { folder, number, changed })
     }
 
-    /// Removes what is kept of a session. Nothing kept is no failure.
-    pub fn forget_session(&self, session: &SessionId) -> io::Result<()> {
-        let Some(folder) = self.session_folder(session) else { return Ok(()) };
-        match fs::remove_dir_all(folder.join("undo")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
-        is_name(session.as_str()).then(|| self.artifacts.join(session.as_str()))
-    }
-
     fn folder(&self, session: &SessionId, call: &CallId) -> Option<PathBuf> {
-        let session = self.session_folder(session)?;
+        let session = self.artifacts.session_folder(session)?;
         is_name(call.as_str()).then(|| session.join("undo").join(call.as_str()))
     }
 }
@@ -157,41 +137,6 @@ fn content_path(folder: &Path, number: usize) -> PathBuf {
 
 fn done_path(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("{number}.done"))
-}
-
-/// Whether an id is a file name: ours are, others must not lead anywhere.
-fn is_name(id: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !id.is_empty() && !id.starts_with('.') && id.chars().all(is_plain)
-}
-
-/// Makes the folders that are missing, each durable in the one above it.
-fn make_folders(folder: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|it| !it.is_dir()).collect();
-    for folder in missing.into_iter().rev() {
-        match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        if let Some(parent) = folder.parent() {
-            sync_folder(parent)?;
-        }
-    }
-    Ok(())
-}
-
-fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(path)
-}
-
-fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private_file(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 impl fmt::Display for Kept {

@@ -26,7 +26,7 @@ mod resolve;
 mod tests;
 mod write;
 
-use beneath::Opener;
+pub use beneath::Opener;
 pub use ignores::Rules;
 pub use write::{Attributes, Found, Placed, Wish};
 

@@ -26,6 +26,7 @@ mod laws;
 mod lifetimes;
 mod methods;
 mod one_at_a_time;
+mod outputs;
 mod policies;
 mod presence;
 mod probe;

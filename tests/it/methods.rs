@@ -54,6 +54,8 @@ struct Facts {
     asking_session: String,
     question: String,
     digest: String,
+    /// A call in `session` whose output was cut; only for methods about that.
+    call: String,
 }
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nYou read.\n";
@@ -470,6 +472,37 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no session no-such-session
                 [null,true]
                 ["FILE_NOT_FOUND",true]
+            "#]],
+        },
+        Row {
+            method: "tools/output",
+            good: &[
+                |facts| json!({ "callId": facts.call }),
+                |facts| json!({ "callId": facts.call, "sessionId": facts.session, "stream": "result", "from": 49_990 }),
+            ],
+            bad: &[
+                |_| json!({ "callId": 1, "sessionId": 2, "stream": "stderr", "from": -1 }),
+                |_| json!({ "callId": "no-such-call" }),
+                |facts| json!({ "callId": facts.call, "sessionId": facts.live_session }),
+                |facts| json!({ "callId": facts.call, "from": 1_000_000 }),
+            ],
+            brief: |result| {
+                json!([result["text"].as_str().unwrap().len(), result["next"], result["totalBytes"]])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /callId: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                  /stream: "result" was expected
+                  /from: value is less than the minimum of 0
+                NOT_FOUND: no whole output of call no-such-call is kept
+                NOT_FOUND: call <id 1> is of another session
+                INVALID_PARAMS
+                  /from: the output has 52933 bytes
+                [52933,null,52933]
+                [2943,null,52933]
             "#]],
         },
         Row {
@@ -1537,6 +1570,10 @@ impl Facts {
         let subscription = attached.as_str().unwrap().to_owned();
         let local = json!({ "name": "local", "workspace": work });
         let local_digest = client.call("agents/get", local).await["digest"].as_str().unwrap().to_owned();
+        let call = match method {
+            "tools/output" => long_output(running, client, &session).await,
+            _ => String::new(),
+        };
         if method == "policy/remove" {
             remember(running).await;
         }
@@ -1579,8 +1616,19 @@ impl Facts {
             asking_session,
             question,
             digest,
+            call,
         }
     }
+}
+
+/// A call whose output is longer than a model gets, and kept.
+async fn long_output(running: &Running, client: &mut Client, session: &str) -> String {
+    std::fs::write(running.work().join("long.txt"), "a line that is found\n".repeat(2_000)).unwrap();
+    let arguments = json!({ "pattern": "found", "maxMatches": 2_000 });
+    let params = json!({ "sessionId": session, "tool": "grep", "arguments": arguments });
+    let called = client.call("tools/call", params).await;
+    assert_eq!(called["result"]["whole"]["totalBytes"].as_u64().map(|bytes| bytes > 50_000), Some(true));
+    called["callId"].as_str().unwrap().to_owned()
 }
 
 /// As an answer to a question would have it: a rule that lets the probe be called.

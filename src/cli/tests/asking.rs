@@ -147,7 +147,7 @@ fn refuses(peer: &mut Peer, kind: &str, message: &str, details: Value) -> Value 
 }
 
 /// The prompt, as far as it waits for a key.
-const CHOOSE: &str = "? again › ";
+pub(super) const CHOOSE: &str = "? again › ";
 
 #[test]
 fn a_question_is_shown_with_its_diff_and_answered_by_a_key() {

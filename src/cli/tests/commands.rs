@@ -209,6 +209,19 @@ pub(super) fn rows() -> Vec<Row> {
             "session/undo",
             json!({"sessionId": "s1", "restored": [], "notRestorable": []}),
         ),
+        Row::plain(
+            &["tools", "call", "grep", "--args", "pattern=x", "--session", "s1"],
+            "tools/call",
+            json!({
+                "callId": "k1", "runId": "r1", "seq": 3,
+                "result": {"llmContent": [{"type": "text", "text": "1 match"}]},
+            }),
+        ),
+        Row::plain(
+            &["tools", "output", "k1"],
+            "tools/output",
+            json!({"callId": "k1", "sessionId": "s1", "text": "one\ntwo", "bytes": 7, "totalBytes": 7}),
+        ),
         Row {
             answers: vec![
                 ("workspace/open", json!({"workspace": {"roots": ["/w"], "trusted": false}})),

@@ -390,11 +390,11 @@ async fn remove(
     let tombstone = event(state.clock.now(), session, by, SessionDeleted { events: 0 });
     match state.store.delete_session(session, tombstone).await? {
         Deleted::Gone { seq, events } => {
-            let (undo, of) = (state.executor.undo_store(), session.clone());
-            let forgotten = tokio::task::spawn_blocking(move || undo.forget_session(&of)).await;
+            let (artifacts, of) = (state.executor.artifacts(), session.clone());
+            let forgotten = tokio::task::spawn_blocking(move || artifacts.forget_session(&of)).await;
             // The log is without it; what is left over on the disk harms nobody but is to be seen.
             if !matches!(forgotten, Ok(Ok(()))) {
-                tracing::warn!(%session, ?forgotten, "what was kept for undo could not be removed");
+                tracing::warn!(%session, ?forgotten, "what was kept of it could not be removed");
             }
             Ok(SessionDeleteResult { session_id: session.clone(), seq, events })
         }

@@ -187,13 +187,20 @@ impl Driver {
         let cancel = CancellationToken::new();
         let clock = Arc::clone(&self.parts.clock);
         let session = self.identity.session.clone();
-        let cx = CallContext { session, cancel: cancel.clone(), deadline: None, clock: Arc::clone(&clock) };
+        let cx = CallContext {
+            session: session.clone(),
+            cancel: cancel.clone(),
+            deadline: None,
+            clock: Arc::clone(&clock),
+        };
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
         let standing = self.standing(&self.machine);
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let redactor = gate.supplies.redactor.clone();
+        let outputs = gate.supplies.own_files.outputs().clone();
+        let limits = gate.prepare.output;
         let running = async move {
             // Aborting the task cancels whatever the tool left behind.
             let _guard = guard;
@@ -230,6 +237,8 @@ impl Driver {
                 }
             };
             let result = redactor.tool_result(result);
+            // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
+            let result = outputs.fit(result, &session, &call, limits).await;
             Landing::Input(Input::ToolFinished { call, result })
         };
         self.launch(want, running, Some(cancel));

@@ -72,6 +72,7 @@ impl Executor {
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
             reads: Reads::default(),
+            session: session.clone(),
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
         let refused = |error: ToolError, arguments: &Value| match &prepared.tool {

@@ -204,7 +204,7 @@ impl Call {
             found.into_iter().partition(|file| now.since(file.modified) < RECENT);
         // Stable: files of one moment stay in the order of their names.
         recent.sort_by_key(|file| std::cmp::Reverse(file.modified));
-        let mut page = Page::new(self.output.max_chars);
+        let mut page = Page::new(self.output.whole_chars());
         page.note(&match total {
             0 => format!("No file matches {}.", self.description()),
             1 => "1 file matches.".to_owned(),

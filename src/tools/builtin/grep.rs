@@ -210,7 +210,7 @@ impl Call {
             workspace: &self.workspace,
             matcher: &self.matcher,
             arguments: &self.arguments,
-            max_chars: self.output.max_chars,
+            max_chars: self.output.whole_chars(),
             redactor: &self.redactor,
             stop,
         };

@@ -125,7 +125,7 @@ impl Call {
         let mut entries: Vec<&Entry> = listing.entries.iter().filter(wanted).collect();
         // Stable: within folders and within the rest the order by name stays.
         entries.sort_by_key(|entry| entry.kind != EntryKind::Folder);
-        let mut page = Page::new(self.output.max_chars);
+        let mut page = Page::new(self.output.whole_chars());
         let mut shown = 0;
         for entry in entries.iter().take(MAX_SHOWN) {
             if !page.add(&self.line(entry)) {

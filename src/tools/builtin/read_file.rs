@@ -1,6 +1,6 @@
 //! `read_file`: what does a file say or show? (spec 05)
 
-use std::{fs::File, sync::Arc};
+use std::fs::File;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -15,10 +15,14 @@ use crate::{
     protocol::{Access, Location, Part, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
     redact::Redactor,
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Reads, digest, work,
-        workspace::{Opened, Place, Workspace},
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, digest, outputs, work,
+        workspace::Opened,
     },
 };
+
+mod source;
+
+use source::Source;
 
 /// Smaller files are read at once: handing one to another thread costs more than reading it.
 const SMALL_FILE_BYTES: u64 = 256 * 1024;
@@ -32,6 +36,7 @@ total number of lines and the `offset` to read on with; the file's own text star
 - A line of more than 2,000 characters is cut, with a mark in square brackets at its end.
 - PNG, JPEG, GIF, WEBP and BMP images are returned as images, up to 3.75 MiB; SVG is text. Audio, PDF and other \
 binary files are described (type and size), not returned.
+- The path that a cut output of another tool names is read like a file; its longest lines are broken.
 - A file of more than 20 MiB is refused; `grep` can search it.
 - Read several files with several calls in one turn; they run at the same time.";
 
@@ -68,18 +73,10 @@ impl Definition for ReadFile {
     }
 
     fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let place = cx.workspace.resolve(&arguments.path)?;
-        let accesses = vec![Access::Read { path: cx.workspace.access_path(&place) }];
-        let workspace = Arc::clone(&cx.workspace);
-        Ok(Box::new(Call {
-            workspace,
-            place,
-            arguments,
-            accesses,
-            output: cx.output,
-            redactor: cx.redactor.clone(),
-            reads: cx.reads.clone(),
-        }))
+        let source = Source::of(&arguments.path, cx)?;
+        let accesses = vec![source.access()];
+        let redactor = cx.redactor.clone();
+        Ok(Box::new(Call { source, arguments, accesses, output: cx.output, redactor }))
     }
 }
 
@@ -91,13 +88,11 @@ pub struct Arguments {
 }
 
 struct Call {
-    workspace: Arc<Workspace>,
-    place: Place,
+    source: Source,
     arguments: Arguments,
     accesses: Vec<Access>,
     output: OutputLimits,
     redactor: Redactor,
-    reads: Reads,
 }
 
 impl Invocation for Call {
@@ -106,7 +101,7 @@ impl Invocation for Call {
     }
 
     fn description(&self) -> String {
-        let shown = self.workspace.shown(&self.place);
+        let shown = self.source.shown();
         let first = self.arguments.offset.unwrap_or(0) + 1;
         match (self.arguments.offset, self.arguments.limit) {
             (None, None) => shown,
@@ -117,7 +112,7 @@ impl Invocation for Call {
 
     fn locations(&self) -> Vec<Location> {
         let line = self.arguments.offset.and_then(|offset| u32::try_from(offset + 1).ok());
-        vec![Location { path: self.workspace.shown_absolute(&self.place), line }]
+        vec![Location { path: self.source.shown_absolute(), line }]
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -126,12 +121,12 @@ impl Invocation for Call {
                 return work::cancelled();
             }
             // Perf: opening costs microseconds and never waits, so it stays on this thread.
-            match self.workspace.open_place(&self.place) {
+            match self.source.open() {
                 Err(error) => failure(error),
                 Ok(Opened::Folder(_)) => self.is_a_folder(),
                 Ok(Opened::Special(what)) => ToolResult::text(format!(
                     "[`{}` is {what}, not a file; it was not read]",
-                    self.workspace.shown(&self.place)
+                    self.source.shown()
                 )),
                 Ok(Opened::File { size, .. }) if MAX_FILE_BYTES < size => {
                     self.is_too_large(&size.to_string())
@@ -150,11 +145,15 @@ impl Call {
             // It grew after its size was looked at.
             Ok(None) => return self.is_too_large(&format!("more than {MAX_FILE_BYTES}")),
             Err(error) => {
-                let message = format!("`{}` cannot be read: {error}", self.workspace.shown(&self.place));
+                let message = format!("`{}` cannot be read: {error}", self.source.shown());
                 return ToolResult::failure(ToolErrorType::ReadContentFailure, message);
             }
         };
-        self.reads.note(self.workspace.absolute(&self.place), digest::of(&bytes));
+        self.source.note(|| digest::of(&bytes));
+        if let Source::Output { .. } = self.source {
+            // Text that was kept as UTF-8, whatever is in it.
+            return self.excerpt(&outputs::wrapped(&String::from_utf8_lossy(&bytes)), None);
+        }
         match reading::content(&bytes) {
             Content::Image { .. } if MAX_IMAGE_BYTES < bytes.len() => self.is_too_large_to_show(bytes.len()),
             Content::Image { mime } => self.image(&bytes, mime),
@@ -191,7 +190,7 @@ impl Call {
     }
 
     fn image(&self, bytes: &[u8], mime: &str) -> ToolResult {
-        let (shown, size) = (self.workspace.shown(&self.place), bytes.len());
+        let (shown, size) = (self.source.shown(), bytes.len());
         let text = Part::text(format!("[`{shown}` is an image: {mime}, {size} bytes]"));
         ToolResult {
             llm_content: vec![text, reading::part(mime, bytes)],
@@ -202,7 +201,7 @@ impl Call {
     }
 
     fn is_too_large_to_show(&self, size: usize) -> ToolResult {
-        let shown = self.workspace.shown(&self.place);
+        let shown = self.source.shown();
         let message = format!(
             "`{shown}` is an image of {size} bytes; models get images of at most {MAX_IMAGE_BYTES}. A smaller copy \
              of it can be read"
@@ -211,19 +210,19 @@ impl Call {
     }
 
     fn is_binary(&self, size: usize, mime: &str) -> ToolResult {
-        let shown = self.workspace.shown(&self.place);
+        let shown = self.source.shown();
         let description =
             format!("[`{shown}` is a binary file: {mime}, {size} bytes; its content is not shown]");
         ToolResult { data: Some(json!({"mimeType": mime, "bytes": size})), ..ToolResult::text(description) }
     }
 
     fn is_a_folder(&self) -> ToolResult {
-        let message = format!("`{}` is a folder; list_directory shows it", self.workspace.shown(&self.place));
+        let message = format!("`{}` is a folder; list_directory shows it", self.source.shown());
         ToolResult::failure(ToolErrorType::TargetIsDirectory, message)
     }
 
     fn is_too_large(&self, size: &str) -> ToolResult {
-        let shown = self.workspace.shown(&self.place);
+        let shown = self.source.shown();
         let message = format!(
             "`{shown}` has {size} bytes; at most {MAX_FILE_BYTES} are read. grep finds the lines of interest in it"
         );

@@ -150,7 +150,7 @@ async fn what_is_not_kept_or_damaged_is_told() {
     }
     for session in ["../s1", "", "s1/", ".."] {
         assert!(matches!(store.restore(&session.into(), &changed, true), Err(UndoError::NotKept(_))));
-        store.forget_session(&session.into()).unwrap();
+        bench.own_files.artifacts().forget_session(&session.into()).unwrap();
     }
     let folder = bench.outside().join("state/artifacts/s1/undo/c1");
     let private = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -158,7 +158,7 @@ async fn what_is_not_kept_or_damaged_is_told() {
     fs::write(folder.join("0.before"), "another").unwrap();
     assert!(matches!(store.restore(&"s1".into(), &changed, true), Err(UndoError::Damaged(_))));
     assert_eq!(fs::read(bench.root().join("a")).unwrap(), b"2");
-    store.forget_session(&"s1".into()).unwrap();
+    bench.own_files.artifacts().forget_session(&"s1".into()).unwrap();
     assert!(matches!(store.restore(&"s1".into(), &changed, true), Err(UndoError::NotKept(_))));
 }
 

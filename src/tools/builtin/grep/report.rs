@@ -13,7 +13,7 @@ use crate::{
 
 impl Call {
     pub fn report(&self, searched: &Searched, walk: &Walk) -> ToolResult {
-        let mut page = Page::new(self.output.max_chars);
+        let mut page = Page::new(self.output.whole_chars());
         page.note(&self.headline(searched));
         let shown = match self.arguments.output_mode {
             OutputMode::Content => self.blocks(&mut page, &searched.files),

@@ -151,7 +151,7 @@ async fn many_files_are_cut_with_the_total() {
         text.ends_with("\n[1000 of 1200 files listed; a narrower pattern or path shows the others]"),
         "{text}"
     );
-    bench.output = OutputLimits { max_chars: 2_000 };
+    bench.output = OutputLimits { max_chars: 20 };
     let text = bench.text("glob", json!({"pattern": "**/f*"})).await;
     assert!(text.chars().count() <= 2_000 && text.contains(" of 1200 files listed"), "{text}");
 }

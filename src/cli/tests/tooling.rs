@@ -1,0 +1,160 @@
+//! `tools`: a call of one's own, with its questions, and all of an output that was cut.
+
+use serde_json::{Value, json};
+
+use super::{
+    asking::{CHOOSE, question},
+    *,
+};
+
+fn called(result: Value) -> Value {
+    json!({"callId": "k1", "runId": "r1", "result": result, "seq": 9})
+}
+
+#[test]
+fn a_call_in_a_pipe_prints_what_the_tool_says() {
+    let answer = called(json!({
+        "llmContent": [{"type": "text", "text": "one"}, {"type": "inlineData"}, {"type": "text", "text": "two"}],
+        "whole": {"path": "/a/k1.txt", "bytes": 9, "totalBytes": 9},
+    }));
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        let created = peer.answer("session/create", json!({"sessionId": "s9", "seq": 1}));
+        assert!(created["workspace"].is_string() && created["idempotencyKey"].is_string());
+        let params = peer.answer("tools/call", answer);
+        assert_eq!(
+            params,
+            json!({"sessionId": "s9", "tool": "grep", "arguments": {"pattern": "x", "context": 2}})
+        );
+    });
+    let ran =
+        Command::new(&["tools", "call", "grep", "--args", "pattern=x", "context=2"]).against(vec![script]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "one\ntwo\n"), "{ran:?}");
+    assert!(ran.stderr.contains("`subagent tools output k1` prints all of it"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_call_that_fails_exits_1_and_says_why() {
+    let error = json!({"type": "FILE_NOT_FOUND", "message": "there is no `\u{1b}x`"});
+    let result = json!({"llmContent": [{"type": "text", "text": "FILE_NOT_FOUND: …"}], "error": error});
+    let script = answering(
+        "tools/call",
+        json!({"sessionId": "s1", "tool": "read_file", "arguments": {"path": "x"}}),
+        called(result),
+    );
+    let arguments = ["tools", "call", "read_file", "--args", r#"{"path": "x"}"#, "--session", "s1"];
+    let ran = Command::new(&arguments).against(vec![script]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.starts_with("error: the call failed, FILE_NOT_FOUND: there is no"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'));
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["tools"][..], &["tools", "call"], &["tools", "call", "grep", "--args", "{"]] {
+        assert_eq!(Command::new(arguments).run(folder.path()).exit_code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_goes_away_is_no_answer() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        peer.hang_up_on("tools/call");
+    });
+    let ran = Command::new(&["tools", "call", "grep", "--session", "s1"]).against(vec![script]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (69, ""), "{ran:?}");
+    assert!(ran.stderr.contains("`subagent runs` shows what came of it"), "{}", ran.stderr);
+}
+
+/// Events of the run as which a call is carried out; others of the session are nobody's business here.
+fn of_run(run: &str, agent: &str, by: Option<&str>, seq: i64, kind: &str, data: Value) -> Value {
+    let mut event = envelope(seq, kind, data);
+    event["runId"] = json!(run);
+    event["agent"] = json!(agent);
+    if let Some(by) = by {
+        event["by"] = json!(by);
+    }
+    event
+}
+
+#[test]
+fn a_call_that_needs_consent_asks_in_place() {
+    let (told, asked) = std::sync::mpsc::channel::<String>();
+    let (answered, until_answered) = std::sync::mpsc::channel::<()>();
+    let calls: Script = Box::new(move |peer| {
+        // The connection that introduced somebody is the one by which the call goes.
+        let hello = json!({
+            "protocolVersion": "1", "clientId": "c1", "methods": [],
+            "daemon": {"name": "subagentd", "version": env!("CARGO_PKG_VERSION"), "pid": 7, "instance": "i1",
+                       "logId": "l1", "startedAt": "2025-11-20T11:00:00.000Z"},
+        });
+        let introduced = peer.answer("initialize", hello);
+        told.send(introduced["clientId"].as_str().unwrap().to_owned()).unwrap();
+        let result = json!({"llmContent": [{"type": "text", "text": "written"}]});
+        let params = peer.answer_when("tools/call", called(result), || until_answered.recv().unwrap());
+        assert_eq!(params["tool"], "write_file");
+        peer.wait_for_hangup();
+    });
+    let follows: Script = Box::new(move |peer| {
+        peer.answer("initialize", json!({}));
+        peer.answer("session/attach", json!("1"));
+        let me = asked.recv().unwrap();
+        peer.event(of_run("r7", "client-77", Some("others"), 3, "run.started", json!({"query": "theirs"})));
+        peer.event(of_run("r1", "client-11", Some(&me), 4, "run.started", json!({"query": "ours"})));
+        for (seq, run, id) in [(5, "r7", "q7"), (6, "r1", "q1")] {
+            let confirmation = question(json!({"confirmationId": id, "runId": run}));
+            let mut event =
+                of_run(run, "x", None, seq, "confirmation.requested", json!({"confirmation": confirmation}));
+            event["offered"] = json!(true);
+            peer.event(event);
+        }
+        peer.wait_for_hangup();
+    });
+    let asks: Script = Box::new(move |peer| {
+        peer.answer("initialize", json!({}));
+        let params = peer
+            .answer("confirmation/get", json!({"confirmation": question(json!({"confirmationId": "q1"}))}));
+        assert_eq!(params["confirmationId"], "q1", "only questions of the own call are asked");
+        peer.answer("confirmation/claim", json!({}));
+        let resolution =
+            json!({"outcome": "allowOnce", "by": "client", "digest": "d", "at": "2025-11-20T11:04:00.000Z"});
+        let answer = json!({"confirmationId": "q1", "runId": "r1", "resolution": resolution, "seq": 9});
+        assert_eq!(peer.answer("confirmation/respond", answer)["outcome"], "allowOnce");
+        answered.send(()).unwrap();
+        peer.wait_for_hangup();
+    });
+    let command = Command {
+        is_terminal: true,
+        press_after: vec![(CHOOSE, "y")],
+        ..Command::new(&["tools", "call", "write_file", "--args", "path=a", "--session", "s1"])
+    };
+    let ran = command.against(vec![calls, follows, asks]);
+    assert_eq!(ran.exit_code, 0, "{ran:?}");
+    assert!(ran.stdout.ends_with("written\n") && !ran.stderr.contains("theirs"), "{ran:?}");
+}
+
+#[test]
+fn an_output_is_paged_and_printed_byte_for_byte() {
+    let pages = |arguments: &[&str], is_terminal: bool| {
+        let script: Script = Box::new(|peer| {
+            say_hello(peer);
+            let page = |text: &str, next: Option<u64>| {
+                let mut page =
+                    json!({"callId": "k1", "sessionId": "s1", "text": text, "bytes": 8, "totalBytes": 12});
+                if let Some(next) = next {
+                    page["next"] = json!(next);
+                }
+                page
+            };
+            assert_eq!(peer.answer("tools/output", page("a\u{1b}\r\n", Some(4))), json!({"callId": "k1"}));
+            assert_eq!(peer.answer("tools/output", page("é\nc", None))["from"], 4);
+            peer.wait_for_hangup();
+        });
+        Command { is_terminal, ..Command::new(arguments) }.against(vec![script])
+    };
+    let ran = pages(&["tools", "output", "k1"], false);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "a\u{1b}\r\né\nc"));
+    assert!(ran.stderr.contains("only the first 8 of its 12 bytes were kept"), "{}", ran.stderr);
+    assert_eq!(pages(&["tools", "output", "k1"], true).stdout, "a^[\né\nc\n");
+    let json: Value =
+        serde_json::from_str(&pages(&["tools", "output", "k1", "--format", "json"], false).stdout).unwrap();
+    assert_eq!((&json["text"], json.get("next")), (&json!("a\u{1b}\r\né\nc"), None));
+}

@@ -1,0 +1,348 @@
+//! `subagent tools`: calls a tool as a client, or prints all of an output of which an agent got head and tail.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Surroundings, Telling,
+    asking::Asking,
+    failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
+    key::new_key,
+    link::{AskError, Link},
+    paging, person, policy, run,
+    run_tree::RunTree,
+    safe_text,
+    screen::Ink,
+    watch::{End, View, Watcher, watch},
+    which_session::SessionArguments,
+};
+use crate::{
+    client::{CallError, Follow, Pending},
+    protocol::{
+        AttachFrom, Envelope, FromWord, Method as _, OutputStream, RunCancel, RunCancelParams, RunId,
+        SessionCreate, SessionCreateParams, SessionId, ToolsCall, ToolsCallParams, ToolsOutput,
+        ToolsOutputParams, WorkspaceParam,
+    },
+};
+
+/// How soon Ctrl-C is noticed at the latest where nothing is shown meanwhile.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// A look whether the answer is there.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Calls of clients are runs of agents that are called so.
+const CLIENTS_AGENT: &str = "client-";
+
+#[derive(Subcommand)]
+pub(super) enum ToolsVerb {
+    /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails
+    Call(CallArguments),
+    /// Print all of an output of which an agent got only head and tail
+    Output(OutputArguments),
+}
+
+#[derive(Args)]
+pub(super) struct CallArguments {
+    /// The tool's name, or an alias
+    tool: String,
+    /// Its arguments: one JSON object, or NAME=VALUE each; a value that is JSON is taken as JSON, else as text
+    #[arg(long = "args", value_name = "JSON|NAME=VALUE", num_args = 1..)]
+    arguments: Vec<String>,
+    /// The folder it works in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    #[command(flatten)]
+    session: SessionArguments,
+    /// What stdout gets: what the tool says, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+#[derive(Args)]
+pub(super) struct OutputArguments {
+    /// The call's id, whole
+    call: String,
+    /// What stdout gets: the text as it is, or the daemon's answer with all of it
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+pub(super) fn tools(
+    verb: &ToolsVerb,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    match verb {
+        ToolsVerb::Call(arguments) => call(arguments, link, surroundings),
+        ToolsVerb::Output(arguments) => output(arguments, link, surroundings),
+    }
+}
+
+/// The answer to `tools/call`, read leniently.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Called {
+    call_id: String,
+    result: CalledResult,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CalledResult {
+    llm_content: Vec<CalledPart>,
+    whole: Option<Value>,
+    error: Option<CalledError>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CalledPart {
+    text: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CalledError {
+    #[serde(rename = "type")]
+    kind: String,
+    message: String,
+}
+
+fn call(arguments: &CallArguments, link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    let given = policy::read_arguments(&arguments.arguments)?;
+    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal;
+    let has_person = surroundings.has_person();
+    match has_person {
+        true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
+        false => link.open(&mut surroundings.stderr)?,
+    }
+    let session_id = match arguments.session.choose(&workspace, is_at_hand, link, surroundings)? {
+        Some(session_id) => session_id,
+        None => open_session(workspace, link, surroundings)?,
+    };
+    let params = ToolsCallParams { session_id, tool: arguments.tool.as_str().into(), arguments: given };
+    let settled = match has_person {
+        true => call_and_watch(&params, link, surroundings)?,
+        false => call_and_wait(&params, link, surroundings)?,
+    };
+    let Some(answer) = settled else {
+        show_message(&mut surroundings.stderr, Ink::Yellow, "note", "left the call to end by itself");
+        return Ok(EXIT_INTERRUPTED);
+    };
+    report(&answer, arguments.format, surroundings)
+}
+
+fn open_session(
+    workspace: WorkspaceParam,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<SessionId, Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Created {
+        session_id: SessionId,
+    }
+    let params = SessionCreateParams {
+        workspace,
+        agent: None,
+        title: None,
+        mode: None,
+        ephemeral: false,
+        idempotency_key: Some(new_key()?),
+    };
+    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let answer = link.ask_for_effect::<SessionCreate>(&params, stderr, &mut || interrupts() > 0)?;
+    Ok(paging::view::<Created>(&answer)?.session_id)
+}
+
+/// Nobody can be asked here; whoever else is asked may take their time. `None`: Ctrl-C was pressed.
+fn call_and_wait(
+    params: &ToolsCallParams,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<Option<Value>, Failure> {
+    (surroundings.interrupts)();
+    let mut pending = link.begin::<ToolsCall>(params)?;
+    loop {
+        if let Some(settled) = pending.poll(WAIT) {
+            return read(settled).map(Some);
+        }
+        if (surroundings.interrupts)() > 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// Shows what becomes of the call, and asks in place. `None`: Ctrl-C was pressed twice.
+fn call_and_watch(
+    params: &ToolsCallParams,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<Option<Value>, Failure> {
+    let Surroundings { stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let me = link.me();
+    let mut view = View::progress(stderr, me.clone());
+    let asking = me.clone().map(|me| Asking::new(me, &mut **keyboard, environment));
+    interrupts();
+    let dialer = link.dialer().clone();
+    let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(FromWord::Now));
+    // First, so that nothing of the call is missed.
+    let session_id = params.session_id.clone();
+    let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
+    let pending = link.begin::<ToolsCall>(params)?;
+    let mut watcher = CallWatcher { me, pending, settled: None, own: None, is_cancelled: false };
+    let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
+    match watcher.settled {
+        Some(settled) if end == End::Over => read(settled).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn read(settled: Result<Box<serde_json::value::RawValue>, CallError>) -> Result<Value, Failure> {
+    let answer = settled.map_err(|error| match error {
+        CallError::Closed => Failure::unavailable("the daemon went away before it answered")
+            .or_hint("the call goes on when it is back; `subagent runs` shows what came of it"),
+        other => AskError::Call(other).into(),
+    })?;
+    serde_json::from_str(answer.get()).map_err(|error| {
+        CallError::Unreadable { method: ToolsCall::NAME.into(), error: error.to_string() }.into()
+    })
+}
+
+/// Waits for the answer, and sees the run as which the call is carried out.
+struct CallWatcher {
+    me: Option<String>,
+    pending: Pending,
+    settled: Option<Result<Box<serde_json::value::RawValue>, CallError>>,
+    /// That run and those below it, once it began.
+    own: Option<(RunId, RunTree)>,
+    is_cancelled: bool,
+}
+
+impl CallWatcher {
+    /// The first run of a client's call that we asked for: nothing else says which it is before the call ends.
+    fn find(&mut self, envelope: &Envelope) {
+        let begins = matches!(envelope.kind.as_str(), "run.started" | "run.queued");
+        let is_call = envelope.head.agent.as_ref().is_some_and(|it| it.as_str().starts_with(CLIENTS_AGENT));
+        let is_ours = envelope.head.by == self.me && self.own.is_none();
+        if let Some(run_id) = envelope.run_id.clone().filter(|_| begins && is_call && is_ours) {
+            self.own = Some((run_id.clone(), RunTree::below(run_id)));
+        }
+    }
+}
+
+impl Watcher for CallWatcher {
+    fn concerns(&mut self, envelope: &mut Envelope) -> bool {
+        self.find(envelope);
+        match &mut self.own {
+            Some((_, tree)) => tree.takes(envelope),
+            // Of no run: what goes on in the session is not what was asked about.
+            None => RunTree::below(RunId::from("")).takes(envelope),
+        }
+    }
+
+    fn is_over(&mut self, _: &Envelope) -> bool {
+        false
+    }
+
+    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool {
+        let Some((run_id, _)) = self.own.as_ref().filter(|_| !self.is_cancelled) else { return true };
+        let params =
+            RunCancelParams { run_id: run_id.clone(), reason: Some("Ctrl-C in `subagent tools`".into()) };
+        // When it cannot be passed on, the next Ctrl-C leaves.
+        self.is_cancelled = true;
+        view.note("! cancelling the call; Ctrl-C once more leaves without waiting for its end");
+        if let Err(error) = link.ask_value::<RunCancel>(&params)
+            && let Failure::Told { what, .. } = Failure::from(error)
+        {
+            view.note(&format!("! the call cannot be cancelled: {}", safe_text::lines(&what)));
+        }
+        false
+    }
+
+    fn is_done(&mut self) -> bool {
+        self.settled = self.settled.take().or_else(|| self.pending.poll(LOOK));
+        self.settled.is_some()
+    }
+}
+
+/// Prints what the tool said; answers the exit code.
+fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    let Called { call_id, result } = paging::view(answer)?;
+    let exit_code = if result.error.is_some() { EXIT_FAILED } else { 0 };
+    if format == Telling::Json {
+        paging::print_json(answer, surroundings)?;
+        return Ok(exit_code);
+    }
+    if let Some(CalledError { kind, message }) = &result.error {
+        let text = format!("the call failed, {kind}: {message}");
+        show_message(&mut surroundings.stderr, Ink::Red, "error", &text);
+        return Ok(exit_code);
+    }
+    let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
+    surroundings.stdout.write_text(&texts.join("\n"))?;
+    if result.whole.is_some() {
+        let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+    }
+    Ok(exit_code)
+}
+
+/// One page, read leniently.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Page {
+    text: String,
+    next: Option<u64>,
+    bytes: u64,
+    total_bytes: u64,
+}
+
+fn output(
+    arguments: &OutputArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let mut params = ToolsOutputParams {
+        call_id: arguments.call.as_str().into(),
+        session_id: None,
+        stream: OutputStream::Result,
+        from: 0,
+    };
+    let mut whole = String::new();
+    loop {
+        let mut answer = link.ask_value::<ToolsOutput>(&params)?;
+        let page: Page = paging::view(&answer)?;
+        match arguments.format {
+            Telling::Json => whole.push_str(&page.text),
+            Telling::Text if surroundings.stdout.is_terminal => {
+                surroundings.stdout.write(&safe_text::lines(&page.text))?;
+            }
+            // Byte for byte.
+            Telling::Text => surroundings.stdout.write(&page.text)?,
+        }
+        if let Some(next) = page.next.filter(|next| params.from < *next) {
+            params.from = next;
+            continue;
+        }
+        if arguments.format == Telling::Json {
+            if let Some(fields) = answer.as_object_mut() {
+                fields.insert("text".to_owned(), whole.into());
+            }
+            paging::print_json(&answer, surroundings)?;
+        } else if surroundings.stdout.is_terminal && !page.text.ends_with('\n') {
+            surroundings.stdout.write("\n")?;
+        }
+        if page.bytes < page.total_bytes {
+            let text = format!("only the first {} of its {} bytes were kept", page.bytes, page.total_bytes);
+            show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+        }
+        return Ok(0);
+    }
+}

@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 use super::scene::{ALREADY, Run, Scene, answer_to, refusal, taken};
 
 /// Races that are run in one daemon: as many as take about two seconds.
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 20;
 
 /// Does it after so many turns of everybody else.
 async fn after<T>(turns: usize, doing: impl Future<Output = T>) -> T {

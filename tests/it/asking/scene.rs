@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use subagentd::{sys::clock::ManualClock, tools::Tool};
+use subagentd::{protocol::Seq, store::Filter, sys::clock::ManualClock};
 
 use tokio::time::timeout;
 
@@ -132,11 +132,6 @@ impl Scene {
         Scene { house, clock, cast, running, script, seen: BTreeMap::new() }
     }
 
-    /// The same with a tool besides the built-in ones.
-    pub async fn with_tool(tool: impl Tool) -> Scene {
-        Scene::with(|house| house.tool(tool)).await
-    }
-
     /// A person at a client that can show every kind of question, attached to nothing yet.
     pub async fn person(&self, name: &str) -> Person {
         self.person_with(name, json!({ "confirmations": {} })).await
@@ -222,14 +217,10 @@ impl Scene {
 
     /// What became of the run's calls of a tool: the states they ended in, with the type of the error.
     pub async fn calls(&mut self, run: &Run, tool: &str) -> Vec<String> {
-        let log = self.running.log().await;
-        let ends = log.iter().filter(|event| {
+        let states = self.log_of(run, "tool.state").await;
+        let ends = states.iter().filter(|event| {
             let data = &event["data"];
-            let is_end = data.get("result").is_some() || data.get("error").is_some();
-            event["type"] == "tool.state"
-                && event["runId"] == run.id.as_str()
-                && data["name"] == tool
-                && is_end
+            data["name"] == tool && (data.get("result").is_some() || data.get("error").is_some())
         });
         let told = |event: &Value| {
             let data = &event["data"];
@@ -371,9 +362,10 @@ impl Scene {
 
     /// What the log has of a run, of this type.
     pub async fn log_of(&self, run: &Run, kind: &str) -> Vec<Value> {
-        let mut log = self.running.log().await;
-        log.retain(|event| event["type"] == kind && event["runId"] == run.id.as_str());
-        log
+        let (runs, types) = (vec![run.id.as_str().into()], vec![kind.to_owned()]);
+        let filter = Filter { runs, types, ..Filter::default() };
+        let page = self.running.daemon.store().page(&filter, Seq(0), 1_000).await.unwrap();
+        page.events.iter().map(|it| serde_json::from_str(&it.envelope(None)).unwrap()).collect()
     }
 
     /// The person allows the call of a `writer`, and all that follows from one consent comes about.

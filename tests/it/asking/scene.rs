@@ -3,9 +3,11 @@
 use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use subagentd::{sys::clock::ManualClock, tools::Tool};
+use subagentd::{protocol::Seq, store::Filter, sys::clock::ManualClock};
 
-use crate::support::{Cast, Client, House, Reply, Running};
+use tokio::time::timeout;
+
+use crate::support::{Cast, Client, House, Reply, Running, STUCK};
 
 /// Outcomes with which a call may run.
 const CONSENT: &[&str] = &["allowOnce", "allowSession", "allowProject", "allowUser", "modify", "answer"];
@@ -130,11 +132,6 @@ impl Scene {
         Scene { house, clock, cast, running, script, seen: BTreeMap::new() }
     }
 
-    /// The same with a tool besides the built-in ones.
-    pub async fn with_tool(tool: impl Tool) -> Scene {
-        Scene::with(|house| house.tool(tool)).await
-    }
-
     /// A person at a client that can show every kind of question, attached to nothing yet.
     pub async fn person(&self, name: &str) -> Person {
         self.person_with(name, json!({ "confirmations": {} })).await
@@ -147,7 +144,7 @@ impl Scene {
             "client": { "name": name, "version": "1", "kind": "editor" },
         });
         client.call("initialize", params).await;
-        Person { client, kept: Vec::new() }
+        Person { id: format!("cli-{name}"), client, kept: Vec::new() }
     }
 
     /// Starts a run whose starter is gone.
@@ -220,14 +217,10 @@ impl Scene {
 
     /// What became of the run's calls of a tool: the states they ended in, with the type of the error.
     pub async fn calls(&mut self, run: &Run, tool: &str) -> Vec<String> {
-        let log = self.running.log().await;
-        let ends = log.iter().filter(|event| {
+        let states = self.log_of(run, "tool.state").await;
+        let ends = states.iter().filter(|event| {
             let data = &event["data"];
-            let is_end = data.get("result").is_some() || data.get("error").is_some();
-            event["type"] == "tool.state"
-                && event["runId"] == run.id.as_str()
-                && data["name"] == tool
-                && is_end
+            data["name"] == tool && (data.get("result").is_some() || data.get("error").is_some())
         });
         let told = |event: &Value| {
             let data = &event["data"];
@@ -242,9 +235,18 @@ impl Scene {
         format!("{:?}", self.cast.requests(path).last().expect("the model was asked").messages)
     }
 
-    /// A person leaves: what they saw is kept and compared at the end.
+    /// A person leaves: what they saw is kept and compared at the end. Whoever was shown a question and is still attached
+    /// has been told how it ended.
     pub async fn leave(&mut self, mut person: Person) {
         person.events().await;
+        if person.is_attached().await {
+            let log = self.running.log().await;
+            for ended in log.iter().filter(|event| event["type"] == "confirmation.resolved") {
+                if person.was_shown(&ended["data"]["confirmationId"]) {
+                    person.sees_the_end(&ended["data"]).await;
+                }
+            }
+        }
         self.remember(&person);
     }
 
@@ -299,7 +301,118 @@ impl Scene {
             *runs.entry(event["data"]["callId"].as_str().unwrap()).or_default() += 1;
         }
         assert!(runs.values().all(|times| *times == 1), "a call ran more than once: {runs:?}");
+        let mut changes: BTreeMap<&str, usize> = BTreeMap::new();
+        for event in log.iter().filter(|event| event["type"] == "file.changed") {
+            *changes.entry(event["data"]["callId"].as_str().unwrap()).or_default() += 1;
+        }
+        assert!(
+            changes.values().all(|times| *times == 1),
+            "a call changed its file more than once: {changes:?}"
+        );
     }
+
+    /// Starts a run whose starter is gone, with more than the way its questions are put.
+    pub async fn start_with(&mut self, agent: &str, more: Value) -> Run {
+        let (id, session) = self.script.start(&self.running, agent, more).await;
+        Run { id, session }
+    }
+
+    /// A client that never says who it is.
+    pub fn stranger(&self) -> Person {
+        Person { id: "user 0".to_owned(), client: self.running.client(), kept: Vec::new() }
+    }
+
+    /// Starts another run in a session; its starter is gone.
+    pub async fn start_in(&mut self, session: &str, agent: &str) -> Run {
+        self.start_with(agent, json!({ "sessionId": session, "workspace": null })).await
+    }
+
+    /// The record of a run, wherever it stands.
+    pub async fn record(&mut self, run: &Run) -> Value {
+        self.script.call("run/get", json!({ "runId": run.id })).await
+    }
+
+    /// Waits until a run is in this state; its record.
+    pub async fn run_is(&mut self, run: &Run, state: &str) -> Value {
+        let is_so = |record: &Value| record["state"] == state;
+        self.script.until("run/get", json!({ "runId": run.id }), is_so).await
+    }
+
+    /// Lets time go by, step by step, until a run is in this state; its record. For what has a delay that begins when the
+    /// daemon notices who is there: a single step might come before it does.
+    pub async fn pass_until(&mut self, run: &Run, state: &str) -> Value {
+        let passing = async {
+            loop {
+                let record = self.record(run).await;
+                if record["state"] == state {
+                    return record;
+                }
+                self.pass(Duration::from_secs(1)).await;
+            }
+        };
+        timeout(STUCK, passing).await.unwrap_or_else(|_| panic!("time passes and the run is never {state}"))
+    }
+
+    /// Waits until a question is in this state, as an unattached client sees it.
+    pub async fn question_is(&mut self, question: &Value, state: &str) -> Value {
+        let params = json!({ "confirmationId": question["confirmationId"] });
+        let is_so = |got: &Value| got["confirmation"]["state"] == state;
+        self.script.until("confirmation/get", params, is_so).await["confirmation"].clone()
+    }
+
+    /// What the log has of a run, of this type.
+    pub async fn log_of(&self, run: &Run, kind: &str) -> Vec<Value> {
+        let (runs, types) = (vec![run.id.as_str().into()], vec![kind.to_owned()]);
+        let filter = Filter { runs, types, ..Filter::default() };
+        let page = self.running.daemon.store().page(&filter, Seq(0), 1_000).await.unwrap();
+        page.events.iter().map(|it| serde_json::from_str(&it.envelope(None)).unwrap()).collect()
+    }
+
+    /// The person allows the call of a `writer`, and all that follows from one consent comes about.
+    pub async fn allowed_by(&mut self, person: &mut Person, run: &Run, question: &Value) {
+        let consent = json!(["allowOnce", "client", person.id]);
+        assert_eq!(taken(&person.answer(question, "allowOnce").await), consent);
+        assert_eq!(person.resolved(question).await, consent);
+        self.wrote(run).await;
+    }
+
+    /// A `writer` wrote its note once and reached its goal.
+    pub async fn wrote(&mut self, run: &Run) {
+        let record = self.ended(run).await;
+        assert_eq!(
+            (&record["reason"], self.calls(run, "write_file").await),
+            (&json!("GOAL"), vec!["success".to_owned()])
+        );
+        assert_eq!(self.read("note.txt").as_deref(), Some("one\n"));
+    }
+
+    /// The person denies the call of a `writer` with a message, and all that follows from it comes about.
+    pub async fn denied_by(&mut self, person: &mut Person, run: &Run, question: &Value, message: &str) {
+        let denial = json!(["deny", "client", person.id]);
+        let answered = person.answer_with(question, "deny", json!({ "message": message })).await;
+        assert_eq!(taken(&answered), denial);
+        assert_eq!(person.resolved(question).await, denial);
+        self.did_not_write(run, "USER_DENIED").await;
+        let told = self.model_was_told("writer");
+        assert!(told.contains("USER_DENIED") && told.contains(message), "{told}");
+    }
+
+    /// A `writer` was refused with this type of error, wrote nothing, and went on to its goal.
+    pub async fn did_not_write(&mut self, run: &Run, kind: &str) {
+        let record = self.ended(run).await;
+        assert_eq!(
+            (&record["reason"], self.calls(run, "write_file").await),
+            (&json!("GOAL"), vec![format!("error {kind}")])
+        );
+        assert_eq!(self.read("note.txt"), None);
+    }
+}
+
+/// The resolution of a response that says so: outcome, by whom, and the name.
+pub fn taken(response: &Value) -> Value {
+    let how = &response["result"]["resolution"];
+    assert!(how.is_object(), "it was refused: {response}");
+    json!([how["outcome"], how["by"], how["name"]])
 }
 
 /// Parameters of `confirmation/respond`.
@@ -322,6 +435,8 @@ pub const ALREADY: &str = "CONFIRMATION_ALREADY_RESOLVED";
 
 /// Somebody at a client.
 pub struct Person {
+    /// As the log names whoever decided.
+    pub id: String,
     pub client: Client,
     /// Every event seen so far.
     kept: Vec<Value>,
@@ -393,5 +508,45 @@ impl Person {
 
     pub async fn answer_with(&mut self, question: &Value, outcome: &str, more: Value) -> Value {
         self.client.request("confirmation/respond", answer_to(question, outcome, more)).await
+    }
+
+    /// Comes back from away, or learns to show more: whatever `client/update` takes.
+    pub async fn updates(&mut self, params: Value) {
+        self.client.call("client/update", params).await;
+    }
+
+    /// Is dead without hanging up: what comes is not read from now on, and more than its pipe holds is on its way.
+    pub async fn falls_silent(&mut self) {
+        for _ in 0..200 {
+            self.client.send(r#"{"jsonrpc":"2.0","id":"unread","method":"agents/list","params":{}}"#).await;
+        }
+    }
+
+    /// Whether some subscription of this client is attached.
+    async fn is_attached(&mut self) -> bool {
+        let listed = self.client.call("client/list", json!({})).await;
+        let me = listed["clients"].as_array().unwrap().iter().filter(|it| it["clientId"] == self.id.as_str());
+        me.flat_map(|it| it["attached"].as_array().unwrap()).next().is_some()
+    }
+
+    /// Whether a question came to this client while it was open.
+    fn was_shown(&self, id: &Value) -> bool {
+        let in_snapshot = |event: &Value| {
+            let open = event["data"]["openConfirmations"].as_array();
+            open.is_some_and(|open| open.iter().any(|it| it["confirmationId"] == *id))
+        };
+        self.kept
+            .iter()
+            .any(|event| event["data"]["confirmation"]["confirmationId"] == *id || in_snapshot(event))
+    }
+
+    async fn sees_the_end(&mut self, ended: &Value) {
+        let is_the_end = |event: &Value| {
+            event["type"] == "confirmation.resolved"
+                && event["data"]["confirmationId"] == ended["confirmationId"]
+        };
+        if !self.kept.iter().any(is_the_end) {
+            self.told("confirmation.resolved", ended).await;
+        }
     }
 }

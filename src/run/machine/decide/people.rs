@@ -75,7 +75,7 @@ impl Deciding<'_> {
             Settling::Deny { by, message } => {
                 self.unpark();
                 self.resolve(ended(&question, Outcome::Deny, by, &message), None);
-                self.end_call(&call, failed(ToolError { kind: ToolErrorType::NoClient, message }));
+                self.end_call(&call, failed(unanswered(&question, &message)));
                 self.go_on();
             }
             Settling::CancelRun { by, message } => {
@@ -87,10 +87,7 @@ impl Deciding<'_> {
             Settling::Fail { message } => {
                 self.unpark();
                 self.resolve(ended(&question, Outcome::CancelRun, DecidedBy::System, &message), None);
-                self.end_call(
-                    &call,
-                    failed(ToolError { kind: ToolErrorType::NoClient, message: message.clone() }),
-                );
+                self.end_call(&call, failed(unanswered(&question, &message)));
                 self.stop(Reason::Unattended, StopThen::End, None, message, None);
             }
             Settling::Park => {
@@ -160,6 +157,12 @@ impl Deciding<'_> {
     fn resolve(&mut self, resolved: ConfirmationResolved, by: Option<String>) {
         self.emit_with(resolved, Private::default(), None, by);
     }
+}
+
+/// What the model is told of a question that nobody answered: also why there was one, so that it can do what needs none.
+fn unanswered(question: &Confirmation, message: &str) -> ToolError {
+    let message = format!("{message}; a person was to be asked since {}", question.reason);
+    ToolError { kind: ToolErrorType::NoClient, message }
 }
 
 /// How a question ends that nobody answered.

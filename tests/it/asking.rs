@@ -4,5 +4,12 @@
 //! as people do. [`scene`] holds every case to the same: one end for each question, the same end told to everybody, a
 //! tool that runs at most once, and never an `allow` that no client gave.
 
+mod audience;
+mod deadlines;
+mod elsewhere;
+mod families;
 mod offered;
+mod outcomes;
+mod remembering;
+mod restarts;
 mod scene;

@@ -8,7 +8,7 @@ use std::{
 use super::rules::{Company, Crowd, Deed, Due, Now, Question, RETURN_GRACE, Standing, due};
 use crate::{
     daemon::clients::Scope,
-    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, Seq, SessionId},
+    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, Seq, SessionId, Timestamp},
     run::Settling,
     store::Stored,
 };
@@ -146,6 +146,9 @@ impl Board {
             match item.due(tell_after, now) {
                 Due::Now(deed) if look.tasks.len() < room => {
                     item.is_busy = true;
+                    if let Deed::Settle(Settling::Postpone(at)) = &deed {
+                        item.hold(*at, now);
+                    }
                     look.tasks.push(Task { question: item.question.clone(), deed });
                 }
                 // Whoever finishes something makes room, and looks again.
@@ -257,13 +260,24 @@ impl Item {
             }
             (Company::Somebody { since }, false) => {
                 self.standing.company = Company::Nobody { since: now.mono };
-                if let Some(deadline) = self.question.deadline_at {
+                if let Some(deadline) = self.question.deadline_at
+                    && since < now.mono
+                {
                     let later = deadline.plus(now.mono.saturating_sub(since));
                     self.question.deadline_at = Some(later);
                     self.standing.postpone = Some(later);
                 }
             }
             (Company::Nobody { .. }, false) | (Company::Somebody { .. }, true) => (),
+        }
+    }
+
+    /// The deadline is this by now, and the log is being told. From here on it moves by what comes after.
+    fn hold(&mut self, at: Timestamp, now: Now) {
+        if let Company::Somebody { since } = &mut self.standing.company {
+            *since = now.mono;
+            self.question.deadline_at = Some(at);
+            self.standing.postpone = Some(at);
         }
     }
 

@@ -16,6 +16,9 @@ use crate::{
 /// of the daemon, has not left anybody alone. Longer than it takes an editor, shorter than a person notices.
 pub(super) const RETURN_GRACE: Duration = Duration::from_secs(3);
 
+/// The least time that somebody is there before the log is told how far a deadline has moved by it.
+const HELD_LEAST: Duration = Duration::from_secs(60);
+
 /// Both clocks at one moment: deadlines are times of day, how long something took is not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Now {
@@ -189,10 +192,13 @@ pub(super) enum Deed {
     Tell,
 }
 
-/// What is to be done for a question now. While somebody is there: nothing. `tell_after`: how long nobody is there before
+/// What is to be done for a question now. While somebody is there: nothing but to note that. `tell_after`: how long nobody is there before
 /// somebody is told elsewhere, if there is a way to.
 pub(super) fn due(question: &Question, standing: &Standing, tell_after: Option<Duration>, now: Now) -> Due {
-    let Company::Nobody { since } = standing.company else { return Due::Never };
+    let since = match standing.company {
+        Company::Nobody { since } => since,
+        Company::Somebody { since } => return held(question, standing, since, now),
+    };
     let returned = since + RETURN_GRACE;
     let mut earliest: Option<Duration> = None;
     let mut at = |time: Duration| {
@@ -237,6 +243,20 @@ pub(super) fn due(question: &Question, standing: &Standing, tell_after: Option<D
     match earliest {
         Some(time) => Due::In(time.saturating_sub(now.mono)),
         None => Due::Never,
+    }
+}
+
+/// A deadline that stands still is written down from time to time: the next daemon, to which nobody has come back yet, knows
+/// what the log says. Not more often than it loses half of what is left, or the log would fill with it.
+fn held(question: &Question, standing: &Standing, since: Duration, now: Now) -> Due {
+    let counts = question.on_deadline != OnDeadline::Park || !standing.parked;
+    let Some(deadline) = question.deadline_at.filter(|_| counts) else { return Due::Never };
+    let stayed = now.mono.saturating_sub(since);
+    let moved = deadline.plus(stayed);
+    let worth_it = (moved.since(now.wall) / 2).max(HELD_LEAST);
+    match worth_it.saturating_sub(stayed) {
+        Duration::ZERO => Due::Now(Deed::Settle(Settling::Postpone(moved))),
+        left => Due::In(left),
     }
 }
 

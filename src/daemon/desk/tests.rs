@@ -297,14 +297,26 @@ fn what_becomes_of_a_question_while_nobody_is_there() {
         (
             "its time stands still while somebody is there",
             Box::new(deadline(OnDeadline::Deny, 60)),
-            "+ann s, 999s",
-            "",
+            "+ann s, 999s, 59s",
+            "999000: postpone to 1059s",
+        ),
+        (
+            "which is written down for the next daemon, when it has come to something",
+            Box::new(deadline(OnDeadline::Deny, 600)),
+            "+ann s, 299s, 1s, 299s, 1s, 10s, -ann, 3s, 596s, 1s",
+            "300000: postpone to 900s\n600000: postpone to 1200s\n613000: postpone to 1210s\n1210000: deny by Deadline",
+        ),
+        (
+            "or later, when it could not be",
+            Box::new(deadline(OnDeadline::Deny, 600)),
+            "+ann s, 300s!, 5s, -ann, 3s, 597s",
+            "300000: postpone to 900s failed\n308000: postpone to 905s\n905000: deny by Deadline",
         ),
         (
             "and is added when the last one leaves",
             Box::new(deadline(OnDeadline::Deny, 60)),
             "10s, +ann s, 5s, +bob s, 5s, -ann, 90s, -bob, 3s, 46999ms, 1ms",
-            "113000: postpone to 160s\n160000: deny by Deadline",
+            "110000: postpone to 160s\n160000: deny by Deadline",
         ),
         (
             "it is made durable when nobody returns, each time",

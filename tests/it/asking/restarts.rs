@@ -140,3 +140,25 @@ async fn a_deadline_that_passed_while_the_daemon_was_down_denies_when_it_is_up()
     assert_eq!(refusal(&late), (ALREADY.to_owned(), json!(["deny", "deadline", null])));
     scene.end([ann]).await;
 }
+
+#[tokio::test]
+async fn a_deadline_that_stood_still_has_not_passed_after_a_restart() {
+    let mut scene = Scene::new().await;
+    let session = scene.session().await;
+    let mut ann = scene.person("ann").await;
+    ann.attach(&session).await;
+    let run = scene.start_by(&mut ann, &session, "writer", json!({ "deadlineMs": 60_000 })).await;
+    let question = scene.question(&run).await;
+    scene.looked(&question).await;
+    // She looks at it for ten minutes, until the daemon is gone.
+    scene.still_open_after(seconds(600), &question).await;
+    let mut scene = scene.down_for(seconds(10)).await;
+    drop(ann);
+    // The time while nobody was there to ask counts, that before it does not.
+    scene.still_open_after(seconds(10), &question).await;
+    scene.still_open_after(seconds(20), &question).await;
+    scene.pass(seconds(30)).await;
+    assert_eq!(scene.over(&question).await, json!(["deny", "deadline", null]));
+    assert_eq!(scene.ended(&run).await["reason"], "GOAL");
+    scene.end([]).await;
+}

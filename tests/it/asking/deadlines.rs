@@ -36,6 +36,7 @@ async fn a_deadline_stands_still_while_somebody_is_there() {
     let question = scene.question(&run).await;
     scene.looked(&question).await;
     scene.still_open_after(seconds(600), &question).await;
+    scene.still_open_after(seconds(30), &question).await;
     assert_eq!(scene.get(&question).await["state"], "offered");
     scene.leave(ann).await;
     scene.until_it_is("queued", &question).await;
@@ -60,6 +61,7 @@ async fn what_is_left_of_the_time_is_left_when_somebody_came_and_went() {
     ann.attach(&run.session).await;
     scene.looked(&question).await;
     scene.still_open_after(seconds(600), &question).await;
+    scene.still_open_after(seconds(30), &question).await;
     scene.leave(ann).await;
     scene.until_it_is("queued", &question).await;
     scene.looked(&question).await;

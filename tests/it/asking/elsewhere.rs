@@ -355,10 +355,9 @@ impl Hook {
 
 impl Posted {
     fn header(&self, name: &str) -> &str {
-        let lines = self.head.lines().filter_map(|line| line.split_once(':'));
-        let found =
-            lines.filter(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim());
-        found.last().unwrap_or_else(|| panic!("no {name}: {}", self.head))
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        let found = lines.find(|(header, _)| header.eq_ignore_ascii_case(name));
+        found.unwrap_or_else(|| panic!("no {name}: {}", self.head)).1.trim()
     }
 
     /// What was told, if whoever knows the secret signed it.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use subagentd::{sys::clock::ManualClock, tools::Tool};
+use subagentd::sys::clock::ManualClock;
 use tokio::time::timeout;
 
 use crate::support::{Cast, Client, House, Reply, Running, STUCK};
@@ -138,11 +138,6 @@ impl Scene {
         let running = house.boot().await;
         let script = running.client();
         Scene { house, clock, cast, running, script, seen: BTreeMap::new() }
-    }
-
-    /// The same with a tool besides the built-in ones.
-    pub async fn with_tool(tool: impl Tool) -> Scene {
-        Scene::with(|house| house.tool(tool)).await
     }
 
     /// A person at a client that can show every kind of question, attached to nothing yet.

@@ -69,10 +69,11 @@ pub enum ConfirmationDetails {
         path: String,
         /// Unified, from what is there to what would be. Empty when nothing can be shown line by line.
         diff: String,
-        /// What is there; missing when there is nothing, or when it is long (the diff has what changes).
+        /// What is there; missing when there is nothing, when it is long, or when it holds a secret (the diff has what
+        /// changes).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         old_content: Option<String>,
-        /// What would be; missing when the file would be removed, or when it is long.
+        /// What would be; missing when the file would be removed, when it is long, or when it holds a secret.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         new_content: Option<String>,
         /// So many bytes of the diff are not shown, because it is too long. The digest covers all of it.

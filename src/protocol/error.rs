@@ -48,7 +48,7 @@ error_kinds! {
     InvalidParams = -32602, "INVALID_PARAMS", retryable: false;
     /// A defect of the daemon; `details` has the id under which its log tells more.
     InternalError = -32603, "INTERNAL_ERROR", retryable: false;
-    /// Cancelled by `$/cancelRequest`; it had no effect.
+    /// Cancelled by `$/cancelRequest`: it is not answered. Only a run that `tools/call` had begun goes on.
     RequestCancelled = -32800, "REQUEST_CANCELLED", retryable: true;
     /// The connection must say `initialize` first.
     NotInitialized = -31001, "NOT_INITIALIZED", retryable: false;

@@ -5,6 +5,13 @@
 //! tool that runs at most once, and never an `allow` that no client gave.
 
 mod answers;
+mod audience;
+mod deadlines;
+mod elsewhere;
+mod families;
 mod nobody;
 mod offered;
+mod outcomes;
+mod remembering;
+mod restarts;
 pub mod scene;

@@ -164,7 +164,7 @@ impl Board {
         let mut look = Look::default();
         for item in self.open.values_mut() {
             let was_open = item.is_open;
-            item.is_open = was_open || crowd.opens(&item.question, now);
+            item.is_open = was_open || crowd.opens(&item.question, item.standing.not_before, now);
             let reader = item.claims.first().map(|(connection, _)| *connection);
             item.claims.retain(|(_, claim)| now.wall < claim.until);
             let next_reader = item.claims.first().map(|(connection, _)| *connection);
@@ -220,7 +220,9 @@ impl Board {
 
     /// Whether the time is over in which a question is for its initiator alone.
     pub fn is_for_all(&self, question: &Question, crowd: &Crowd, now: Now) -> bool {
-        self.open.get(&question.id).is_some_and(|item| item.is_open) || crowd.opens(question, now)
+        let item = self.open.get(&question.id);
+        let not_before = item.map_or(Duration::ZERO, |item| item.standing.not_before);
+        item.is_some_and(|item| item.is_open) || crowd.opens(question, not_before, now)
     }
 
     /// Who reads a question.
@@ -289,7 +291,9 @@ impl Item {
             }
             (Company::Somebody { since }, false) => {
                 self.standing.company = Company::Nobody { since: now.mono };
-                if let Some(deadline) = self.question.deadline_at {
+                if let Some(deadline) = self.question.deadline_at
+                    && since < now.mono
+                {
                     let later = deadline.plus(now.mono.saturating_sub(since));
                     self.question.deadline_at = Some(later);
                     self.standing.postpone = Some(later);
@@ -314,8 +318,9 @@ impl Item {
         let reading = self.claims.iter().map(|(_, claim)| claim.until.since(now.wall)).min();
         let opening = match &self.question.audience {
             Audience::InitiatorFirst { grace_ms } if !self.is_open => {
-                let over = self.question.created_at.plus(Duration::from_millis(*grace_ms));
-                Some(over.since(now.wall))
+                let over = self.question.created_at.plus(Duration::from_millis(*grace_ms)).since(now.wall);
+                let returned = self.standing.not_before.checked_sub(now.mono).filter(|left| !left.is_zero());
+                Some(returned.map_or(over, |returned| over.min(returned)))
             }
             _ => None,
         };

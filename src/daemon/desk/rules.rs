@@ -106,11 +106,12 @@ impl Crowd {
     }
 
     /// Whether a question that is for its initiator first is for all by now: it did not answer in time, or is not there.
-    /// Once it is, it stays so.
-    pub fn opens(&self, question: &Question, now: Now) -> bool {
+    /// Once it is, it stays so. `not_before`: until then nobody can have come back, so that nobody is there means nothing.
+    pub fn opens(&self, question: &Question, not_before: Duration, now: Now) -> bool {
         let Audience::InitiatorFirst { grace_ms } = &question.audience else { return true };
         let over = question.created_at.plus(Duration::from_millis(*grace_ms));
-        over <= now.wall || !self.who_can_show(question).any(|candidate| is_initiator(candidate, question))
+        let is_there = || self.who_can_show(question).any(|candidate| is_initiator(candidate, question));
+        over <= now.wall || (not_before <= now.mono && !is_there())
     }
 }
 

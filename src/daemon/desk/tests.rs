@@ -110,7 +110,7 @@ fn asked(audience: Audience, ms: u64, clients: &[&str]) -> String {
         it.initiator = Some("ann".into());
     });
     let (question, crowd) = (Question::from(&subject), crowd(clients));
-    let is_open = crowd.opens(&question, at(ms));
+    let is_open = crowd.opens(&question, Duration::ZERO, at(ms));
     let mut asked = Vec::new();
     for (connection, words) in (1..).zip(clients) {
         let is_asked = crowd.is_asked(connection, &question, is_open);
@@ -166,7 +166,7 @@ fn who_is_asked() {
 fn a_question_without_an_initiator_is_for_all() {
     let subject = subject(|it| it.audience = Audience::InitiatorFirst { grace_ms: 1_000 });
     let (question, crowd) = (Question::from(&subject), crowd(&["ann s"]));
-    assert!(crowd.opens(&question, at(0)));
+    assert!(crowd.opens(&question, Duration::ZERO, at(0)));
 }
 
 /// What is done while clients come (`+ann s`), go (`-ann`) and time passes (`5s`, `20ms`). Each deed succeeds at once

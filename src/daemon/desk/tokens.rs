@@ -3,7 +3,10 @@
 //! A token carries what it is bound to, and a code that only this daemon can make: nothing is kept of those that were
 //! given out. It can be used once, since a question is answered once, and says nothing about a question that has changed.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use subtle::ConstantTimeEq as _;
@@ -24,6 +27,8 @@ const DIGEST_PREFIX: &str = "sha256:";
 /// Makes and checks tokens.
 pub(in crate::daemon) struct Tokens {
     key_file: PathBuf,
+    /// Held while the key is made: of two made at once one would be lost, and what it signed worth nothing.
+    making: Mutex<()>,
 }
 
 /// Why a token proves nothing.
@@ -39,12 +44,15 @@ pub(in crate::daemon) enum BadToken {
 
 impl Tokens {
     pub fn new(state_dir: &std::path::Path) -> Tokens {
-        Tokens { key_file: state_dir.join(KEY_FILE) }
+        Tokens { key_file: state_dir.join(KEY_FILE), making: Mutex::new(()) }
     }
 
     /// The token that answers this question as it is. Reads a small file.
     pub fn make(&self, id: &ConfirmationId, digest: &str) -> Result<String, KeyFileError> {
-        let key = key_file::read_or_make(&self.key_file)?;
+        let key = {
+            let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+            key_file::read_or_make(&self.key_file)?
+        };
         let digest = digest.strip_prefix(DIGEST_PREFIX).unwrap_or(digest);
         Ok(format!("{id}.{digest}.{}", URL_SAFE_NO_PAD.encode(code(&key, id.as_str(), digest))))
     }
@@ -106,6 +114,27 @@ mod tests {
             token.replace(".f02", "f.02"),
         ] {
             assert!(matches!(tokens.check(&wrong), Err(BadToken::Wrong)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tokens_that_are_made_at_once_are_all_of_one_key() {
+        /// Each in a state folder without a key.
+        const ROUNDS: usize = 50;
+        for _ in 0..ROUNDS {
+            let folder = tempfile::tempdir().unwrap();
+            let (tokens, start) = (Tokens::new(folder.path()), std::sync::Barrier::new(4));
+            let make = |n: usize| {
+                start.wait();
+                tokens.make(&ConfirmationId::from(n.to_string().as_str()), DIGEST).unwrap()
+            };
+            let made: Vec<String> = std::thread::scope(|scope| {
+                let making: Vec<_> = (0..4).map(|n| scope.spawn(move || make(n))).collect();
+                making.into_iter().map(|it| it.join().unwrap()).collect()
+            });
+            for token in made {
+                tokens.check(&token).unwrap();
+            }
         }
     }
 

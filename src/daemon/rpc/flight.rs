@@ -124,7 +124,7 @@ impl Flight {
         let reason = self.state().abort_reason;
         let message = match reason {
             ErrorKind::ShuttingDown => "the daemon is stopping",
-            _ => "the request was cancelled; it had no effect",
+            _ => "the request was cancelled; a run that it had begun goes on",
         };
         RpcError::new(reason, message)
     }

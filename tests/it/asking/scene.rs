@@ -83,6 +83,14 @@ fn cast() -> Cast {
                 Reply::done("done"),
             ],
         ),
+        // Writes `note.txt` twice in one turn.
+        (
+            "twice",
+            vec![
+                Reply::calls(&[write("note.txt", "one\n"), write("note.txt", "two\n")]),
+                Reply::done("done"),
+            ],
+        ),
     ])
 }
 
@@ -123,6 +131,7 @@ impl Scene {
             ("often", "[write_file]"),
             ("mixed", "[read_file, write_file]"),
             ("editor", "[read_file, edit_file]"),
+            ("twice", "[write_file]"),
         ]
         .into_iter()
         .fold(house, |house, (name, tools)| house.agent(name, &agent(name, tools)));
@@ -265,6 +274,91 @@ impl Scene {
         let running = house.boot().await;
         let script = running.client();
         Scene { house, clock, cast, running, script, seen }
+    }
+
+    /// Starts a run whose starter is gone, with more parameters of `run/start` than the approval.
+    pub async fn start_with(&mut self, agent: &str, more: Value) -> Run {
+        let (id, session) = self.script.start(&self.running, agent, more).await;
+        Run { id, session }
+    }
+
+    /// The same in a session.
+    pub async fn start_in(&mut self, session: &str, agent: &str, approval: Value) -> Run {
+        let more = json!({ "approval": approval, "sessionId": session, "workspace": null });
+        self.start_with(agent, more).await
+    }
+
+    /// Waits until whoever asks the questions has taken in who is there and what time it is; whatever is due by then has
+    /// been set off. The question must be open still, and the clock moves on by a millisecond.
+    pub async fn looked(&mut self, question: &Value) {
+        // A claim is shown until somebody has looked after its time.
+        let id = &question["confirmationId"];
+        self.script.call("confirmation/claim", json!({ "confirmationId": id, "forMs": 1 })).await;
+        self.clock.advance(Duration::from_millis(1));
+        let is_over = |got: &Value| got["confirmation"].get("claim").is_none();
+        self.script.until("confirmation/get", json!({ "confirmationId": id }), is_over).await;
+        self.script.settle().await;
+    }
+
+    /// Moves the clock on, and sees that the question is open then.
+    pub async fn still_open_after(&mut self, time: Duration, question: &Value) {
+        self.pass(time).await;
+        self.looked(question).await;
+        let now = self.get(question).await;
+        assert_ne!(now["state"], "resolved", "{now}");
+        assert_eq!(now["digest"], question["digest"]);
+    }
+
+    /// Waits until the question stands so.
+    pub async fn until_it_is(&mut self, state: &str, question: &Value) -> Value {
+        let params = json!({ "confirmationId": question["confirmationId"] });
+        let is_so = |got: &Value| got["confirmation"]["state"] == state;
+        self.script.until("confirmation/get", params, is_so).await["confirmation"].clone()
+    }
+
+    /// Waits until the question is over: outcome, by whom, and the name.
+    pub async fn over(&mut self, question: &Value) -> Value {
+        self.until_it_is("resolved", question).await;
+        self.resolution(question).await
+    }
+
+    /// Waits until a run is in this state.
+    pub async fn until_run_is(&mut self, state: &str, run: &str) -> Value {
+        self.script.until("run/get", json!({ "runId": run }), |record| record["state"] == state).await
+    }
+
+    /// Waits until so much became of the run's calls of a tool.
+    pub async fn until_calls_are(&mut self, run: &Run, tool: &str, ends: &[&str]) {
+        let waiting = async {
+            while self.calls(run, tool).await != ends {
+                self.script.settle().await;
+            }
+        };
+        timeout(STUCK, waiting).await.expect("the calls never end so");
+    }
+
+    /// The events of the log of this type, of whatever run.
+    pub async fn logged(&self, kind: &str) -> Vec<Value> {
+        let mut log = self.running.log().await;
+        log.retain(|event| event["type"] == kind);
+        log
+    }
+
+    /// Stops the daemon and starts it again after so long.
+    pub async fn down_for(self, time: Duration) -> Scene {
+        let Scene { house, clock, cast, running, script, seen } = self;
+        drop(script);
+        running.stop_unfinished().await;
+        clock.advance(time);
+        let running = house.boot().await;
+        let script = running.client();
+        Scene { house, clock, cast, running, script, seen }
+    }
+
+    /// Keeps what a person saw up to now, who stays until the daemon goes.
+    pub async fn note(&mut self, person: &mut Person) {
+        person.events().await;
+        self.remember(person);
     }
 
     /// Ends the case, and holds it to what holds in every case. `people` are all that are still there.
@@ -548,5 +642,22 @@ impl Person {
         if !self.kept.iter().any(is_the_end) {
             self.told("confirmation.resolved", ended).await;
         }
+    }
+
+    /// Whether the question is put to this client as it stands, as it would be told on asking.
+    pub async fn is_asked(&mut self, question: &Value) -> bool {
+        let params = json!({ "confirmationId": question["confirmationId"] });
+        self.client.call("confirmation/get", params).await["confirmation"]["offered"] == true
+    }
+
+    /// Everything of this type that came up to now, from the first on.
+    pub async fn heard(&mut self, kind: &str) -> Vec<Value> {
+        self.events().await;
+        self.kept.iter().filter(|event| event["type"] == kind).cloned().collect()
+    }
+
+    /// The last place of the log that was seen.
+    pub fn position(&self) -> Value {
+        self.kept.iter().rev().map(|event| event["seq"].clone()).find(Value::is_number).unwrap()
     }
 }

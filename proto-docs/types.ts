@@ -453,9 +453,12 @@ export type ConfirmationDetails =
     path: string;
     /** Unified, from what is there to what would be. Empty when nothing can be shown line by line. */
     diff: string;
-    /** What is there; missing when there is nothing, or when it is long (the diff has what changes). */
+    /**
+     * What is there; missing when there is nothing, when it is long, or when it holds a secret (the diff has
+     * what changes).
+     */
     oldContent?: string | null;
-    /** What would be; missing when the file would be removed, or when it is long. */
+    /** What would be; missing when the file would be removed, when it is long, or when it holds a secret. */
     newContent?: string | null;
     /** So many bytes of the diff are not shown, because it is too long. The digest covers all of it. */
     cutBytes?: number;
@@ -829,7 +832,7 @@ export type ErrorKind =
   | "INVALID_PARAMS"
   /** A defect of the daemon; `details` has the id under which its log tells more. */
   | "INTERNAL_ERROR"
-  /** Cancelled by `$/cancelRequest`; it had no effect. */
+  /** Cancelled by `$/cancelRequest`: it is not answered. Only a run that `tools/call` had begun goes on. */
   | "REQUEST_CANCELLED"
   /** The connection must say `initialize` first. */
   | "NOT_INITIALIZED"

@@ -25,7 +25,7 @@ pub(super) struct Rule {
     /// Each as words.
     prefixes: Vec<Vec<String>>,
     pattern: Option<ArgsPattern>,
-    workspace: Option<PathBuf>,
+    workspace: Option<Folder>,
     /// A condition was given that cannot be used.
     is_unusable: bool,
 }
@@ -45,7 +45,7 @@ impl Rule {
             // What cannot be used is left out: an `allow` is not reached then, anything else is about more.
             prefixes: if prefixes.iter().any(Vec::is_empty) { Vec::new() } else { prefixes },
             pattern: pattern.and_then(Result::ok),
-            workspace: workspace.filter(|path| is_plain(path)),
+            workspace: workspace.as_deref().and_then(Folder::of),
             is_unusable,
             said,
         }
@@ -76,7 +76,7 @@ impl Rule {
             && session.as_ref().is_none_or(|session| call.session == Some(session))
             && self.means_tool(subject)
             && self.agent.as_ref().is_none_or(|agent| agent.matches(&subject.agent))
-            && self.workspace.as_ref().is_none_or(|workspace| self.is_of(workspace, call.roots))
+            && self.workspace.as_ref().is_none_or(|workspace| self.is_of(workspace, &subject.roots))
             && self.covers(call.accesses)
             && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject.arguments()))
     }
@@ -109,8 +109,8 @@ impl Rule {
     }
 
     /// What allows must hold for every folder of the workspace, what restricts for one.
-    fn is_of(&self, workspace: &Path, roots: &[PathBuf]) -> bool {
-        let is_inside = |root: &PathBuf| is_plain(root) && root.starts_with(workspace);
+    fn is_of(&self, workspace: &Folder, roots: &[Option<Folder>]) -> bool {
+        let is_inside = |root: &Option<Folder>| root.as_ref().is_some_and(|root| root.is_in(workspace));
         match self.said.decision {
             Verdict::Allow => !roots.is_empty() && roots.iter().all(is_inside),
             Verdict::Ask | Verdict::Deny => roots.iter().any(is_inside),
@@ -138,18 +138,42 @@ pub(super) struct Subject<'a> {
     pub call: &'a PolicyCall<'a>,
     tool: Names,
     agent: Names,
+    roots: Vec<Option<Folder>>,
     arguments: OnceCell<String>,
 }
 
 impl<'a> Subject<'a> {
     pub fn of(call: &'a PolicyCall<'a>) -> Subject<'a> {
         let tool = Names::of_tool(call.tool, call.aliases);
-        Subject { call, tool, agent: Names::of(call.agent.as_str()), arguments: OnceCell::new() }
+        let roots = call.roots.iter().map(|root| Folder::of(root)).collect();
+        Subject { call, tool, agent: Names::of(call.agent.as_str()), roots, arguments: OnceCell::new() }
     }
 
     // Perf: most rules have no expression, and arguments can be a whole file.
     fn arguments(&self) -> &str {
         self.arguments.get_or_init(|| canonical_json(self.call.arguments))
+    }
+}
+
+/// An absolute path without `.`, `..` and doubled slashes, ready to be compared with many.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    /// `None` for a path that says less than where it leads.
+    fn of(path: &Path) -> Option<Folder> {
+        is_plain(path).then(|| Folder(path.components().collect()))
+    }
+
+    /// Whether it is the other one, or below it.
+    fn is_in(&self, other: &Folder) -> bool {
+        // Perf: as bytes, since neither has anything that components would leave out.
+        let rest = self.bytes().strip_prefix(other.bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other.bytes() == b"/")
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.0.as_os_str().as_encoded_bytes()
     }
 }
 

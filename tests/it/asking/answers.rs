@@ -44,7 +44,7 @@ async fn of_two_answers_at_once_one_decides_and_the_tool_runs_at_most_once() {
     let old = scene.house.work().join("old.txt");
     for round in 0..ROUNDS {
         fs::write(&old, "old\n").unwrap();
-        let run = scene.start_in(&session, "remover").await;
+        let run = scene.start_in(&session, "remover", json!({})).await;
         let question = scene.question(&run).await;
         let (sooner, later) = turns(round);
         let keep = json!({ "message": "keep" });
@@ -78,7 +78,7 @@ async fn an_answer_to_another_question_than_is_asked_decides_nothing_and_brings_
     let (mut ann, mut bob) = (scene.person("ann").await, scene.person("bob").await);
     ann.attach(&session).await;
     bob.attach(&session).await;
-    let before = scene.start_in(&session, "writer").await;
+    let before = scene.start_in(&session, "writer", json!({})).await;
     let older = scene.question(&before).await;
     scene.denied_by(&mut bob, &before, &older, "no").await;
     let run = scene.start_by(&mut ann, &session, "editor", json!({})).await;
@@ -188,7 +188,7 @@ async fn an_answer_that_races_with_a_cancel_leaves_one_resolution_and_a_consiste
     let old = scene.house.work().join("old.txt");
     for round in 0..ROUNDS {
         fs::write(&old, "old\n").unwrap();
-        let run = scene.start_in(&session, "remover").await;
+        let run = scene.start_in(&session, "remover", json!({})).await;
         let question = scene.question(&run).await;
         let (sooner, later) = turns(round);
         let cancel = json!({ "runId": run.id });

@@ -158,7 +158,7 @@ async fn where_nobody_can_put_up_a_dialog_anybodys_terminal_answers() {
     let mut stranger = scene.stranger();
     bob.attach(&session).await;
     stranger.attach(&session).await;
-    let run = scene.start_in(&session, "writer").await;
+    let run = scene.start_in(&session, "writer", json!({})).await;
     let question = scene.question(&run).await;
     assert!(!bob.is_offered(&question).await && !stranger.is_offered(&question).await);
     assert_eq!(question["state"], "queued");
@@ -259,7 +259,7 @@ async fn a_viewer_that_answers_notifications_with_errors_and_hangs_up_decides_no
         if is_ann_there {
             ann.attach(&session).await;
         }
-        let run = scene.start_in(&session, "writer").await;
+        let run = scene.start_in(&session, "writer", json!({})).await;
         let question = scene.question(&run).await;
         let asked = bob.told("confirmation.requested", &question).await;
         let mut seen = bob.events().await;
@@ -327,7 +327,7 @@ async fn a_claim_ends_with_its_connection_and_with_its_time() {
     let (mut ann, mut bob) = (scene.person("ann").await, scene.person("bob").await);
     ann.attach(&session).await;
     bob.attach(&session).await;
-    let run = scene.start_in(&session, "writer").await;
+    let run = scene.start_in(&session, "writer", json!({})).await;
     let question = scene.question(&run).await;
     let about = json!({ "confirmationId": question["confirmationId"] });
     ann.client.call("confirmation/claim", about.clone()).await;
@@ -363,7 +363,7 @@ async fn a_client_that_reads_nothing_any_more_holds_nobody_up() {
     ann.attach(&session).await;
     bob.attach(&session).await;
     ann.falls_silent().await;
-    let run = scene.start_in(&session, "writer").await;
+    let run = scene.start_in(&session, "writer", json!({})).await;
     let question = scene.question(&run).await;
     assert!(bob.is_offered(&question).await);
     scene.allowed_by(&mut bob, &run, &question).await;
@@ -393,7 +393,7 @@ async fn a_question_that_was_offered_to_a_dead_client_alone_waits_for_another() 
     let mut ann = scene.person("ann").await;
     ann.attach(&session).await;
     ann.falls_silent().await;
-    let run = scene.start_in(&session, "writer").await;
+    let run = scene.start_in(&session, "writer", json!({})).await;
     let question = scene.question(&run).await;
     scene.run_is(&run, "waiting").await;
     scene.pass(HOUR).await;

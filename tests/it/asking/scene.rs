@@ -405,20 +405,9 @@ impl Scene {
         );
     }
 
-    /// Starts a run whose starter is gone, with more than the way its questions are put.
-    pub async fn start_with(&mut self, agent: &str, more: Value) -> Run {
-        let (id, session) = self.script.start(&self.running, agent, more).await;
-        Run { id, session }
-    }
-
     /// A client that never says who it is.
     pub fn stranger(&self) -> Person {
         Person { id: "user 0".to_owned(), client: self.running.client(), kept: Vec::new() }
-    }
-
-    /// Starts another run in a session; its starter is gone.
-    pub async fn start_in(&mut self, session: &str, agent: &str) -> Run {
-        self.start_with(agent, json!({ "sessionId": session, "workspace": null })).await
     }
 
     /// The record of a run, wherever it stands.

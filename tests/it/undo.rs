@@ -52,7 +52,10 @@ impl Session {
             let call = match chance.below(5) {
                 0 | 1 => {
                     let content = format!("{line}\nand more\n");
-                    now.insert(name.clone(), content.clone().into_bytes());
+                    // A file's line ends stay what they are.
+                    let has_crlf = now.get(&name).is_some_and(|it| it.windows(2).any(|pair| pair == b"\r\n"));
+                    let written = if has_crlf { content.replace('\n', "\r\n") } else { content.clone() };
+                    now.insert(name.clone(), written.into_bytes());
                     ("write_file", json!({ "path": name, "content": content }))
                 }
                 2 if !there.is_empty() => {

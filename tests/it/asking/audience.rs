@@ -190,18 +190,36 @@ async fn whoever_else_is_there_does_not_stop_the_time_of_a_question_for_others()
     scene.end([ann, bob]).await;
 }
 
-/// Who is asked is a question of who is bothered. Everybody who may control the session may decide in it.
+/// Who is asked first is a question of who is bothered: everybody who may control the session may decide in it.
 #[tokio::test]
-async fn who_is_not_asked_may_answer_all_the_same() {
-    for audience in [json!({ "initiatorFirst": { "graceMs": 30_000 } }), json!({ "clients": ["cli-ann"] })] {
-        let mut scene = Scene::new().await;
-        let (session, mut ann, mut bob) = two(&mut scene).await;
-        let run = scene.start_by(&mut ann, &session, "writer", json!({ "audience": audience })).await;
-        let question = scene.question(&run).await;
-        assert_eq!((ann.is_offered(&question).await, bob.is_offered(&question).await), (true, false));
-        bob.answer(&question, "allowOnce").await;
-        was_allowed(&mut scene, &run, &question, "cli-bob").await;
-        assert_eq!(ann.resolved(&question).await, json!(["allowOnce", "client", "cli-bob"]));
-        scene.end([ann, bob]).await;
+async fn who_is_not_asked_yet_may_answer_all_the_same() {
+    let mut scene = Scene::new().await;
+    let (session, mut ann, mut bob) = two(&mut scene).await;
+    let audience = json!({ "audience": { "initiatorFirst": { "graceMs": 30_000 } } });
+    let run = scene.start_by(&mut ann, &session, "writer", audience).await;
+    let question = scene.question(&run).await;
+    assert_eq!((ann.is_offered(&question).await, bob.is_offered(&question).await), (true, false));
+    bob.answer(&question, "allowOnce").await;
+    was_allowed(&mut scene, &run, &question, "cli-bob").await;
+    assert_eq!(ann.resolved(&question).await, json!(["allowOnce", "client", "cli-bob"]));
+    scene.end([ann, bob]).await;
+}
+
+#[tokio::test]
+async fn who_was_left_out_decides_nothing() {
+    let mut scene = Scene::new().await;
+    let (session, mut ann, mut bob) = two(&mut scene).await;
+    let mut nameless = scene.stranger();
+    nameless.attach(&session).await;
+    let audience = json!({ "audience": { "clients": ["cli-ann"] } });
+    let run = scene.start_by(&mut ann, &session, "writer", audience).await;
+    let question = scene.question(&run).await;
+    for person in [&mut bob, &mut nameless] {
+        let response = person.answer(&question, "allowOnce").await;
+        assert_eq!(response["error"]["data"]["kind"], "FORBIDDEN", "{response}");
     }
+    assert_eq!(scene.get(&question).await["state"], "offered");
+    ann.answer(&question, "allowOnce").await;
+    was_allowed(&mut scene, &run, &question, "cli-ann").await;
+    scene.end([ann, bob, nameless]).await;
 }

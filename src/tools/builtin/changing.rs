@@ -112,7 +112,7 @@ pub struct Change {
     /// The digest of what is there.
     before: Option<String>,
     /// What would be, and its digest; `None` = nothing.
-    after: Option<(Vec<u8>, String)>,
+    after: Option<(Arc<Vec<u8>>, String)>,
     details: ConfirmationDetails,
     /// For people, where the result shows what changed.
     display: String,
@@ -127,12 +127,14 @@ impl Change {
         ground: Ground,
         place: Place,
         before: Option<Before>,
-        after: Option<Vec<u8>>,
+        after: Option<Arc<Vec<u8>>>,
         texts: (Option<&Text>, Option<&Text>),
     ) -> Change {
         let workspace = &ground.workspace;
         let shown = workspace.shown(&place);
         let diff = match (before.is_some(), texts.0, after.is_some(), texts.1) {
+            // Nothing of what is there can be shown, but whoever decides sees all that would be.
+            (true, None, true, Some(new)) => diff::Diff::of(&shown, Some(b""), Some(new.bytes())),
             (true, None, _, _) | (_, _, true, None) => diff::Diff::default(),
             (_, old, _, new) => diff::Diff::of(&shown, old.map(Text::bytes), new.map(Text::bytes)),
         };

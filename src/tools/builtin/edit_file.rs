@@ -131,12 +131,8 @@ impl Definition for EditFile {
             let message = format!("the edits leave `{shown}` as it is");
             return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
         }
-        let whole_old = match &old {
-            None => Some(String::new()),
-            Some(old) => old.as_str().filter(|old| !old.is_empty()).map(str::to_owned),
-        };
         let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(new)));
-        Ok(Box::new(Call { change, path, whole_old, edited }))
+        Ok(Box::new(Call { change, path, old, edited }))
     }
 }
 
@@ -259,8 +255,8 @@ fn nearest(text: &Text, old: &str, redactor: &Redactor) -> String {
 struct Call {
     change: Change,
     path: String,
-    /// The whole text as it is; `None` where it cannot be given as an argument.
-    whole_old: Option<String>,
+    /// What is there; `None` when nothing is.
+    old: Option<Text>,
     edited: Edited,
 }
 
@@ -292,7 +288,11 @@ impl Invocation for Call {
     }
 
     fn with_content(&self, content: &str) -> Option<Value> {
-        let old = self.whole_old.as_deref()?;
+        // The whole of it is replaced. Bytes that are no text cannot be named, and an empty text names nothing.
+        let old = match &self.old {
+            None => "",
+            Some(old) => old.as_str().filter(|old| !old.is_empty())?,
+        };
         Some(json!({ "path": self.path, "oldString": old, "newString": content }))
     }
 

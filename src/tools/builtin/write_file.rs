@@ -1,5 +1,7 @@
 //! `write_file`: makes a file's whole content this. (spec 05)
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -78,7 +80,7 @@ impl Definition for WriteFile {
                     "It was written in {encoding}, which has no room for some character; it is UTF-8 now"
                 ));
                 new = new.as_utf8();
-                new.bytes().to_vec()
+                Arc::new(new.bytes().to_vec())
             }
         };
         if before.as_ref().is_some_and(|before| before.found.bytes == bytes) {

@@ -15,6 +15,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::fd::{AsFd, OwnedFd},
     path::Path,
+    sync::Arc,
 };
 
 use rustix::{
@@ -48,7 +49,7 @@ const NEW_FOLDER: RawMode = 0o777;
 /// A file as it was found.
 #[derive(Debug)]
 pub struct Found {
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     pub attributes: Attributes,
     stamp: Stamp,
 }
@@ -129,7 +130,7 @@ impl Workspace {
             return Err(self.is_too_large(place, bytes.len() as u64));
         }
         let attributes = Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid };
-        Ok(Some(Found { bytes, attributes, stamp: Stamp::of(&stat) }))
+        Ok(Some(Found { bytes: Arc::new(bytes), attributes, stamp: Stamp::of(&stat) }))
     }
 
     /// How many folders above a place are missing.

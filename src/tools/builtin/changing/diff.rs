@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, fmt::Write as _, ops::Range};
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memrchr_iter};
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 /// Lines around a change.
@@ -27,7 +27,9 @@ impl Diff {
     /// `None` = there is no file.
     pub fn of(shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
         let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
-        let (old_lines, new_lines) = (lines(old_bytes), lines(new_bytes));
+        // Perf: of large files most lines are in neither part of what is shown, and are only counted.
+        let same = Same::of(old_bytes, new_bytes);
+        let (old_lines, new_lines) = (same.rest(old_bytes), same.rest(new_bytes));
         let ops = operations(&old_lines, &new_lines);
         let mut diff = Diff::default();
         for op in &ops {
@@ -50,10 +52,61 @@ impl Diff {
         };
         let _ = writeln!(diff.text, "--- {}\n+++ {}", name('a', old), name('b', new));
         for group in group_diff_ops(ops, CONTEXT) {
-            hunk(&mut diff.text, &group, &old_lines, &new_lines);
+            hunk(&mut diff.text, &group, (&old_lines, &new_lines), same.lines_before);
         }
         diff
     }
+}
+
+/// What two files begin and end with, but for the lines that are shown around a change.
+struct Same {
+    /// Bytes at the beginning, and how many lines they are.
+    before: usize,
+    lines_before: usize,
+    /// Bytes at the end.
+    after: usize,
+}
+
+impl Same {
+    fn of(old: &[u8], new: &[u8]) -> Same {
+        let begin = common(old.chunks(PIECE), new.chunks(PIECE), |a, b| {
+            a.iter().zip(b).take_while(|(a, b)| a == b).count()
+        });
+        let (old_rest, new_rest) = (&old[begin..], &new[begin..]);
+        let end = common(old_rest.rchunks(PIECE), new_rest.rchunks(PIECE), |a, b| {
+            a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+        });
+        // Whole lines, and of those all but the ones around the change. A line more, since a change may begin or end in the
+        // midst of one.
+        let mut breaks = memrchr_iter(b'\n', &old[..begin]);
+        let before = breaks.nth(CONTEXT + 1).map_or(0, |at| at + 1);
+        let tail = &old[old.len() - end..];
+        let after = memchr_iter(b'\n', tail).nth(CONTEXT + 1).map_or(0, |at| tail.len() - at - 1);
+        Same { before, lines_before: memchr_iter(b'\n', &old[..before]).count(), after }
+    }
+
+    fn rest<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+        lines(&bytes[self.before..bytes.len() - self.after])
+    }
+}
+
+/// Bytes that are compared at once.
+const PIECE: usize = 4096;
+
+/// How many bytes are the same, piece by piece; `within` counts in the first two pieces that differ.
+fn common<'a>(
+    a: impl Iterator<Item = &'a [u8]>,
+    b: impl Iterator<Item = &'a [u8]>,
+    within: fn(&[u8], &[u8]) -> usize,
+) -> usize {
+    let mut same = 0;
+    for (a, b) in a.zip(b) {
+        if a != b {
+            return same + within(a, b);
+        }
+        same += a.len();
+    }
+    same
 }
 
 /// Lines with their ends; the last may have none.
@@ -149,11 +202,12 @@ fn changed(old: Range<usize>, new: Range<usize>, ops: &mut Vec<DiffOp>) {
     }
 }
 
-fn hunk(text: &mut String, group: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {
+/// `skipped`: lines before the first one of both.
+fn hunk(text: &mut String, group: &[DiffOp], (old, new): (&[&[u8]], &[&[u8]]), skipped: usize) {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
     let old_range = first.old_range().start..last.old_range().end;
     let new_range = first.new_range().start..last.new_range().end;
-    let _ = writeln!(text, "@@ -{} +{} @@", header(&old_range), header(&new_range));
+    let _ = writeln!(text, "@@ -{} +{} @@", header(&old_range, skipped), header(&new_range, skipped));
     for op in group {
         let old_lines = &old[op.old_range()];
         let new_lines = &new[op.new_range()];
@@ -167,11 +221,12 @@ fn hunk(text: &mut String, group: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {
 }
 
 /// Lines are counted from 1, and an empty range stands after the line it names.
-fn header(range: &Range<usize>) -> String {
+fn header(range: &Range<usize>, skipped: usize) -> String {
+    let start = skipped + range.start;
     match range.len() {
-        0 => format!("{},0", range.start),
-        1 => format!("{}", range.start + 1),
-        len => format!("{},{len}", range.start + 1),
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        len => format!("{},{len}", start + 1),
     }
 }
 

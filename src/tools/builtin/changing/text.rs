@@ -1,7 +1,7 @@
 //! How is a text file written, so that changing a part of it leaves the rest byte for byte? Encoding, byte order mark, line
 //! ends.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use memchr::{memchr_iter, memmem};
@@ -13,7 +13,10 @@ use super::super::reading::{self, Content};
 pub struct Text {
     /// UTF-8, without byte order mark and with the file's own line ends. Of a file that is UTF-8 but for some bytes it has
     /// these bytes as they are.
-    bytes: Vec<u8>,
+    ///
+    /// Perf: shared, since an edit has a file's content in many hands and each copy of a large one costs as much as reading
+    /// it.
+    bytes: Arc<Vec<u8>>,
     pub form: Form,
 }
 
@@ -37,19 +40,24 @@ pub enum LineEnds {
 
 impl Text {
     /// The text of a file; `Err` says what it is instead.
-    pub fn of(bytes: &[u8]) -> Result<Text, String> {
+    pub fn of(bytes: &Arc<Vec<u8>>) -> Result<Text, String> {
+        let whole = bytes;
+        let bytes = whole.as_slice();
         let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
         let has_mark = mark != 0;
         let (encoding, plain) = match reading::content(bytes) {
-            _ if has_mark && encoding == UTF_8 => (UTF_8, bytes[mark..].to_vec()),
-            Content::Text { text, encoding: None } => (UTF_8, text.into_owned().into_bytes()),
+            _ if has_mark && encoding == UTF_8 => (UTF_8, Arc::new(bytes[mark..].to_vec())),
+            Content::Text { text: Cow::Borrowed(text), encoding: None } if text.len() == bytes.len() => {
+                (UTF_8, Arc::clone(whole))
+            }
+            Content::Text { text, encoding: None } => (UTF_8, Arc::new(text.into_owned().into_bytes())),
             Content::Text { encoding: Some(name), .. } if name.starts_with("UTF-8") => {
-                (UTF_8, bytes.to_vec())
+                (UTF_8, Arc::clone(whole))
             }
             Content::Text { text, encoding: Some(name) } => {
                 let encoding = Encoding::for_label(name.as_bytes());
                 let encoding = encoding.ok_or_else(|| format!("text in {name}, which cannot be written"))?;
-                (encoding, text.into_owned().into_bytes())
+                (encoding, Arc::new(text.into_owned().into_bytes()))
             }
             Content::Image { mime } | Content::BrokenImage { mime } | Content::Binary { mime } => {
                 return Err(format!("a binary file ({mime})"));
@@ -58,7 +66,7 @@ impl Text {
         let form = Form { encoding, has_mark, ends: LineEnds::of(&plain) };
         let text = Text { bytes: plain, form };
         // What cannot be written back as it was must not be touched.
-        if encoding != UTF_8 && text.written().ok().as_deref() != Some(bytes) {
+        if encoding != UTF_8 && text.written().ok().as_ref() != Some(whole) {
             return Err(format!("text that looks like {} but has bytes that are not", encoding.name()));
         }
         Ok(text)
@@ -66,14 +74,14 @@ impl Text {
 
     /// A text for a new file: UTF-8 and as it is given.
     pub fn new(text: &str) -> Text {
-        let bytes = text.as_bytes().to_vec();
+        let bytes = Arc::new(text.as_bytes().to_vec());
         let form = Form { encoding: UTF_8, has_mark: false, ends: LineEnds::of(&bytes) };
         Text { bytes, form }
     }
 
     /// Another text, written in the same way.
     pub fn with_bytes(&self, bytes: Vec<u8>) -> Text {
-        Text { bytes, form: self.form }
+        Text { bytes: Arc::new(bytes), form: self.form }
     }
 
     /// Another text, written as UTF-8.
@@ -83,7 +91,7 @@ impl Text {
             has_mark: self.form.has_mark && self.form.encoding == UTF_8,
             ..self.form
         };
-        Text { bytes: self.bytes.clone(), form }
+        Text { bytes: Arc::clone(&self.bytes), form }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -96,16 +104,18 @@ impl Text {
     }
 
     /// The file's bytes; `Err` names an encoding that has no room for some character.
-    pub fn written(&self) -> Result<Vec<u8>, &'static str> {
+    pub fn written(&self) -> Result<Arc<Vec<u8>>, &'static str> {
         let Form { encoding, has_mark, .. } = self.form;
         if encoding == UTF_8 {
-            let mark: &[u8] = if has_mark { b"\xef\xbb\xbf" } else { b"" };
-            return Ok([mark, &self.bytes].concat());
+            return Ok(match has_mark {
+                true => Arc::new([b"\xef\xbb\xbf".as_slice(), &self.bytes].concat()),
+                false => Arc::clone(&self.bytes),
+            });
         }
         let text = std::str::from_utf8(&self.bytes).map_err(|_| encoding.name())?;
         let units = |pair: fn(u16) -> [u8; 2]| {
             let mark = has_mark.then_some(0xfeff);
-            mark.into_iter().chain(text.encode_utf16()).flat_map(pair).collect()
+            Arc::new(mark.into_iter().chain(text.encode_utf16()).flat_map(pair).collect())
         };
         if encoding == UTF_16LE {
             return Ok(units(u16::to_le_bytes));
@@ -114,7 +124,7 @@ impl Text {
             return Ok(units(u16::to_be_bytes));
         }
         match encoding.encode(text) {
-            (bytes, _, false) => Ok(bytes.into_owned()),
+            (bytes, _, false) => Ok(Arc::new(bytes.into_owned())),
             (_, _, true) => Err(encoding.name()),
         }
     }

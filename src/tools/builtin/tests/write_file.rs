@@ -140,12 +140,13 @@ async fn a_new_file_is_shown_as_one_and_told_as_one() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_can_be_replaced_but_not_shown() {
+async fn what_replaces_what_is_no_text_is_shown_whole() {
     let bench = Bench::new(&[("f", "\0\0\0")]);
     let invocation = bench.prepare("write_file", json!({"path": "f", "content": "text"})).await.unwrap();
     let Some(ConfirmationDetails::Edit { diff, old_content, new_content, .. }) = invocation.confirmation()
     else {
         panic!("an edit is shown as one")
     };
-    assert_eq!((diff.as_str(), old_content, new_content.as_deref()), ("", None, Some("text")));
+    let shown = "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+text\n\\ No newline at end of file\n";
+    assert_eq!((diff.as_str(), old_content, new_content.as_deref()), (shown, None, Some("text")));
 }

@@ -6,7 +6,7 @@ use crate::protocol::{ApprovalMode, ApprovalParams, OnDetached, Risk};
 
 #[derive(Args)]
 pub(super) struct ApprovalArguments {
-    /// Allow calls of these risks that no rule asks about; `critical` can only be allowed by a rule
+    /// Allow calls of just these risks (`low,medium`) that no rule asks about; `critical` only a rule can allow
     #[arg(long = "approve", value_enum, value_name = "RISK", value_delimiter = ',', help_heading = HEADING)]
     approved: Vec<RiskWord>,
     /// How freely calls run where no rule speaks [default: the session's]

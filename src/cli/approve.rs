@@ -157,7 +157,16 @@ fn respond(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    let params = ConfirmationRespondParams { token: which.token.clone(), ..params };
+    let params = match &which.token {
+        // It is bound to the question as it was when somebody was told of it: nothing else is to be said.
+        Some(token) => ConfirmationRespondParams {
+            token: Some(token.clone()),
+            confirmation_id: None,
+            digest: None,
+            ..params
+        },
+        None => params,
+    };
     // An answer that got lost may be given again: the daemon takes one, and answers the same client the same.
     let gives_up = &mut || (surroundings.interrupts)() > 0;
     let answer = link.ask_patiently::<ConfirmationRespond>(&params, gives_up)?;

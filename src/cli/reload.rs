@@ -47,7 +47,7 @@ pub(super) fn reload(
     }
     let has_errors = reloaded.problems.iter().any(Problem::is_error);
     if has_errors && arguments.format == Format::Table {
-        let text = "what is mistaken keeps the value it had; mend it and reload again";
+        let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; mend it and reload again";
         show_message(&mut surroundings.stderr, Ink::Yellow, "hint", text);
     }
     Ok(if has_errors { EXIT_FAILED } else { 0 })
@@ -58,6 +58,8 @@ pub(super) fn reload(
 #[serde(rename_all = "camelCase", default)]
 struct Reloaded {
     changed: Vec<String>,
+    /// Rule files that are new, gone or other than they were.
+    policies: Vec<String>,
     needs_restart: Vec<String>,
     problems: Vec<Problem>,
 }
@@ -92,15 +94,18 @@ impl fmt::Display for Problem {
 }
 
 fn draw(reloaded: &Reloaded) -> String {
-    let Reloaded { changed, needs_restart, .. } = reloaded;
+    let Reloaded { changed, policies, needs_restart, .. } = reloaded;
     let at_once: Vec<&str> =
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();
-    if changed.is_empty() {
+    if changed.is_empty() && policies.is_empty() {
         lines.push("read anew; nothing changed".to_owned());
     }
     if !at_once.is_empty() {
         lines.push(format!("changed: {}", at_once.join(", ")));
+    }
+    if !policies.is_empty() {
+        lines.push(format!("rules read anew: {}", policies.join(", ")));
     }
     if !needs_restart.is_empty() {
         lines.push(format!("changed, when the daemon starts again: {}", needs_restart.join(", ")));

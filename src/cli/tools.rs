@@ -20,7 +20,7 @@ use super::{
     which_session::SessionArguments,
 };
 use crate::{
-    client::{CallError, Follow, Pending},
+    client::{CallError, Follow, Pending, Stopwatch},
     protocol::{
         AttachFrom, Envelope, FromWord, Method as _, OutputStream, RunCancel, RunCancelParams, RunId,
         SessionCreate, SessionCreateParams, SessionId, ToolsCall, ToolsCallParams, ToolsOutput,
@@ -30,6 +30,9 @@ use crate::{
 
 /// How soon Ctrl-C is noticed at the latest where nothing is shown meanwhile.
 const WAIT: Duration = Duration::from_millis(200);
+
+/// After so long whoever waits is told what may be the matter.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// A look whether the answer is there.
 const LOOK: Duration = Duration::from_millis(1);
@@ -168,9 +171,17 @@ fn call_and_wait(
 ) -> Result<Option<Value>, Failure> {
     (surroundings.interrupts)();
     let mut pending = link.begin::<ToolsCall>(params)?;
+    let since = Stopwatch::start();
+    let mut is_told = false;
     loop {
         if let Some(settled) = pending.poll(WAIT) {
             return read(settled).map(Some);
+        }
+        if !is_told && SILENCE < since.elapsed() {
+            is_told = true;
+            let text =
+                "the call has not ended; if it waits for a person, `subagent approvals` shows the question";
+            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
         }
         if (surroundings.interrupts)() > 0 {
             return Ok(None);

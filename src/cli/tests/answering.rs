@@ -65,7 +65,12 @@ fn always_says_where_and_a_message_says_why() {
     });
     assert_eq!(Command::new(&["deny", "q1", "-m", "not there"]).against(vec![script]).exit_code, 0);
     let script = desk(question(json!({})), |peer| {
-        assert_eq!(responds(peer, "allowOnce")["token"], "t0k3n");
+        let params = responds(peer, "allowOnce");
+        // Which question it is, and how it was asked, is bound to the token: saying so again is refused.
+        assert_eq!(
+            (&params["token"], params.get("confirmationId"), params.get("digest")),
+            (&json!("t0k3n"), None, None)
+        );
     });
     assert_eq!(Command::new(&["approve", "--token", "t0k3n"]).against(vec![script]).exit_code, 0);
 }

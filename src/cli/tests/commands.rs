@@ -249,7 +249,7 @@ pub(super) fn rows() -> Vec<Row> {
             ..Row::plain(
                 &["reload"],
                 "daemon/reload",
-                json!({"changed": ["run.maxTurns"], "needsRestart": [], "problems": []}),
+                json!({"changed": ["run.maxTurns"], "policies": ["/a.toml"], "needsRestart": [], "problems": []}),
             )
         },
         Row {

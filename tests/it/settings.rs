@@ -434,7 +434,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
         ---
         error: <home>/config/subagentd/settings.json:1:50: `access.allowUids`: expected a list of numeric user ids, e.g. [1000], found 7
         warning: <home>/config/subagentd/settings.json:1:54: there is no setting `colour` in this version; it has no effect
-        hint: what is mistaken keeps the value it had; mend it and reload again
+        hint: a mistaken setting keeps the value it had, a mistaken rule asks or denies; mend it and reload again
     "#]]).await;
     served.stop().await;
     check(

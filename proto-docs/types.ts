@@ -591,6 +591,11 @@ export interface ConfirmationResolved {
   rule?: PolicyRule | null;
   /** The digest of the question that this ended. */
   digest: string;
+  /**
+   * SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same
+   * answer once more is known by it, and another one is not taken for it.
+   */
+  said?: string | null;
   /** In the event: when that happened. */
   at?: Timestamp | null;
   /** With `modify`: what the person changed, as the model is told it. */
@@ -1612,6 +1617,11 @@ export interface Resolution {
   rule?: PolicyRule | null;
   /** The digest of the question that this ended. */
   digest: string;
+  /**
+   * SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same
+   * answer once more is known by it, and another one is not taken for it.
+   */
+  said?: string | null;
   /** In the event: when that happened. */
   at?: Timestamp | null;
 }

@@ -21,6 +21,7 @@ pub use executor::{
     AnswerError, Answered, AskError, Cancelled, CheckError, CheckRequest, Executor, ExecutorParts, MakeKeyed,
     Promoted, Refit, StartError, StartOptions, Started, Steered, Stranded, Where,
 };
+pub use gate::said;
 pub use machine::Settling;
 pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
 

@@ -1,5 +1,7 @@
 //! Does what a rule names mean this tool, or this agent?
 
+use memchr::memmem::Finder;
+
 use crate::protocol::ToolName;
 
 /// How MCP tools are spelled without dots. Such a name has one segment, which must not make `m*` mean every server's
@@ -30,9 +32,10 @@ impl NamePattern {
     pub fn matches(&self, names: &Names) -> bool {
         match self {
             NamePattern::Everything => true,
-            NamePattern::Name(wanted) => names.all().any(|name| name == wanted),
+            NamePattern::Name(wanted) => names.all().any(|name| name.text == *wanted),
             NamePattern::Pattern { means_mcp_spelling, segments } => {
-                let is_open = |alias: &&String| *means_mcp_spelling || !alias.starts_with(MCP_SPELLING);
+                let is_open =
+                    |alias: &&Spelling| *means_mcp_spelling || !alias.text.starts_with(MCP_SPELLING);
                 matches_all(segments, &names.name)
                     || names.aliases.iter().filter(is_open).any(|alias| matches_all(segments, alias))
             }
@@ -43,20 +46,36 @@ impl NamePattern {
 /// The names of one tool or agent, ready to be compared with many patterns.
 #[derive(Debug)]
 pub(super) struct Names {
-    name: String,
-    aliases: Vec<String>,
+    name: Spelling,
+    aliases: Vec<Spelling>,
+}
+
+#[derive(Debug)]
+struct Spelling {
+    text: String,
+    segments: usize,
+}
+
+impl Spelling {
+    fn of(name: &str) -> Spelling {
+        let text = plain(name);
+        Spelling { segments: text.split('.').count(), text }
+    }
 }
 
 impl Names {
     pub fn of_tool(tool: &ToolName, aliases: &[&str]) -> Names {
-        Names { name: plain(tool.as_str()), aliases: aliases.iter().copied().map(plain).collect() }
+        Names {
+            name: Spelling::of(tool.as_str()),
+            aliases: aliases.iter().copied().map(Spelling::of).collect(),
+        }
     }
 
     pub fn of(name: &str) -> Names {
-        Names { name: plain(name), aliases: Vec::new() }
+        Names { name: Spelling::of(name), aliases: Vec::new() }
     }
 
-    fn all(&self) -> impl Iterator<Item = &String> {
+    fn all(&self) -> impl Iterator<Item = &Spelling> {
         [&self.name].into_iter().chain(&self.aliases)
     }
 }
@@ -65,14 +84,15 @@ impl Names {
 #[derive(Debug)]
 pub(super) enum Segment {
     Text(String),
-    Pieces { head: String, middle: Vec<String>, tail: String },
+    Pieces { head: String, middle: Vec<Finder<'static>>, tail: String },
 }
 
 impl Segment {
     fn new(text: &str) -> Segment {
         let Some((head, rest)) = text.split_once('*') else { return Segment::Text(text.to_owned()) };
-        let mut middle: Vec<String> = rest.split('*').map(str::to_owned).collect();
-        let tail = middle.pop().unwrap_or_default();
+        let mut middle: Vec<&str> = rest.split('*').collect();
+        let tail = middle.pop().unwrap_or_default().to_owned();
+        let middle = middle.into_iter().map(|piece| Finder::new(piece).into_owned()).collect();
         Segment::Pieces { head: head.to_owned(), middle, tail }
     }
 
@@ -81,21 +101,21 @@ impl Segment {
             Segment::Text(wanted) => return text == wanted,
             Segment::Pieces { head, middle, tail } => (head, middle, tail),
         };
-        let Some(mut left) = text.strip_prefix(head.as_str()) else { return false };
+        let Some(left) = text.strip_prefix(head.as_str()) else { return false };
+        let mut left = left.as_bytes();
         for piece in middle {
-            match left.split_once(piece.as_str()) {
-                Some((_, after)) => left = after,
+            match piece.find(left) {
+                Some(at) => left = &left[at + piece.needle().len()..],
                 None => return false,
             }
         }
-        left.ends_with(tail.as_str())
+        left.ends_with(tail.as_bytes())
     }
 }
 
-fn matches_all(segments: &[Segment], name: &str) -> bool {
-    let mut parts = name.split('.');
-    segments.iter().all(|segment| parts.next().is_some_and(|part| segment.matches(part)))
-        && parts.next().is_none()
+fn matches_all(segments: &[Segment], name: &Spelling) -> bool {
+    segments.len() == name.segments
+        && segments.iter().zip(name.text.split('.')).all(|(segment, part)| segment.matches(part))
 }
 
 fn plain(name: &str) -> String {

@@ -258,6 +258,10 @@ pub struct Resolution {
     pub rule: Option<PolicyRule>,
     /// The digest of the question that this ended.
     pub digest: String,
+    /// SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same answer once
+    /// more is known by it, and another one is not taken for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// In the event: when that happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,

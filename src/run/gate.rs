@@ -14,7 +14,7 @@ use super::{
 mod answering;
 mod asking;
 
-pub use answering::Refused;
+pub use answering::{Refused, said};
 
 use crate::{
     models::ResolvedModel,

@@ -244,6 +244,22 @@ async fn what_was_hidden_from_a_person_is_not_overwritten_by_what_they_saw() {
 }
 
 #[tokio::test]
+async fn another_change_is_not_taken_for_the_same_answer_once_more() {
+    let running = house(&[write("a.txt", "a\n")]).boot().await;
+    let mut client = running.client();
+    let (run, question) = asked(&running, &mut client).await;
+    let change = |content: &str| answer_to(&question, "modify", json!({ "content": content }));
+    let first = client.call("confirmation/respond", change("b\n")).await;
+    let again = client.call("confirmation/respond", change("b\n")).await;
+    assert_eq!((&again["seq"], &again["replayed"]), (&first["seq"], &json!(true)));
+    assert_eq!(client.refused("confirmation/respond", change("c\n")).await.0, ALREADY);
+    client.ended(&run).await;
+    assert_eq!(fs::read_to_string(running.work().join("a.txt")).unwrap(), "b\n");
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn the_mode_yolo_counts_only_while_it_is_allowed() {
     let mut house = house(&[("delete_file", json!({ "path": "old.txt" }))]).file("old.txt", "old\n");
     let settings = house.dir.path().join("settings.json");

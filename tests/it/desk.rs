@@ -96,6 +96,7 @@ impl Scene {
             message: None,
             rule: None,
             digest: "sha256:00".to_owned(),
+            said: None,
             at: Some(Timestamp(2_000_000)),
         };
         let (confirmation_id, tool_call_id) = (id.into(), "k".into());

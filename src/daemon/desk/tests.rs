@@ -497,6 +497,7 @@ fn resolved(id: &str) -> NewEvent {
         message: None,
         rule: None,
         digest: "sha256:00".to_owned(),
+        said: None,
         at: Some(START),
     };
     let (confirmation_id, tool_call_id) = (id.into(), "k".into());

@@ -23,7 +23,7 @@ use crate::{
         ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, Outcome, Resolution,
         RpcError, RunId, Seq, Violation,
     },
-    run::{AnswerError, Answered},
+    run::{AnswerError, Answered, said},
     store::{ConfirmationFilter, StoredConfirmation},
 };
 
@@ -181,20 +181,20 @@ async fn respond(
         let message = format!("the question {id} is for other clients, which the run's starter named");
         return Err(RpcError::new(ErrorKind::Forbidden, message).with_details(json!({ "audience": meant })));
     }
-    let repeat = Repeat { outcome, digest: digest.clone(), name: name.clone() };
-    if let Some(resolution) = stored.resolution {
-        return repeat.answered(id, run_id, resolution);
-    }
     let answer = Answer {
         confirmation: id.clone(),
-        digest,
+        digest: digest.clone(),
         outcome,
         message,
         arguments,
         content,
         answers,
-        name: Some(name),
+        name: Some(name.clone()),
     };
+    let repeat = Repeat { outcome, digest, name, said: said(&answer) };
+    if let Some(resolution) = stored.resolution {
+        return repeat.answered(id, run_id, resolution);
+    }
     match state.executor.answer(&run_id, answer).await {
         Ok(Answered { seq, resolution }) => {
             Ok(ConfirmationRespondResult { confirmation_id: id, run_id, resolution, seq, replayed: false })
@@ -217,6 +217,7 @@ struct Repeat {
     outcome: Outcome,
     digest: String,
     name: String,
+    said: Option<String>,
 }
 
 impl Repeat {
@@ -229,6 +230,7 @@ impl Repeat {
     ) -> Result<ConfirmationRespondResult, RpcError> {
         let is_the_same = resolution.outcome == self.outcome
             && resolution.digest == self.digest
+            && resolution.said == self.said
             && resolution.name.as_ref() == Some(&self.name);
         match is_the_same {
             true => {

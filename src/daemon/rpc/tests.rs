@@ -187,6 +187,7 @@ async fn answer(
                 message: params.message,
                 rule: None,
                 digest: "d".to_owned(),
+                said: None,
                 at: Some(Timestamp(0)),
             };
             let (confirmation_id, run_id, seq) = ("q".into(), "r".into(), Seq(1));

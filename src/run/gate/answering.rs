@@ -1,7 +1,8 @@
 //! What does a person's answer come to? The call is prepared and judged anew before anything is allowed: what runs is
 //! what the person saw, and what no rule forbids by now.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::{Gate, Prepared, Standing, Work, secret_lost};
 use crate::{
@@ -245,6 +246,7 @@ impl Gate {
                 message: answer.message.clone().map(|message| self.supplies.redactor.owned(message)),
                 rule: None,
                 digest: open.digest.clone(),
+                said: said(answer),
                 at: None,
             },
             difference,
@@ -261,6 +263,14 @@ impl Gate {
             ..question
         }
     }
+}
+
+/// A digest of what comes with an outcome; `None` when nothing does.
+pub fn said(answer: &Answer) -> Option<String> {
+    let Answer { message, arguments, content, answers, .. } = answer;
+    let is_anything = message.is_some() || arguments.is_some() || content.is_some() || !answers.is_empty();
+    let said = json!([message, arguments, content, answers]).to_string();
+    is_anything.then(|| format!("sha256:{:x}", Sha256::digest(said)))
 }
 
 fn run(

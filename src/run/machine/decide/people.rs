@@ -177,6 +177,7 @@ fn ended(question: &Confirmation, outcome: Outcome, by: DecidedBy, message: &str
             message: Some(message.to_owned()),
             rule: None,
             digest: question.digest.clone(),
+            said: None,
             at: None,
         },
         difference: None,

@@ -62,6 +62,7 @@ pub fn answer(call: &str, what: &str) -> Input {
             message: None,
             rule: None,
             digest: "d1".to_owned(),
+            said: None,
             at: None,
         },
         difference: None,

@@ -26,6 +26,7 @@ pub use file::{RuleFile, parse, unread};
 pub use remember::{Answer, Scope};
 
 use rule::Rule;
+use verdict::Memo;
 
 /// What the policy looks at.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +82,8 @@ impl Decision {
 #[derive(Debug, Clone)]
 pub struct Policy {
     rules: Arc<[Arc<Rule>]>,
+    /// What was found out about these rules; it changes no verdict.
+    known: Arc<Memo>,
 }
 
 impl Policy {
@@ -93,20 +96,24 @@ impl Policy {
     /// used, e.g. an expression that does not compile, makes an `allow` match nothing and anything else match as if the
     /// condition were not there.
     pub fn new(rules: Vec<PolicyRule>) -> Policy {
-        Policy { rules: rules.into_iter().map(|rule| Arc::new(Rule::new(rule))).collect() }
+        Policy::of(rules.into_iter().map(|rule| Arc::new(Rule::new(rule))).collect())
     }
 
     /// One more rule; one of the same id is replaced.
     #[must_use]
     pub fn with(&self, rule: PolicyRule) -> Policy {
         let others = self.rules.iter().filter(|other| other.said.id != rule.id).cloned();
-        Policy { rules: others.chain([Arc::new(Rule::new(rule.clone()))]).collect() }
+        Policy::of(others.chain([Arc::new(Rule::new(rule.clone()))]).collect())
     }
 
     /// Without the rule of this id.
     #[must_use]
     pub fn without(&self, id: &str) -> Policy {
-        Policy { rules: self.rules.iter().filter(|rule| rule.said.id != id).cloned().collect() }
+        Policy::of(self.rules.iter().filter(|rule| rule.said.id != id).cloned().collect())
+    }
+
+    fn of(rules: Arc<[Arc<Rule>]>) -> Policy {
+        Policy { rules, known: Arc::default() }
     }
 
     /// All rules, in order; the defaults are none.
@@ -116,7 +123,7 @@ impl Policy {
 
     /// Judges one call.
     pub fn decide(&self, call: &PolicyCall<'_>) -> Decision {
-        verdict::decide(&self.rules, call)
+        verdict::decide(&self.rules, &self.known, call)
     }
 
     /// The rule that an answer "allow this from now on" would write, as narrow as the call. `None` where it would not

@@ -14,7 +14,9 @@ use super::{
     names::{NamePattern, Names},
     pattern::ArgsPattern,
 };
-use crate::protocol::{Access, PolicyRule, PolicyTier, Risk, ToolKind, Verdict};
+use crate::protocol::{
+    Access, AgentName, ApprovalMode, PolicyRule, PolicyTier, Risk, SessionId, ToolKind, ToolName, Verdict,
+};
 
 /// One rule, ready to be compared with calls.
 #[derive(Debug)]
@@ -64,8 +66,8 @@ impl Rule {
         !self.prefixes.is_empty()
     }
 
-    /// Whether it is about the call, as far as that does not depend on a single command of it.
-    pub fn matches(&self, subject: &Subject<'_>) -> bool {
+    /// Whether it is about the call, as far as that depends on the call's [`Kin`] alone.
+    pub fn matches_kin(&self, subject: &Subject<'_>) -> bool {
         let call = subject.call;
         let PolicyRule { decision, kind, risk, modes, session, .. } = &self.said;
         let may_allow = !self.is_unusable && self.may_allow(call);
@@ -77,7 +79,11 @@ impl Rule {
             && self.means_tool(subject)
             && self.agent.as_ref().is_none_or(|agent| agent.matches(&subject.agent))
             && self.workspace.as_ref().is_none_or(|workspace| self.is_of(workspace, &subject.roots))
-            && self.covers(call.accesses)
+    }
+
+    /// Whether it is about the call, as far as that depends on arguments and accesses, but on no single command.
+    pub fn matches_itself(&self, subject: &Subject<'_>) -> bool {
+        self.covers(subject.call.accesses)
             && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject.arguments()))
     }
 
@@ -130,6 +136,37 @@ impl Rule {
             | Access::Nothing => self.said.accesses.contains(access),
         };
         self.said.accesses.is_empty() || (!accesses.is_empty() && accesses.iter().all(is_covered))
+    }
+}
+
+/// Calls that differ in their arguments and accesses alone. Everything else that a condition of a rule looks at is here.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Kin {
+    tool: ToolName,
+    aliases: Vec<String>,
+    agent: AgentName,
+    kind: ToolKind,
+    risk: Risk,
+    mode: ApprovalMode,
+    session: Option<SessionId>,
+    roots: Vec<PathBuf>,
+}
+
+impl Kin {
+    pub fn of(call: &PolicyCall<'_>) -> Kin {
+        // By name, so that what a call grows is decided on here.
+        let PolicyCall { tool, aliases, agent, kind, risk, accesses: _, arguments: _, .. } = *call;
+        let PolicyCall { commands: _, mode, auto_approve: _, session, roots, .. } = *call;
+        Kin {
+            tool: tool.clone(),
+            aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            agent: agent.clone(),
+            kind,
+            risk,
+            mode,
+            session: session.cloned(),
+            roots: roots.to_vec(),
+        }
     }
 }
 

@@ -1,23 +1,57 @@
 //! Which of the rules decides? The paragraph "Verdict" of spec 06, clause by clause.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{
     Decision, PolicyCall, default,
-    rule::{Part, Rule, Subject},
+    rule::{Kin, Part, Rule, Subject},
 };
 use crate::protocol::{PolicyTier, Risk, Verdict};
 
 /// Each command of a shell call is judged by itself, and the strictest verdict counts: one that may run does not carry
 /// another one along.
-pub(super) fn decide(rules: &[Arc<Rule>], call: &PolicyCall<'_>) -> Decision {
+pub(super) fn decide(rules: &[Arc<Rule>], known: &Memo, call: &PolicyCall<'_>) -> Decision {
     let subject = Subject::of(call);
-    let matching: Vec<&Rule> = rules.iter().map(Arc::as_ref).filter(|rule| rule.matches(&subject)).collect();
+    let of_kin = known.rules_of(rules, &subject);
+    let matching: Vec<&Rule> =
+        of_kin.iter().map(Arc::as_ref).filter(|rule| rule.matches_itself(&subject)).collect();
     let tell_commands_apart = matching.iter().any(|rule| rule.has_prefixes());
     let parts = if tell_commands_apart { Part::all_of(call) } else { Vec::new() };
     let Some((first, others)) = parts.split_first() else { return judge(&matching, call, Part::Whole) };
     let first = judge(&matching, call, *first);
     others.iter().fold(first, |strictest, part| strictest.stricter(judge(&matching, call, *part)))
+}
+
+/// Which of the rules can be about calls of a kind, by kinds that were met.
+///
+/// Perf: most rules are about other tools, agents and places, and the same tool is called in the same place again and again.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    by_kin: Mutex<HashMap<Kin, Arc<[Arc<Rule>]>>>,
+}
+
+/// Kinds of calls that are remembered: tools of a few agents in a few sessions. Then all are forgotten.
+const MOST_KIN: usize = 256;
+
+impl Memo {
+    fn rules_of(&self, rules: &[Arc<Rule>], subject: &Subject<'_>) -> Arc<[Arc<Rule>]> {
+        let kin = Kin::of(subject.call);
+        // Only whole entries are put in, so a poisoned lock guards whole data.
+        let known = self.by_kin.lock().unwrap_or_else(PoisonError::into_inner).get(&kin).cloned();
+        known.unwrap_or_else(|| {
+            let of_kin: Arc<[Arc<Rule>]> =
+                rules.iter().filter(|rule| rule.matches_kin(subject)).cloned().collect();
+            let mut by_kin = self.by_kin.lock().unwrap_or_else(PoisonError::into_inner);
+            if MOST_KIN <= by_kin.len() {
+                by_kin.clear();
+            }
+            by_kin.insert(kin, Arc::clone(&of_kin));
+            of_kin
+        })
+    }
 }
 
 fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision {

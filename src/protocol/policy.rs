@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{Access, CallId, ConfirmationId, Risk, SessionId, Timestamp, ToolKind, Verdict};
 
 /// How freely a session's calls run where no rule speaks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum ApprovalMode {
     /// What is not `safe` is refused, whatever rules allow.

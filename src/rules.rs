@@ -5,7 +5,7 @@
 //! read leaves stricter rules behind, never none.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -90,7 +90,13 @@ struct Parts {
     files: Arc<RuleFiles>,
     /// In the order of the log.
     remembered: Vec<PolicyRule>,
+    /// Ids of rules that were taken out of force last, newest last: a rule may be removed before whoever wrote it has put it
+    /// in force, and no id comes twice.
+    forgotten: VecDeque<String>,
 }
+
+/// So many are known. Between the commit of a rule and its being in force there are moments.
+const MOST_FORGOTTEN: usize = 1_000;
 
 impl Parts {
     fn policy(&self) -> Policy {
@@ -101,7 +107,7 @@ impl Parts {
 impl RulesInForce {
     /// `remembered` as the store has them.
     pub fn new(files: RuleFiles, remembered: Vec<PolicyRule>) -> RulesInForce {
-        let parts = Parts { files: Arc::new(files), remembered };
+        let parts = Parts { files: Arc::new(files), remembered, forgotten: VecDeque::new() };
         let policy = Current::new(parts.policy());
         RulesInForce { shared: Arc::new(Shared { policy, parts: Mutex::new(parts) }) }
     }
@@ -115,19 +121,26 @@ impl RulesInForce {
         Arc::clone(&self.parts().files)
     }
 
-    /// Puts a rule in force that the log has: call it right after the commit of the `policy.changed` that adds it.
+    /// Puts a rule in force that the log has: call it right after the commit of the `policy.changed` that adds it. One that
+    /// was forgotten since stays out.
     pub fn remember(&self, rule: PolicyRule) {
         let mut parts = self.parts();
+        if parts.forgotten.contains(&rule.id) {
+            return;
+        }
         parts.remembered.retain(|other| other.id != rule.id);
         parts.remembered.push(rule.clone());
         let policy = self.policy().with(rule);
         self.shared.policy.replace(policy);
     }
 
-    /// Takes a remembered rule out of force, after the log was told.
-    pub fn forget(&self, id: &str) {
+    /// Takes remembered rules out of force, after the log was told.
+    pub fn forget(&self, ids: &[String]) {
         let mut parts = self.parts();
-        parts.remembered.retain(|other| other.id != id);
+        parts.remembered.retain(|other| !ids.contains(&other.id));
+        parts.forgotten.extend(ids.iter().cloned());
+        let too_many = parts.forgotten.len().saturating_sub(MOST_FORGOTTEN);
+        parts.forgotten.drain(..too_many);
         let policy = parts.policy();
         self.shared.policy.replace(policy);
     }

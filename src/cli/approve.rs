@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Surroundings, Telling,
-    failure::Failure,
+    failure::{Failure, show_message},
     human, ids,
     link::Link,
     paging,
@@ -17,7 +17,9 @@ use super::{
         card::{self, Look},
         done, read_answer,
     },
-    safe_text, table,
+    safe_text,
+    screen::Ink,
+    table,
 };
 use crate::protocol::{
     ConfirmationGet, ConfirmationGetParams, ConfirmationRespond, ConfirmationRespondParams, Outcome,
@@ -107,6 +109,9 @@ pub(super) fn approve(
         return Err(
             Failure::new(what).or_hint("see `subagent approve --help`; `subagent deny` is always possible")
         );
+    }
+    if let Some(rule) = asked.remembers(outcome) {
+        show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &rule);
     }
     let params = ConfirmationRespondParams { answers, ..asked.answered(outcome) };
     respond(params, &asked, &arguments.question, link, surroundings)

@@ -252,12 +252,20 @@ impl Asked {
         self.options.iter().any(|option| option.outcome.known() == Some(outcome))
     }
 
+    /// The rule that an outcome would write, in words.
+    pub(super) fn remembers(&self, outcome: Outcome) -> Option<String> {
+        let option = self.options.iter().find(|option| option.outcome.known() == Some(outcome))?;
+        option.remembers.as_ref().map(|rule| format!("from now on {}: {}", rule.decision, rule.matches()))
+    }
+
     /// Labels of what is offered and cannot be chosen here, with why.
     fn unusable(&self) -> Vec<String> {
         let usable: Vec<Outcome> = self.choices().iter().map(|choice| choice.outcome).collect();
         let why = |option: &AskedOption| match option.outcome.known() {
             Some(outcome) if usable.contains(&outcome) => None,
-            Some(Outcome::Modify) => Some("the content is too long to be edited here".to_owned()),
+            Some(Outcome::Modify) => {
+                Some("the content is not shown whole, so it cannot be edited here".to_owned())
+            }
             Some(_) => Some("not here".to_owned()),
             None => Some(format!("`{}` is for a newer `subagent`", option.outcome.as_str())),
         };

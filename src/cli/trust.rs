@@ -135,7 +135,7 @@ fn allows(path: &str) -> &'static str {
     if path.contains("policies/") {
         "rules: can only make things stricter"
     } else if name == "settings.json" {
-        "settings: default agent, tools left out, servers and hooks"
+        "settings: default agent, tools left out"
     } else if path.contains("agents/") || path.contains("agent/") {
         "an agent: can be started, with the tools and approvals it names"
     } else {

@@ -112,7 +112,10 @@ fn opinion(rule: &Rule, verdict: Verdict, call: &PolicyCall<'_>) -> Decision {
     let said = &rule.said;
     let reason = match &said.message {
         _ if said.mistaken => {
-            format!("`{}`: the rule {} has a mistake and may be about this; mend it", call.tool, said.id)
+            format!(
+                "`{}`: the rule {} has a mistake, cannot be read or has changed, and may be about this; look at it",
+                call.tool, said.id
+            )
         }
         Some(message) => format!("`{}`: {message}", call.tool),
         None => format!("`{}`: {} {}", call.tool, whose(rule), deed(verdict)),

@@ -139,6 +139,17 @@ fn too_many_files_ask_as_well() {
     assert_eq!(verdict(&folders.in_force().policy(), Risk::Low), Verdict::Allow);
 }
 
+/// Between the commit of a rule and its being in force somebody may have removed it.
+#[test]
+fn a_rule_that_was_forgotten_before_it_was_in_force_stays_out() {
+    let rules = Folders::new().in_force();
+    rules.forget(&["r1".to_owned()]);
+    rules.remember(remembered("r1"));
+    assert_eq!(verdict(&rules.policy(), Risk::Low), Verdict::Ask);
+    rules.remember(remembered("r2"));
+    assert_eq!(verdict(&rules.policy(), Risk::Low), Verdict::Allow);
+}
+
 #[test]
 fn what_was_remembered_comes_and_goes_and_outlives_other_files() {
     let folders = Folders::new();
@@ -149,10 +160,10 @@ fn what_was_remembered_comes_and_goes_and_outlives_other_files() {
     folders.write("system/s.toml", ALLOW);
     rules.replace_files(folders.read());
     rules.remember(remembered("r2"));
-    rules.forget("r1");
+    rules.forget(&["r1".to_owned()]);
     let ids: Vec<String> = rules.policy().rules().map(|rule| rule.id.clone()).collect();
     assert_eq!(ids, ["system:s.toml:1", "r2"]);
-    rules.forget("r2");
+    rules.forget(&["r2".to_owned()]);
     rules.replace_files(RuleFiles::default());
     assert_eq!(verdict(&rules.policy(), Risk::Low), Verdict::Ask);
 }

@@ -18,8 +18,8 @@ use crate::{
 const WRITER: &str = "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\n\
                       tools: [write_file, edit_file, delete_file]\n---\nYou write.\n";
 /// Questions of one run that are answered at once, and clients that answer each.
-const FILES: usize = 6;
-const CLIENTS: usize = 3;
+const FILES: usize = 10;
+const CLIENTS: usize = 4;
 const ROUNDS: usize = 12;
 
 fn write(path: &str, content: &str) -> (&'static str, Value) {
@@ -36,6 +36,14 @@ async fn questions(client: &mut Client, session: &str, n: usize) -> Vec<Value> {
     listed["confirmations"].as_array().unwrap().clone()
 }
 
+async fn introduced(running: &Running, who: usize) -> Client {
+    let mut client = running.client();
+    let me = json!({ "name": "client", "version": "1", "kind": "editor" });
+    let params = json!({ "protocolVersion": "1", "client": me, "clientId": format!("client-{who}") });
+    client.call("initialize", params).await;
+    client
+}
+
 /// Starts the writer; its one question.
 async fn asked(running: &Running, client: &mut Client) -> (String, Value) {
     let (run, session) = client.start(running, "writer", json!({})).await;
@@ -49,7 +57,7 @@ async fn checked(running: &Running, client: &mut Client, tool: &str, arguments: 
     checked["decision"].as_str().unwrap().to_owned()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn answers_to_many_questions_at_once_never_mix() {
     let calls: Vec<_> = (0..FILES).map(|n| write(&format!("{n}.txt"), "as the model wants it\n")).collect();
     let running = house(&calls).boot().await;
@@ -66,7 +74,10 @@ async fn answers_to_many_questions_at_once_never_mix() {
             0 => answer_to(question, "allowOnce", json!({})),
             who => answer_to(question, "modify", json!({ "content": content(who) })),
         };
-        let mut clients: Vec<Client> = (0..CLIENTS).map(|_| running.client()).collect();
+        let mut clients = Vec::new();
+        for who in 0..CLIENTS {
+            clients.push(introduced(&running, who).await);
+        }
         for (at, question) in asked.iter().enumerate() {
             for turn in 0..CLIENTS {
                 let who = (turn + at + round) % CLIENTS;
@@ -215,6 +226,21 @@ async fn what_holds_a_secret_is_neither_remembered_nor_kept() {
     assert_eq!(outcomes(&question), ["allowOnce", "modify", "deny", "cancelRun"]);
     client.call("confirmation/respond", answer_to(&question, "allowOnce", json!({}))).await;
     client.ended(&run).await;
+    let told = json!(running.log().await).to_string();
+    assert!(!told.contains("hunter2"), "{told}");
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_secret_in_what_is_written_hinders_no_rule_that_does_not_repeat_it() {
+    let running = secretive(&[write("a.txt", "hunter2-hunter2-hunter2\n")]).boot().await;
+    let mut client = running.client();
+    let (run, question) = asked(&running, &mut client).await;
+    assert!(outcomes(&question).contains(&"allowSession"), "{question}");
+    client.call("confirmation/respond", answer_to(&question, "allowSession", json!({}))).await;
+    client.ended(&run).await;
+    assert_eq!(fs::read_to_string(running.work().join("a.txt")).unwrap(), "hunter2-hunter2-hunter2\n");
     let told = json!(running.log().await).to_string();
     assert!(!told.contains("hunter2"), "{told}");
     drop(client);

@@ -298,3 +298,23 @@ async fn the_daemons_log_is_shown() {
     assert_eq!(newest.stdout.lines().count(), 1, "{}", newest.stdout);
     served.stop().await;
 }
+
+const WRITER: &str = "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\ntools: [write_file]\n---\nYou write.\n";
+
+#[tokio::test]
+async fn where_nobody_will_come_a_run_is_denied_or_ends_as_was_said() {
+    let writes = Reply::calls(&[("write_file", json!({ "path": "a.txt", "content": "a" }))]);
+    let script = Script::new([writes, Reply::done("went on")]);
+    let place = Place::boot(&House::new().script(&script).agent("writer", WRITER), script).await;
+    let workspace = place.running.work().to_str().unwrap().to_owned();
+    let run = ["run", "writer", "-p", "Write", "--model", "script", "--workspace", &workspace, "--headless"];
+    let denied = place.subagent(&run).await;
+    assert_eq!((denied.code, &*denied.stdout), (Some(0), "went on\n"), "{}", denied.stderr);
+    let told = format!("{:?}", place.script.requests().last().unwrap().messages);
+    assert!(told.contains("NO_CLIENT") && told.contains("nobody is there to ask"), "{told}");
+    let failed = place.subagent(&[&run[..], &["--on-detached", "fail"]].concat()).await;
+    assert_eq!(failed.code, Some(9), "{}", failed.stderr);
+    assert!(failed.stderr.contains("UNATTENDED"), "{}", failed.stderr);
+    assert!(!place.running.work().join("a.txt").exists());
+    place.running.stop().await;
+}

@@ -133,6 +133,31 @@ async fn only_what_the_person_saw_is_acknowledged() {
 }
 
 #[tokio::test]
+async fn trust_in_a_folder_that_is_gone_can_be_taken_back() {
+    let house = House::new()
+        .script(&Script::new([Reply::done("x")]))
+        .file("inner/.subagentd/agents/a.md", agent("a", "[]", ""));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let inner = fs::canonicalize(running.work().join("inner")).unwrap();
+    trust(&mut client, &inner).await;
+    fs::rename(&inner, running.work().join("elsewhere")).unwrap();
+    let taken = client.call("workspace/trust", json!({ "workspace": inner, "trusted": false })).await;
+    assert_eq!(taken["workspace"], json!({ "roots": [inner], "trusted": false }));
+    fs::rename(running.work().join("elsewhere"), &inner).unwrap();
+    assert_eq!(status(&mut client, &inner, "a").await, json!([["project", "untrusted"]]));
+    // What nobody ever trusted, or is not there to be read, is no workspace.
+    fs::remove_dir_all(&inner).unwrap();
+    for params in [
+        json!({ "workspace": inner, "trusted": false }),
+        json!({ "workspace": inner, "trusted": true, "files": [] }),
+    ] {
+        assert_eq!(client.refused("workspace/trust", params).await.0, "INVALID_PARAMS");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn trust_is_for_one_folder_under_whatever_name() {
     let house = House::new()
         .script(&Script::new([Reply::done("x")]))

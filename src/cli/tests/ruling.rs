@@ -143,7 +143,7 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
         FILE                         DIGEST                   STATE         WOULD BE
         .subagentd/agents/helper.md  sha256:0123456789abcdef  not seen yet  an agent: can be started, with the tools and approv…
         .subagentd/policies/p.toml   sha256:11                acknowledged  rules: can only make things stricter
-        .subagentd/settings.json     sha256:22                acknowledged  settings: default agent, tools left out, servers an…
+        .subagentd/settings.json     sha256:22                acknowledged  settings: default agent, tools left out
         Trust FOLDER, with these files as they are now? [y/N] FOLDER is trusted, as it is now; a file that changes is asked about again
     "#]]
     .assert_eq(&format!("{}{}", ran.stderr, ran.stdout));

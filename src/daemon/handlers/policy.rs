@@ -19,11 +19,11 @@ use crate::{
     protocol::{
         ErrorKind, EventHead, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult, PolicyList,
         PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult, PolicyRule,
-        PolicyTier, PolicyVerdict, Private, RpcError, ToolError, ToolErrorType, Verdict,
+        PolicyTier, PolicyVerdict, Private, RpcError, Seq, SessionId, ToolError, ToolErrorType, Verdict,
     },
     redact::Redactor,
     run::{CheckError, CheckRequest, PlanError},
-    store::NewEvent,
+    store::{NewEvent, StoreError},
 };
 
 /// Ids that an error names at most.
@@ -157,18 +157,40 @@ async fn remove(
     if !remembered.iter().any(|rule| rule.id == rule_id) {
         return Err(not_remembered(&state, &rule_id, &remembered));
     }
+    let seq = forget(&state, by(&caller), vec![rule_id.clone()]).await?;
+    Ok(PolicyRemoveResult { rule_id, seq })
+}
+
+/// Takes remembered rules back, in the log and then in force.
+async fn forget(state: &State, by: Option<String>, ids: Vec<String>) -> Result<Seq, StoreError> {
     let event = NewEvent {
         at: state.clock.now(),
         session: None,
         run: None,
         context: None,
-        head: EventHead { by: by(&caller), ..EventHead::default() },
-        body: PolicyChanged { added: Vec::new(), removed: vec![rule_id.clone()], files: Vec::new() }.into(),
+        head: EventHead { by, ..EventHead::default() },
+        body: PolicyChanged { added: Vec::new(), removed: ids.clone(), files: Vec::new() }.into(),
         private: Private::default(),
     };
     let (_, seq) = state.store.append(vec![event]).await?;
-    state.projects.rules().forget(&rule_id);
-    Ok(PolicyRemoveResult { rule_id, seq })
+    state.projects.rules().forget(&ids);
+    Ok(seq)
+}
+
+/// Rules that hold in a session that is gone mean nothing any more, and would be compared with every call for good.
+pub(super) async fn forget_session(
+    state: &State,
+    by: Option<String>,
+    session: &SessionId,
+) -> Result<(), StoreError> {
+    let _turn = state.reloads.acquire().await;
+    let remembered = state.store.remembered_rules().await?;
+    let of_session = remembered.into_iter().filter(|rule| rule.session.as_ref() == Some(session));
+    let ids: Vec<String> = of_session.map(|rule| rule.id).collect();
+    if !ids.is_empty() {
+        forget(state, by, ids).await?;
+    }
+    Ok(())
 }
 
 fn not_remembered(state: &State, id: &str, remembered: &[PolicyRule]) -> RpcError {

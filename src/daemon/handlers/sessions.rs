@@ -11,7 +11,9 @@ use super::{
         rpc::{Api, Caller},
         state::State,
     },
-    by, internal, roots,
+    by, internal,
+    policy::forget_session,
+    roots,
     runs::{definition, record},
 };
 use crate::{
@@ -387,9 +389,13 @@ async fn remove(
     session: &SessionId,
     by: Option<String>,
 ) -> Result<SessionDeleteResult, RpcError> {
-    let tombstone = event(state.clock.now(), session, by, SessionDeleted { events: 0 });
+    let tombstone = event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0 });
     match state.store.delete_session(session, tombstone).await? {
         Deleted::Gone { seq, events } => {
+            // What is left over matches nothing, but is to be seen.
+            if let Err(error) = forget_session(state, by, session).await {
+                tracing::warn!(%session, %error, "rules that held in it could not be forgotten");
+            }
             let (artifacts, of) = (state.executor.artifacts(), session.clone());
             let forgotten = tokio::task::spawn_blocking(move || artifacts.forget_session(&of)).await;
             // The log is without it; what is left over on the disk harms nobody but is to be seen.

@@ -61,6 +61,12 @@ async fn trust(
 ) -> Result<WorkspaceTrustResult, RpcError> {
     let WorkspaceTrustParams { workspace, trusted, files } = params;
     let _turn = turn(&state).await?;
+    if let Some(roots) = gone(&state, &workspace)?.filter(|_| !trusted && files.is_empty()) {
+        let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
+        let seq = tell(&state, by(&caller), said).await?;
+        let workspace = WorkspaceRecord { roots, trusted, files: Vec::new(), problems: Vec::new() };
+        return Ok(WorkspaceTrustResult { workspace, seq });
+    }
     let survey = survey(&state, &workspace).await?;
     let said: Vec<WorkspaceTrusted> = match trusted {
         true => {
@@ -135,6 +141,17 @@ fn folders(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
             Err(violation("/workspace", &message))
         }
     }
+}
+
+/// The folders of a workspace of which people said something and none is there any more: there is nothing to be shown of
+/// them, and trust in them can be taken back all the same.
+fn gone(state: &State, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>, RpcError> {
+    let trust = state.projects.trust();
+    let known = |root: &PathBuf| {
+        let root = root.to_str().filter(|root| !Path::new(root).exists())?;
+        trust.is_trusted(root).then(|| root.to_owned())
+    };
+    Ok(roots(workspace)?.iter().map(known).collect())
 }
 
 async fn survey(state: &State, workspace: &WorkspaceParam) -> Result<Survey, RpcError> {

@@ -48,7 +48,7 @@ impl Executor {
     /// A person's answer to a question of this run. The call is prepared and judged anew; the first valid answer counts.
     /// Answers after the commit.
     pub async fn answer(&self, run: &RunId, answer: Answer) -> Result<Answered, AnswerError> {
-        let id = answer.confirmation.clone();
+        let (id, digest) = (answer.confirmation.clone(), answer.digest.clone());
         let input = Input::Answer(Box::new(answer));
         let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
         let outcome = match asked.transpose()? {
@@ -69,11 +69,15 @@ impl Executor {
                 Some((seq, resolution)) => Ok(Answered { seq, resolution }),
                 None => Err(AnswerError::Stale(Box::new(stored.confirmation))),
             },
-            (Some(stored), _) if stored.resolution.is_none() => match self.live(run) {
-                true => Err(AnswerError::Stale(Box::new(stored.confirmation))),
-                // It is open, and nobody drives the run that asks: the daemon is stopping, or it could not be taken up.
-                false => Err(AskError::AtRest(run.clone()).into()),
-            },
+            (Some(stored), outcome) if stored.resolution.is_none() => {
+                let was_refused = matches!(outcome, Outcome::Refused(_));
+                match self.live(run) && (was_refused || stored.confirmation.digest != digest) {
+                    true => Err(AnswerError::Stale(Box::new(stored.confirmation))),
+                    // It is open as it was answered, and nobody drives the run that asks: the daemon is stopping, or it
+                    // could not be taken up.
+                    false => Err(AskError::AtRest(run.clone()).into()),
+                }
+            }
             _ => Err(AnswerError::Resolved),
         }
     }

@@ -1,6 +1,6 @@
 //! What is a person asked about a call, and what can they answer?
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{Gate, Prepared, Standing, Work};
@@ -128,14 +128,18 @@ impl Gate {
         };
         let rule = self.policy().remember(&call, &answer)?;
         // It would be kept, listed and compared with for as long as it holds.
-        (!self.holds_secrets(prepared)).then_some(rule)
+        (!self.repeats_secrets(&rule, &prepared.judged)).then_some(rule)
     }
 
-    /// Whether a rule about this very call would repeat a secret.
-    fn holds_secrets(&self, prepared: &Prepared) -> bool {
+    /// Whether a rule that was made of these arguments shows a secret of theirs.
+    fn repeats_secrets(&self, rule: &PolicyRule, arguments: &Value) -> bool {
         let redactor = &self.supplies.redactor;
+        let is_hidden = |text: &String| redactor.text(text) != text.as_str();
         let has_hidden = |access: &Access| redactor.access(access.clone()) != *access;
-        redactor.value(&mut prepared.judged.clone()) || prepared.call.accesses.iter().any(has_hidden)
+        // An expression spells its secrets otherwise, so that they would not be found in it.
+        (rule.args_pattern.is_some() && redactor.value(&mut arguments.clone()))
+            || rule.command_prefix.iter().any(is_hidden)
+            || rule.accesses.iter().any(has_hidden)
     }
 }
 

@@ -126,3 +126,27 @@ async fn a_new_rule_answers_no_question_that_is_open() {
     assert_eq!(scene.calls(&next, "write_file").await, ["success"]);
     scene.end([ann]).await;
 }
+
+#[tokio::test]
+async fn what_was_allowed_in_a_session_goes_with_it() {
+    let mut scene = Scene::new().await;
+    let (session, mut ann) = ann_in(&mut scene).await;
+    for (session, outcome) in [(session.clone(), "allowSession"), (scene.session().await, "allowProject")] {
+        let run = scene.start_by(&mut ann, &session, "writer", json!({})).await;
+        let question = scene.question(&run).await;
+        ann.answer(&question, outcome).await;
+        scene.ended(&run).await;
+        std::fs::remove_file(scene.house.work().join("note.txt")).unwrap();
+    }
+    let rules = remembered(&mut scene).await;
+    assert_eq!(rules.len(), 2);
+    scene.leave(ann).await;
+    scene.script.call("session/close", json!({ "sessionId": session })).await;
+    scene.script.call("session/delete", json!({ "sessionId": session })).await;
+    // The other one holds on, also for the next daemon.
+    let kept: Vec<Value> = rules.into_iter().filter(|rule| rule.get("session").is_none()).collect();
+    assert_eq!((kept.len(), remembered(&mut scene).await), (1, kept.clone()));
+    let mut scene = scene.restart().await;
+    assert_eq!(remembered(&mut scene).await, kept);
+    scene.end([]).await;
+}

@@ -162,3 +162,22 @@ async fn a_deadline_that_stood_still_has_not_passed_after_a_restart() {
     assert_eq!(scene.ended(&run).await["reason"], "GOAL");
     scene.end([]).await;
 }
+
+#[tokio::test]
+async fn the_last_seconds_before_a_stop_do_not_count_either() {
+    let mut scene = Scene::new().await;
+    let session = scene.session().await;
+    let mut ann = scene.person("ann").await;
+    ann.attach(&session).await;
+    let run = scene.start_by(&mut ann, &session, "writer", json!({ "deadlineMs": 12_000 })).await;
+    let question = scene.question(&run).await;
+    scene.looked(&question).await;
+    scene.still_open_after(seconds(9), &question).await;
+    let mut scene = scene.down_for(seconds(0)).await;
+    drop(ann);
+    scene.still_open_after(seconds(7), &question).await;
+    scene.pass(seconds(6)).await;
+    assert_eq!(scene.over(&question).await, json!(["deny", "deadline", null]));
+    scene.ended(&run).await;
+    scene.end([]).await;
+}

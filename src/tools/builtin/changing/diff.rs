@@ -26,9 +26,13 @@ pub struct Diff {
 impl Diff {
     /// `None` = there is no file.
     pub fn of(shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
-        let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
         // Perf: of large files most lines are in neither part of what is shown, and are only counted.
-        let same = Same::of(old_bytes, new_bytes);
+        let same = Same::of(old.unwrap_or_default(), new.unwrap_or_default());
+        Diff::without(&same, shown, old, new)
+    }
+
+    fn without(same: &Same, shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+        let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
         let (old_lines, new_lines) = (same.rest(old_bytes), same.rest(new_bytes));
         let ops = operations(&old_lines, &new_lines);
         let mut diff = Diff::default();
@@ -235,5 +239,50 @@ fn push(text: &mut String, sign: char, line: &[u8]) {
     text.push_str(&String::from_utf8_lossy(line));
     if !line.ends_with(b"\n") {
         text.push_str("\n\\ No newline at end of file\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A seeded sequence: Knuth's MMIX generator.
+    fn below(state: &mut u64, n: u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % n
+    }
+
+    #[test]
+    fn what_is_skipped_as_the_same_is_in_no_part_of_a_diff() {
+        let mut state = 1;
+        for round in 0..3_000 {
+            // Few different lines, so that beginnings and ends overlap in many ways; long ones reach over pieces.
+            let line = |state: &mut u64| match below(state, 4) {
+                0 => "a\n".to_owned(),
+                1 => "ab\n".to_owned(),
+                2 => "\n".to_owned(),
+                _ => "x".repeat(usize::try_from(below(state, 3_000)).unwrap()) + "\n",
+            };
+            let n_lines = below(&mut state, 30);
+            let mut lines: Vec<String> = (0..n_lines).map(|_| line(&mut state)).collect();
+            let old = lines.concat();
+            for _ in 0..below(&mut state, 4) {
+                let at = usize::try_from(below(&mut state, lines.len() as u64 + 1)).unwrap();
+                match below(&mut state, 3) {
+                    0 if at < lines.len() => drop(lines.remove(at)),
+                    1 if at < lines.len() => lines[at] = line(&mut state),
+                    _ => lines.insert(at, line(&mut state)),
+                }
+            }
+            let mut new = lines.concat();
+            if below(&mut state, 4) == 0 {
+                new.truncate(new.trim_end().len());
+            }
+            let (old, new) = (Some(old.as_bytes()), Some(new.as_bytes()));
+            let nothing = Same { before: 0, lines_before: 0, after: 0 };
+            let (found, wanted) = (Diff::of("f", old, new), Diff::without(&nothing, "f", old, new));
+            assert_eq!(found.text, wanted.text, "round {round}");
+            assert_eq!((found.added, found.removed), (wanted.added, wanted.removed), "round {round}");
+        }
     }
 }

@@ -15,6 +15,7 @@ mod method;
 mod open;
 mod policy;
 mod run;
+mod sandbox;
 mod time;
 mod tool;
 
@@ -30,5 +31,6 @@ pub use method::*;
 pub use open::*;
 pub use policy::*;
 pub use run::*;
+pub use sandbox::*;
 pub use time::*;
 pub use tool::*;

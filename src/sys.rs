@@ -9,3 +9,4 @@ pub mod mark;
 pub mod nearest;
 pub mod process;
 pub mod systemd;
+pub mod warden;

@@ -6,9 +6,13 @@ use clap::Parser as _;
 use subagentd::{
     cli::{DaemonFlags, pump},
     daemon,
+    sys::warden,
 };
 
 fn main() -> ExitCode {
+    if let Some(exit) = warden::run_if_asked() {
+        return exit;
+    }
     let flags = DaemonFlags::parse();
     if flags.stdio {
         return pump(&flags);

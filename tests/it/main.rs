@@ -38,6 +38,7 @@ mod rebuild;
 mod recording;
 mod resuming;
 mod runs;
+mod sandbox;
 mod secrets;
 mod service;
 mod sessions;

@@ -14,7 +14,7 @@ const FLOORS: &[&[&str]] = &[
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
     &["policy", "config", "redact", "trust"],
-    &["agents", "store", "models", "notify", "client", "rules"],
+    &["agents", "store", "models", "notify", "client", "rules", "sandbox"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],
     &["run"],
@@ -31,8 +31,11 @@ const FENCED: &[(&str, &[&str])] = &[
     ("anyhow", &["bin"]),
     ("clap", &["bin", "cli"]),
     ("jsonrpsee", &["daemon/rpc"]),
+    ("landlock", &["sys/warden"]),
+    ("libc", &["sys/warden"]),
     ("reqwest", &["models", "notify/webhook", "tools/web*"]),
     ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
+    ("seccompiler", &["sys/warden"]),
     ("sqlx", &["store"]),
 ];
 

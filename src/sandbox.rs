@@ -1,0 +1,176 @@
+//! What may a command touch that an agent runs, and how is it started so that it touches nothing else? (spec 11)
+//!
+//! A command gets a warden ([`crate::sys::warden`]), and around it what this system has: bubblewrap, which gives it a view
+//! of its own of files, processes and network; else Landlock and seccomp, which refuse. Which one it is, is found out by
+//! trying, not by looking for a program. The same rules hold for both: the workspace and a temporary folder can be written,
+//! the rest can be read, secrets and what is the daemon's own cannot, and there is no network unless somebody allowed it.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokio::sync::OnceCell;
+
+use crate::{
+    protocol::SandboxProfile,
+    sys::warden::{Limits, Sockets, TerminalSize},
+};
+
+mod bubblewrap;
+mod environment;
+mod hidden;
+mod landlock;
+mod proof;
+mod running;
+
+pub use environment::{Environment, MARKER};
+pub use hidden::Hidden;
+pub use proof::{Places, Proof, Trial};
+pub use running::{Cannot, Running};
+
+/// What this daemon confines commands with. A cheap handle.
+#[derive(Debug, Clone)]
+pub struct Sandbox(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// The program that is a warden when it is told to be; `None` = commands cannot be run.
+    warden: Option<PathBuf>,
+    hidden: Hidden,
+    mechanism: OnceCell<Mechanism>,
+}
+
+/// By what commands are confined on this system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mechanism {
+    Bubblewrap {
+        program: PathBuf,
+    },
+    Landlock {
+        /// The kernel's version of it; more is refused with each.
+        version: u32,
+        /// Why it is not bubblewrap.
+        instead: String,
+    },
+    /// There is nothing; why.
+    Nothing(String),
+}
+
+impl Mechanism {
+    /// For people and models.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Mechanism::Bubblewrap { .. } => "bubblewrap",
+            Mechanism::Landlock { .. } => "Landlock",
+            Mechanism::Nothing(_) => "none",
+        }
+    }
+}
+
+/// What a command is allowed, by settings and agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub profile: SandboxProfile,
+    /// Whether it reaches other machines, and programs on this one.
+    pub network: bool,
+    /// Without a sandbox nothing is run.
+    pub required: bool,
+    pub limits: Limits,
+}
+
+/// A command to be started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// A program and its arguments.
+    pub words: Vec<String>,
+    /// Absolute.
+    pub directory: PathBuf,
+    pub environment: Environment,
+    /// The workspace's folders: absolute, without links.
+    pub roots: Vec<PathBuf>,
+    /// Of the session; it is there. Where the mechanism can, it is `/tmp`.
+    pub temporary: PathBuf,
+    /// What is readable although it lies in what is hidden.
+    pub readable: Vec<PathBuf>,
+    pub rules: Rules,
+    pub terminal: Option<TerminalSize>,
+}
+
+impl Sandbox {
+    /// `warden`: this daemon's own program.
+    pub fn new(warden: PathBuf, hidden: Hidden) -> Sandbox {
+        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, mechanism: OnceCell::new() }))
+    }
+
+    /// One that runs nothing: for judging calls, and for tests of what needs no command.
+    pub fn none() -> Sandbox {
+        let mechanism = OnceCell::new_with(Some(Mechanism::Nothing("no command can be run here".to_owned())));
+        Sandbox(Arc::new(Inner { warden: None, hidden: Hidden::default(), mechanism }))
+    }
+
+    /// One that has just this mechanism, to try it where a better one is there.
+    pub fn with(warden: PathBuf, hidden: Hidden, mechanism: Mechanism) -> Sandbox {
+        let mechanism = OnceCell::new_with(Some(mechanism));
+        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, mechanism }))
+    }
+
+    /// What is kept from commands.
+    pub fn hidden(&self) -> &Hidden {
+        &self.0.hidden
+    }
+
+    /// What commands are confined with; the first time it is tried out.
+    pub async fn mechanism(&self) -> &Mechanism {
+        self.0.mechanism.get_or_init(|| proof::find(self)).await
+    }
+
+    /// What was found out, if it was tried.
+    pub fn known_mechanism(&self) -> Option<&Mechanism> {
+        self.0.mechanism.get()
+    }
+
+    /// Starts a command, as closely confined as its rules want.
+    pub async fn start(&self, launch: Launch) -> Result<Running, Cannot> {
+        let mechanism = match launch.rules.profile {
+            SandboxProfile::Full => None,
+            SandboxProfile::ReadOnly | SandboxProfile::WorkspaceWrite => Some(self.mechanism().await),
+        };
+        if launch.rules.required && !matches!(mechanism, Some(it) if !matches!(it, Mechanism::Nothing(_))) {
+            return Err(Cannot::Required(match mechanism {
+                Some(Mechanism::Nothing(why)) => why.clone(),
+                _ => "the profile is `full`".to_owned(),
+            }));
+        }
+        self.start_with(launch, mechanism).await
+    }
+
+    async fn start_with(&self, launch: Launch, mechanism: Option<&Mechanism>) -> Result<Running, Cannot> {
+        let warden = self.0.warden.as_deref().ok_or(Cannot::NoWarden)?;
+        match mechanism {
+            Some(Mechanism::Bubblewrap { program }) => {
+                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, warden);
+                running::start(program, arguments, launch.order(None, Sockets::Usual, true), mechanism).await
+            }
+            Some(Mechanism::Landlock { .. }) => {
+                let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
+                let looked = tokio::task::spawn_blocking(move || landlock::files(&for_files, &hidden)).await;
+                let files = looked.map_err(|_| Cannot::NoWarden)?;
+                let sockets = if launch.rules.network { Sockets::Internet } else { Sockets::None };
+                running::start(
+                    warden,
+                    running::as_warden(),
+                    launch.order(Some(files), sockets, false),
+                    mechanism,
+                )
+                .await
+            }
+            Some(Mechanism::Nothing(_)) | None => {
+                running::start(
+                    warden,
+                    running::as_warden(),
+                    launch.order(None, Sockets::All, false),
+                    mechanism,
+                )
+                .await
+            }
+        }
+    }
+}

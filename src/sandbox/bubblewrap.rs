@@ -1,0 +1,92 @@
+//! The view that bubblewrap gives a command (bwrap(1)).
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Hidden, Launch,
+    hidden::{KEPT_OF_RUNTIME, RUNTIME},
+};
+use crate::{protocol::SandboxProfile, sys::warden};
+
+/// Where the warden lies inside: the daemon's program may lie where nothing is seen.
+pub const WARDEN: &str = "/run/subagentd-warden";
+
+/// Folders for what lives no longer than its makers.
+const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
+
+/// The arguments of bubblewrap, the warden last. Reads the file system: what is not there cannot be covered.
+pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String> {
+    let mut view = View::default();
+    view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
+    if !launch.rules.network {
+        view.flags(&["--unshare-net"]);
+    }
+    // The warden is the first process, so that it knows all others and ends last.
+    view.flags(&["--as-pid-1", "--die-with-parent", "--cap-drop", "ALL"]);
+    view.flags(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", RUNTIME]);
+    for kept in KEPT_OF_RUNTIME.iter().map(Path::new) {
+        view.bind("--ro-bind-try", kept, kept);
+    }
+    for place in TEMPORARY.iter().map(Path::new).filter(|place| place.is_dir()) {
+        view.bind("--bind", &launch.temporary, place);
+    }
+    view.bind("--ro-bind", warden, Path::new(WARDEN));
+    let roots = match launch.rules.profile {
+        SandboxProfile::ReadOnly => "--ro-bind",
+        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => "--bind",
+    };
+    for root in &launch.roots {
+        view.bind(roots, root, root);
+    }
+    let present = hidden.present();
+    for path in &present {
+        view.cover(path, launch);
+    }
+    for path in &launch.readable {
+        view.bind("--ro-bind-try", path, path);
+    }
+    for path in present.iter().filter(|path| path.is_dir()) {
+        view.words.extend(["--remount-ro".to_owned(), shown(path)]);
+    }
+    // Its mount is made; nothing else is to be put there.
+    view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--", WARDEN, warden::ARGUMENT]);
+    view.words
+}
+
+#[derive(Default)]
+struct View {
+    words: Vec<String>,
+}
+
+impl View {
+    fn flags(&mut self, words: &[&str]) {
+        self.words.extend(words.iter().map(|word| (*word).to_owned()));
+    }
+
+    fn bind(&mut self, how: &str, from: &Path, to: &Path) {
+        self.words.extend([how.to_owned(), shown(from), shown(to)]);
+    }
+
+    /// Puts nothing over what is hidden. What lies in a folder that is another one inside is not seen anyway.
+    fn cover(&mut self, path: &Path, launch: &Launch) {
+        let is_in_root = launch.roots.iter().any(|root| path.starts_with(root));
+        let places = TEMPORARY.iter().chain([&RUNTIME]);
+        if !is_in_root && places.into_iter().any(|place| path.starts_with(place)) {
+            return;
+        }
+        match path.is_dir() {
+            true => self.words.extend(["--tmpfs".to_owned(), shown(path)]),
+            false => self.bind("--ro-bind", Path::new("/dev/null"), path),
+        }
+    }
+}
+
+/// Roots and the daemon's own places are UTF-8; another home cannot be named to bubblewrap, which then says so.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Where bubblewrap is, if it is installed.
+pub fn program(path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(path?).map(|folder| folder.join("bwrap")).find(|program| program.is_file())
+}

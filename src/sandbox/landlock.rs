@@ -1,0 +1,70 @@
+//! The files that Landlock lets a command have.
+//!
+//! A rule of Landlock means a folder with all that is below it and takes nothing back, so what is hidden is left out by
+//! naming everything beside it. A folder that holds something hidden can be gone through and not be listed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Hidden, Launch,
+    hidden::{KEPT_OF_RUNTIME, RUNTIME},
+};
+use crate::{protocol::SandboxProfile, sys::warden::Files};
+
+/// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+];
+
+/// Entries of one folder that are named at most; a folder with more that holds something hidden is closed from there on.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Reads the file system.
+pub fn files(launch: &Launch, hidden: &Hidden) -> Files {
+    let mut closed = hidden.present();
+    closed.extend([PathBuf::from("/dev"), PathBuf::from(RUNTIME)]);
+    let mut files = Files::default();
+    open(Path::new("/"), &closed, &mut files.readable);
+    files.readable.extend(KEPT_OF_RUNTIME.iter().map(PathBuf::from));
+    files.readable.extend(launch.readable.iter().cloned());
+    let roots = match launch.rules.profile {
+        SandboxProfile::ReadOnly => &mut files.readable,
+        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => &mut files.writable,
+    };
+    // A workspace may lie in what is closed only because it is the system's.
+    let own = hidden.present();
+    for root in &launch.roots {
+        open(root, &own, roots);
+    }
+    files.writable.push(launch.temporary.clone());
+    files.writable.extend(DEVICES.iter().map(PathBuf::from));
+    files
+}
+
+/// Names everything from `path` on but what is closed.
+fn open(path: &Path, closed: &[PathBuf], into: &mut Vec<PathBuf>) {
+    if closed.iter().any(|other| path.starts_with(other)) {
+        return;
+    }
+    if !closed.iter().any(|other| other.starts_with(path)) {
+        into.push(path.to_owned());
+        return;
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_ENTRIES) {
+        // A link is as open as what it leads to.
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            open(&entry.path(), closed, into);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What does the sandbox of this system keep from a command? Found out by trying.
+
+use std::{
+    io::{self, Read as _},
+    net::{TcpListener, UdpSocket},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::{io::AsyncReadExt as _, time::timeout};
+
+use super::{Cannot, Environment, Launch, Mechanism, Rules, Sandbox, bubblewrap};
+use crate::sys::warden::{Attempt, Attempted, Ended, LEAST_LANDLOCK, TRIALS, Wish, landlock_version};
+
+/// Time for a trial: a sandbox that takes longer is none to work in.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes that trials put out at most.
+const MAX_TOLD: u64 = 64 << 10;
+
+/// What the sandbox was seen to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    pub mechanism: Mechanism,
+    pub trials: Vec<Trial>,
+}
+
+/// One thing that was tried from inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    /// E.g. `write outside the workspace`.
+    pub what: &'static str,
+    /// How it was refused; `None` = it was possible.
+    pub refused: Option<String>,
+}
+
+/// What is there to be confined with.
+pub(super) async fn find(sandbox: &Sandbox) -> Mechanism {
+    let instead = match bubblewrap::program(std::env::var_os("PATH").as_deref()) {
+        None => "bubblewrap is not installed".to_owned(),
+        Some(program) => {
+            let mechanism = Mechanism::Bubblewrap { program };
+            match works(sandbox, &mechanism).await {
+                Ok(()) => return mechanism,
+                Err(why) => format!("bubblewrap does not work here: {why}"),
+            }
+        }
+    };
+    let version = landlock_version();
+    if version < LEAST_LANDLOCK {
+        return Mechanism::Nothing(format!("{instead}; the kernel has no Landlock"));
+    }
+    let mechanism = Mechanism::Landlock { version, instead: instead.clone() };
+    match works(sandbox, &mechanism).await {
+        Ok(()) => mechanism,
+        Err(why) => Mechanism::Nothing(format!("{instead}; Landlock does not work here: {why}")),
+    }
+}
+
+async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
+    let launch = Launch {
+        words: vec!["true".to_owned()],
+        directory: PathBuf::from("/"),
+        environment: usual_environment(),
+        roots: Vec::new(),
+        temporary: std::env::temp_dir(),
+        readable: Vec::new(),
+        rules: Rules::default(),
+        terminal: None,
+    };
+    match tried(sandbox, launch, mechanism).await {
+        Ok((Ended { code: Some(0), .. }, _)) => Ok(()),
+        Ok((ended, said)) => Err(format!("`true` ended with {:?}; {}", ended.code, said.trim())),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Runs a command to its end. Answers what it said on either output.
+async fn tried(sandbox: &Sandbox, launch: Launch, mechanism: &Mechanism) -> Result<(Ended, String), String> {
+    let mut running =
+        sandbox.start_with(launch, Some(mechanism)).await.map_err(|error: Cannot| error.to_string())?;
+    let (mut out, mut problem) = (String::new(), String::new());
+    let told = async {
+        let ended = running.ended().await;
+        // To the end of both: whoever holds one open has outlived the command.
+        let stdout = (&mut running.stdout).take(MAX_TOLD).read_to_string(&mut out).await;
+        let stderr = (&mut running.stderr).take(MAX_TOLD).read_to_string(&mut problem).await;
+        (ended, stdout.and(stderr))
+    };
+    match timeout(PATIENCE, told).await {
+        Ok((Ok(ended), Ok(_))) => Ok((ended, out + &problem)),
+        Ok((Err(error), _)) => Err(format!("{error} {}", problem.trim())),
+        Ok((_, Err(error))) => Err(error.to_string()),
+        Err(_) => {
+            running.wish(Wish::Kill);
+            Err(format!("something of it was there after {} s", PATIENCE.as_secs()))
+        }
+    }
+}
+
+/// Places that are tried from inside.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// A folder that is made the workspace; whatever is put there is taken away.
+    pub workspace: PathBuf,
+    /// A folder that can be written from outside the sandbox, and is none of the workspace's.
+    pub outside: PathBuf,
+    /// The daemon's socket, if it has one.
+    pub socket: Option<PathBuf>,
+    /// The daemon's database or another file of its state.
+    pub state: PathBuf,
+    pub temporary: PathBuf,
+}
+
+impl Sandbox {
+    /// Tries from inside what must not be possible.
+    pub async fn prove(&self, places: &Places) -> Result<Proof, String> {
+        let mechanism = self.mechanism().await.clone();
+        if let Mechanism::Nothing(_) = &mechanism {
+            return Ok(Proof { mechanism, trials: Vec::new() });
+        }
+        let told = |error: io::Error| format!("nothing can be listened on to be tried: {error}");
+        let tcp = TcpListener::bind(("127.0.0.1", 0)).map_err(told)?;
+        let udp = UdpSocket::bind(("127.0.0.1", 0)).map_err(told)?;
+        tcp.set_nonblocking(true).and(udp.set_nonblocking(true)).map_err(told)?;
+        let (tcp_address, udp_address) = (tcp.local_addr().map_err(told)?, udp.local_addr().map_err(told)?);
+        let mut tries = vec![
+            ("write outside the workspace", Attempt::Write(places.outside.join(".subagentd-trial"))),
+            (
+                "write outside by a link",
+                Attempt::WriteThroughLink {
+                    link: places.workspace.join(".subagentd-trial-link"),
+                    target: places.outside.join(".subagentd-trial-target"),
+                },
+            ),
+            ("read the daemon's state", Attempt::Read(places.state.clone())),
+            ("connect by TCP", Attempt::ConnectTcp(tcp_address)),
+            ("send by UDP", Attempt::SendUdp(udp_address)),
+            ("signal the daemon", Attempt::Signal(std::process::id())),
+            ("leave a process behind", Attempt::Outlive),
+        ];
+        for secret in self.hidden().present().into_iter().filter(|path| holds_anything(path)) {
+            tries.push(("read what is hidden", Attempt::Read(secret)));
+        }
+        tries.extend(
+            places
+                .socket
+                .iter()
+                .map(|socket| ("connect to the daemon's socket", Attempt::ConnectSocket(socket.clone()))),
+        );
+        let attempts: Vec<&Attempt> = tries.iter().map(|(_, attempt)| attempt).collect();
+        let attempts = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
+        let launch = Launch {
+            words: vec![self.program_inside(&mechanism)?, TRIALS.to_owned(), attempts],
+            directory: places.workspace.clone(),
+            environment: usual_environment(),
+            roots: vec![places.workspace.clone()],
+            temporary: places.temporary.clone(),
+            readable: Vec::new(),
+            rules: Rules::default(),
+            terminal: None,
+        };
+        let (ended, said) = tried(self, launch, &mechanism).await?;
+        let mut lines = said.lines().map_while(|line| serde_json::from_str::<Attempted>(line).ok());
+        let mut trials = Vec::with_capacity(tries.len());
+        for (what, attempt) in tries {
+            let Some(Attempted { refused }) = lines.next() else {
+                return Err(format!("the trials ended early ({:?}): {}", ended.code, said.trim()));
+            };
+            let refused = match attempt {
+                // What counts is whether anything came.
+                Attempt::ConnectTcp(_) if tcp.accept().is_err() => refused.or_else(unheard),
+                Attempt::SendUdp(_) if udp.recv(&mut [0; 64]).is_err() => refused.or_else(unheard),
+                // Standard output has ended, so nobody had it any more.
+                Attempt::Outlive => Some(format!("ended with the command: {}", ended.left.join(", "))),
+                _ => refused,
+            };
+            trials.push(Trial { what, refused });
+        }
+        Ok(Proof { mechanism, trials })
+    }
+
+    fn program_inside(&self, mechanism: &Mechanism) -> Result<String, String> {
+        match (mechanism, &self.0.warden) {
+            (Mechanism::Bubblewrap { .. }, _) => Ok(bubblewrap::WARDEN.to_owned()),
+            (_, Some(warden)) => Ok(warden.to_string_lossy().into_owned()),
+            (_, None) => Err("this daemon runs no commands".to_owned()),
+        }
+    }
+}
+
+fn unheard() -> Option<String> {
+    Some("nothing arrived".to_owned())
+}
+
+/// Whether its being read could be told from its being hidden.
+fn holds_anything(path: &Path) -> bool {
+    match path.is_dir() {
+        true => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()),
+        false => {
+            std::fs::File::open(path).is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|read| 0 < read))
+        }
+    }
+}
+
+fn usual_environment() -> Environment {
+    let all: Vec<_> = std::env::vars_os().collect();
+    Environment::of(&all, &[], &crate::redact::Redactor::none())
+}

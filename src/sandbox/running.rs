@@ -1,0 +1,156 @@
+//! A command that runs, as its starter sees it: what it puts out, how it ends, and the ways to end it.
+
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+    path::Path,
+    process::Stdio,
+};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{UnixStream, unix::pipe::Receiver},
+    process::{Child, Command},
+};
+
+use super::{Launch, Mechanism};
+use crate::sys::warden::{self, Ended, Files, Order, Report, Sockets, Wish};
+
+/// Bytes of a warden's report: names of processes and numbers.
+const MAX_REPORT: usize = 64 << 10;
+
+/// Why a command was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum Cannot {
+    #[error("the setting `sandbox.required` wants a sandbox, and there is none: {0}")]
+    Required(String),
+    #[error("this daemon runs no commands")]
+    NoWarden,
+    #[error("{what}: {source}")]
+    System { what: &'static str, source: io::Error },
+    /// The warden's words.
+    #[error("{0}")]
+    NotRun(String),
+}
+
+/// A command that was started. Dropping it ends the command and all that it started.
+pub struct Running {
+    pub stdout: Receiver,
+    pub stderr: Receiver,
+    /// By what it is confined; `None` = by nothing.
+    pub confined_by: Option<&'static str>,
+    control: BufReader<UnixStream>,
+    report: Vec<u8>,
+    /// Reaped by the runtime when it is dropped. It ends when `control` does.
+    child: Child,
+}
+
+impl Running {
+    /// How it ended. Cancel safe: what was read is kept.
+    pub async fn ended(&mut self) -> Result<Ended, Cannot> {
+        let failed = |source| Cannot::System { what: "the command cannot be waited for", source };
+        while !self.report.ends_with(b"\n") && self.report.len() < MAX_REPORT {
+            let length = {
+                let more = self.control.fill_buf().await.map_err(failed)?;
+                self.report.extend_from_slice(more);
+                more.len()
+            };
+            if length == 0 {
+                break;
+            }
+            self.control.consume(length);
+        }
+        let waited = self.child.wait().await;
+        match serde_json::from_slice(&self.report) {
+            Ok(Report::Ended(ended)) => Ok(ended),
+            Ok(Report::NotRun(problem)) => Err(Cannot::NotRun(problem)),
+            Err(_) => {
+                let how = waited.map_or_else(|error| error.to_string(), |status| status.to_string());
+                Err(Cannot::NotRun(format!("what watches over the command ended by itself ({how})")))
+            }
+        }
+    }
+
+    /// Lets go of the command, as when this is dropped, and keeps what it has put out.
+    pub fn abandon(self) -> Receiver {
+        self.stdout
+    }
+
+    /// Asks for something. Nobody hears it any more when the command has ended.
+    pub fn wish(&self, wish: Wish) {
+        let _ended = self.control.get_ref().try_write(&[wish.byte()]);
+    }
+}
+
+impl Launch {
+    pub(super) fn order(&self, files: Option<Files>, sockets: Sockets, is_first: bool) -> Order {
+        let mut environment = self.environment.clone();
+        let temporary =
+            if is_first { "/tmp".to_owned() } else { self.temporary.to_string_lossy().into_owned() };
+        if files.is_some() || is_first {
+            environment.set("TMPDIR", &temporary);
+            // The home cannot be written.
+            environment.set("XDG_CACHE_HOME", &format!("{temporary}/.cache"));
+        }
+        environment.set("TERM", if self.terminal.is_some() { "xterm-256color" } else { "dumb" });
+        Order {
+            words: self.words.clone(),
+            directory: self.directory.clone(),
+            environment: environment.variables,
+            limits: self.rules.limits,
+            files,
+            sockets,
+            terminal: self.terminal,
+            is_first,
+            daemon: std::process::id(),
+        }
+    }
+}
+
+/// The arguments of a program that becomes a warden.
+pub fn as_warden() -> Vec<String> {
+    vec![warden::ARGUMENT.to_owned()]
+}
+
+/// Starts a warden and tells it its order.
+pub async fn start(
+    program: &Path,
+    arguments: Vec<String>,
+    order: Order,
+    mechanism: Option<&Mechanism>,
+) -> Result<Running, Cannot> {
+    let failed = |what| move |source: io::Error| Cannot::System { what, source };
+    let no_pipe = || failed("there are no pipes for the command");
+    let (ours, theirs) = StdStream::pair().map_err(no_pipe())?;
+    let (stdout, out_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe()(error.into()))?;
+    let (stderr, err_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe()(error.into()))?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().current_dir("/").process_group(0);
+    command
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::from(out_end))
+        .stderr(Stdio::from(err_end));
+    let child = command.spawn().map_err(failed("the command's warden cannot be started"))?;
+    // The command's sides of the pipes are its own now.
+    drop(command);
+    ours.set_nonblocking(true).map_err(no_pipe())?;
+    let mut control = UnixStream::from_std(ours).map_err(no_pipe())?;
+    let mut line =
+        serde_json::to_vec(&order).map_err(|error| failed("the order cannot be written")(error.into()))?;
+    line.push(b'\n');
+    // A warden that could not be started says why on its standard error; it does not read.
+    let _told_by_its_end = control.write_all(&line).await;
+    let receiver = |end| Receiver::from_owned_fd(end).map_err(no_pipe());
+    Ok(Running {
+        stdout: receiver(stdout)?,
+        stderr: receiver(stderr)?,
+        confined_by: match mechanism {
+            Some(Mechanism::Nothing(_)) | None => None,
+            Some(mechanism) => Some(mechanism.name()),
+        },
+        control: BufReader::new(control),
+        report: Vec::new(),
+        child,
+    })
+}

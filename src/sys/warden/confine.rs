@@ -1,0 +1,240 @@
+//! What a command may not do: limits, Landlock, seccomp. Prepared by the warden, entered by the command before it begins.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+use super::{Files, Limits, Order, Sockets};
+
+/// The restrictions this is written for; older kernels have fewer, which the filters make up for where they can.
+const NEWEST: ABI = ABI::V6;
+
+/// Threads count as processes for the system's own limit, and programs have many.
+const THREADS_PER_PROCESS: u64 = 16;
+
+/// What a command enters before it begins.
+pub struct Confinement {
+    limits: Limits,
+    rules: Option<RulesetCreated>,
+    filters: Vec<BpfProgram>,
+}
+
+impl Confinement {
+    /// Everything that can fail, and everything that takes time.
+    pub fn prepare(order: &Order) -> Result<Confinement, String> {
+        let rules = match &order.files {
+            None => None,
+            Some(files) => {
+                let rules = rules(files, order.sockets);
+                Some(rules.map_err(|error| format!("Landlock refuses the sandbox: {error}"))?)
+            }
+        };
+        let filters = match order.sockets {
+            Sockets::All => Vec::new(),
+            sockets => {
+                filters(sockets, order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?
+            }
+        };
+        Ok(Confinement { limits: order.limits, rules, filters })
+    }
+
+    /// Confines this process and all that it starts. Limits come first: the filters may forbid to set them.
+    pub fn enter(self) -> io::Result<()> {
+        let Limits { cpu_seconds, processes, open_files, .. } = self.limits;
+        lower(Resource::Core, Some(0))?;
+        lower(Resource::Cpu, cpu_seconds)?;
+        lower(Resource::Nofile, open_files)?;
+        // Beside those that the user has already. Where it does not count, the warden does.
+        let threads = processes.map(|most| (most + running()).saturating_mul(THREADS_PER_PROCESS));
+        lower(Resource::Nproc, threads)?;
+        if let Some(rules) = self.rules {
+            let status = rules.restrict_self().map_err(io::Error::other)?;
+            if status.ruleset == RulesetStatus::NotEnforced {
+                return Err(io::Error::other("the kernel has no Landlock"));
+            }
+        }
+        self.filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))
+    }
+}
+
+/// The oldest Landlock that keeps files closed.
+pub const LEAST_LANDLOCK: u32 = 1;
+
+/// The newest restrictions of Landlock that this kernel knows, of those that matter here; 0 = it has none.
+pub fn landlock_version() -> u32 {
+    let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let has_files =
+        |version: ABI| strict().handle_access(AccessFs::from_all(version)).and_then(Ruleset::create).is_ok();
+    let keeps_signals = || strict().scope(Scope::from_all(ABI::V6)).and_then(Ruleset::create).is_ok();
+    if !has_files(ABI::V1) {
+        0
+    } else if keeps_signals() {
+        ABI::V6 as u32
+    } else {
+        let newest = [ABI::V5, ABI::V3, ABI::V2].into_iter().find(|version| has_files(*version));
+        newest.unwrap_or(ABI::V1) as u32
+    }
+}
+
+fn rules(files: &Files, sockets: Sockets) -> Result<RulesetCreated, landlock::RulesetError> {
+    let all = AccessFs::from_all(NEWEST);
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .scope(Scope::from_all(NEWEST))?;
+    if sockets == Sockets::None {
+        rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
+    }
+    let mut rules = rules.create()?;
+    for (paths, access) in [(&files.readable, AccessFs::from_read(NEWEST)), (&files.writable, all)] {
+        for path in paths {
+            rules = allow(rules, path, access)?;
+        }
+    }
+    Ok(rules)
+}
+
+/// What is not there needs no rule: it is as closed as everything else.
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    let Ok(file) = PathFd::new(path) else { return Ok(rules) };
+    // What means folders alone is nothing that a file could be given.
+    let is_folder = fs::metadata(path).is_ok_and(|it| it.is_dir());
+    let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
+    rules.add_rule(PathBeneath::new(file, access))
+}
+
+fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let Rlimit { current, maximum } = getrlimit(resource);
+    let least = |old: Option<u64>| Some(old.map_or(to, |old| old.min(to)));
+    Ok(setrlimit(resource, Rlimit { current: least(current), maximum: least(maximum) })?)
+}
+
+/// Processes there are.
+fn running() -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())).count()
+        as u64
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// One filter for each answer that is given to what is forbidden.
+fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+    let always = |calls: &[i64]| -> Rules { calls.iter().map(|call| (*call, Vec::new())).collect() };
+    let mut refused = always(FORBIDDEN);
+    refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has_flags(0, libc::CLONE_NEWUSER as u64)?])?]);
+    let version = landlock_version();
+    if order.files.is_some() && version < ABI::V3 as u32 {
+        // Older kernels let a file be cut by its name that may not be written.
+        refused.insert(libc::SYS_truncate, Vec::new());
+    }
+    if order.files.is_some() && version < ABI::V6 as u32 {
+        refused.extend(signals(order)?);
+    }
+    let mut filters = vec![
+        program(refused, libc::EPERM)?,
+        // Programs know how to do without these.
+        program(
+            always(&[
+                libc::SYS_clone3,
+                libc::SYS_io_uring_setup,
+                libc::SYS_io_uring_enter,
+                libc::SYS_io_uring_register,
+            ]),
+            libc::ENOSYS,
+        )?,
+    ];
+    let families: &[i32] = match sockets {
+        Sockets::All => return Ok(filters),
+        Sockets::Usual => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Sockets::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Sockets::None => &[],
+    };
+    let others = families.iter().map(|family| is_not(0, *family as u64)).collect::<Result<Vec<_>, _>>()?;
+    let rules = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
+    filters.push(program(Rules::from([(libc::SYS_socket, rules)]), libc::EACCES)?);
+    Ok(filters)
+}
+
+/// What no command of an agent has any business with: the kernel itself, mounts, namespaces, other processes' memory, keys.
+/// Much of it needs rights that a command does not have; the filter holds where one was forgotten.
+const FORBIDDEN: &[i64] = &[
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_init_module,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pivot_root,
+    libc::SYS_process_vm_writev,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+];
+
+/// Signals to the daemon, to its warden, and to everybody, where Landlock does not keep signals inside.
+fn signals(order: &Order) -> Result<Rules, Box<dyn std::error::Error>> {
+    let mut rules = Rules::from([(libc::SYS_tkill, Vec::new())]);
+    let mut forbidden = vec![-1_i32];
+    for pid in [order.daemon, std::process::id()] {
+        let pid = i32::try_from(pid)?;
+        forbidden.extend([pid, -pid]);
+    }
+    let calls = [
+        libc::SYS_kill,
+        libc::SYS_tgkill,
+        libc::SYS_rt_sigqueueinfo,
+        libc::SYS_rt_tgsigqueueinfo,
+        libc::SYS_pidfd_open,
+    ];
+    for call in calls {
+        let of = |pid: &i32| Ok(SeccompRule::new(vec![is(0, u64::from(pid.cast_unsigned()))?])?);
+        rules.insert(call, forbidden.iter().map(of).collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?);
+    }
+    Ok(rules)
+}
+
+fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let answer = SeccompAction::Errno(errno.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, std::env::consts::ARCH.try_into()?)?;
+    Ok(filter.try_into()?)
+}
+
+fn is(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+fn has_flags(argument: u8, flags: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flags), flags)
+}

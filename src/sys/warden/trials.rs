@@ -1,0 +1,108 @@
+//! Tries what a confined command must not be able to do, from inside, and says what came of it.
+
+use std::{
+    fs, io,
+    net::{SocketAddr, TcpStream, UdpSocket},
+    os::unix::{fs::symlink, net::UnixStream, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, setsid, test_kill_process};
+use serde::{Deserialize, Serialize};
+
+/// How long an attempt waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One thing to try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Attempt {
+    /// To make a file.
+    Write(PathBuf),
+    /// To read a file, or to list a folder.
+    Read(PathBuf),
+    /// To write, by way of a link that lies in a place that may be written.
+    WriteThroughLink {
+        link: PathBuf,
+        target: PathBuf,
+    },
+    ConnectTcp(SocketAddr),
+    SendUdp(SocketAddr),
+    /// To connect to a socket file.
+    ConnectSocket(PathBuf),
+    /// To find a process to send signals to. Sends none.
+    Signal(u32),
+    /// To leave a process behind that holds standard output open.
+    Outlive,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempted {
+    /// `None` = it was possible, as far as could be seen from inside.
+    pub refused: Option<String>,
+}
+
+/// Tries one after the other and puts out a line for each.
+pub fn run(attempts: &str) -> ExitCode {
+    let Ok(attempts) = serde_json::from_str::<Vec<Attempt>>(attempts) else { return ExitCode::FAILURE };
+    for attempt in attempts {
+        let refused = attempt.make().err().map(|error| error.to_string());
+        let line = serde_json::to_string(&Attempted { refused }).unwrap_or_default();
+        println!("{line}");
+    }
+    ExitCode::SUCCESS
+}
+
+impl Attempt {
+    fn make(&self) -> io::Result<()> {
+        match self {
+            Attempt::Write(path) => write(path),
+            Attempt::Read(path) if path.is_dir() => {
+                let entries = fs::read_dir(path)?.count();
+                // What is hidden is an empty folder.
+                if entries == 0 { Err(io::Error::other("the folder is empty")) } else { Ok(()) }
+            }
+            Attempt::Read(path) => fs::read(path).and_then(|bytes| match bytes.is_empty() {
+                true => Err(io::Error::other("the file is empty")),
+                false => Ok(()),
+            }),
+            Attempt::WriteThroughLink { link, target } => {
+                symlink(target, link)?;
+                let written = write(target);
+                let through = fs::write(link, b"through a link");
+                let _removed = fs::remove_file(link);
+                written.or(through)
+            }
+            Attempt::ConnectTcp(address) => TcpStream::connect_timeout(address, PATIENCE).map(drop),
+            Attempt::SendUdp(address) => {
+                UdpSocket::bind(("127.0.0.1", 0))?.send_to(b"from a sandbox", address).map(drop)
+            }
+            Attempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),
+            Attempt::Signal(pid) => {
+                let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+                Ok(test_kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?)?)
+            }
+            Attempt::Outlive => outlive(),
+        }
+    }
+}
+
+fn write(path: &Path) -> io::Result<()> {
+    fs::write(path, b"from a sandbox")?;
+    // It was possible; nothing is left of it.
+    fs::remove_file(path)
+}
+
+fn outlive() -> io::Result<()> {
+    let mut command = Command::new("sleep");
+    command.arg("1000").stdin(Stdio::null()).stderr(Stdio::null());
+    // Safety: `setsid` is one system call.
+    #[allow(unsafe_code, reason = "leaving the session is what is tried")]
+    unsafe {
+        command.pre_exec(|| Ok(setsid().map(drop)?))
+    };
+    // Not waited for, which is what is tried, too.
+    command.spawn().map(drop)
+}

@@ -1,0 +1,244 @@
+//! Runs one command and sees to its end, and to that of all it starts.
+
+use std::{
+    io::{self, Read as _},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{
+        DumpableBehavior, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, ioctl_tiocsctty, pidfd_open,
+        set_child_subreaper, set_dumpable_behavior, setsid, waitid,
+    },
+    stdio::{dup2_stderr, dup2_stdout},
+};
+
+use super::{Ended, Limit, Limits, Order, Wish, confine::Confinement, processes, terminal::Screen};
+
+/// Between two looks at what the command uses. Short enough that a bomb of processes has not grown far; a look costs some
+/// 10 µs a process.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Between two rounds of ending what is left.
+const ROUND: Duration = Duration::from_millis(1);
+
+/// How long processes that were killed are waited for: what hangs in the kernel for longer is reported and left.
+const KILL_TIME: Duration = Duration::from_secs(1);
+
+/// Names of processes that were left behind, that are told at most.
+const MOST_NAMES: usize = 20;
+
+/// Clock ticks of a second in `/proc` (`USER_HZ`): 100 on every Linux.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// A command that runs.
+pub struct Watch {
+    command: Pid,
+    limits: Limits,
+    is_first: bool,
+    screen: Option<thread::JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Starts the command, or says why it cannot be.
+    pub fn begin(order: Order) -> Result<Watch, String> {
+        let Order { words, directory, environment, limits, terminal, is_first, .. } = &order;
+        let told = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+        // Before anything is started: what the command leaves behind comes to this process.
+        set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|error| told("subreaper")(error.into()))?;
+        // Nobody of the same user may look into this process, or change it.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .map_err(|error| told("the warden cannot be protected")(error.into()))?;
+        let (program, arguments) = words.split_first().ok_or("there is no command")?;
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir(directory).stdin(Stdio::null());
+        let screen = match terminal {
+            None => None,
+            Some(size) => {
+                let (screen, side) = Screen::open(*size).map_err(told("there is no terminal"))?;
+                let copy = |side: &OwnedFd| side.try_clone().map(Stdio::from);
+                command.stdin(copy(&side).map_err(told("there is no terminal"))?);
+                command.stdout(copy(&side).map_err(told("there is no terminal"))?);
+                command.stderr(Stdio::from(side));
+                Some(screen)
+            }
+        };
+        let has_terminal = screen.is_some();
+        let mut confinement = Some(Confinement::prepare(&order)?);
+        let enter = move || {
+            setsid()?;
+            if has_terminal {
+                ioctl_tiocsctty(io::stdin().as_fd())?;
+            }
+            match confinement.take() {
+                Some(confinement) => confinement.enter(),
+                None => Err(io::Error::other("a command is confined once")),
+            }
+        };
+        // Safety: this process has one thread here, so whatever runs between `fork` and `exec` finds all locks and the
+        // allocator as it left them.
+        #[allow(unsafe_code, reason = "a command is confined after it was forked, by nobody but itself")]
+        unsafe {
+            command.pre_exec(enter)
+        };
+        let child = command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if !directory.is_dir() => {
+                format!("the folder {} is not there", directory.display())
+            }
+            io::ErrorKind::NotFound => format!("there is no program `{program}`"),
+            _ => format!("`{program}` cannot be run: {error}"),
+        })?;
+        // The command's own sides are closed with it.
+        drop(command);
+        release(has_terminal).map_err(told("what the command puts out cannot be left to it"))?;
+        Ok(Watch {
+            command: Pid::from_child(&child),
+            limits: *limits,
+            is_first: *is_first,
+            screen: screen.map(|screen| thread::spawn(move || screen.show())),
+        })
+    }
+
+    /// Waits until the command has ended, and ends whatever it leaves behind.
+    pub fn until_end(self, mut control: UnixStream) -> io::Result<Ended> {
+        let mut ended = Ended::default();
+        let command = pidfd_open(self.command, PidfdFlags::empty())?;
+        let mut looked = Instant::now();
+        while !self.reap(&mut ended) {
+            match next(&mut control, &command, LOOK)? {
+                Next::Wish(Wish::Stop) => {
+                    let all = processes::of_command(self.is_first);
+                    processes::signal(&all, Signal::TERM);
+                    // One that is stopped hears nothing until it goes on.
+                    processes::signal(&all, Signal::CONT);
+                }
+                Next::Wish(Wish::Kill) | Next::Alone => {
+                    self.end_all(&mut ended);
+                    break;
+                }
+                Next::Nothing => (),
+            }
+            if LOOK <= looked.elapsed() {
+                looked = Instant::now();
+                ended.over = self.over();
+                if ended.over.is_some() {
+                    self.end_all(&mut ended);
+                    break;
+                }
+            }
+        }
+        let left = processes::of_command(self.is_first);
+        let alive = left.iter().filter(|process| !process.is_over);
+        ended.left = alive.take(MOST_NAMES).map(|process| process.name.clone()).collect();
+        self.end_all(&mut ended);
+        if let Some(screen) = self.screen {
+            // Nobody has the terminal any more, so it ends.
+            let _shown = screen.join();
+        }
+        Ok(ended)
+    }
+
+    /// Asks how children have ended. Answers whether the command has.
+    fn reap(&self, ended: &mut Ended) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        while let Ok(Some(_)) = waitid(WaitId::All, options | WaitIdOptions::NOWAIT) {
+            // The command first: the others are asked for by the way.
+            if let Ok(Some(status)) = waitid(WaitId::Pid(self.command), options) {
+                ended.code = status.exit_status();
+                ended.signal = status.terminating_signal();
+                return true;
+            }
+            if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Ends all processes of the command. What is started meanwhile is ended by the next look.
+    fn end_all(&self, ended: &mut Ended) {
+        let begun = Instant::now();
+        while begun.elapsed() < KILL_TIME {
+            let all = processes::of_command(self.is_first);
+            if all.is_empty() {
+                break;
+            }
+            // First all stand still, so that none starts another one for each that ends.
+            processes::signal(&all, Signal::STOP);
+            processes::signal(&processes::of_command(self.is_first), Signal::KILL);
+            while self.reap(ended) {}
+            thread::sleep(ROUND);
+        }
+    }
+
+    /// The limit that the command has gone over.
+    fn over(&self) -> Option<Limit> {
+        let Limits { cpu_seconds, memory_bytes, processes: most, .. } = self.limits;
+        if cpu_seconds.is_none() && memory_bytes.is_none() && most.is_none() {
+            return None;
+        }
+        let all = processes::of_command(self.is_first);
+        let is_over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| limit < used);
+        let ticks: u64 = all.iter().map(|process| process.ticks).sum();
+        let bytes = all.iter().map(|process| process.resident_bytes).sum();
+        let alive = all.iter().filter(|process| !process.is_over).count() as u64;
+        if is_over(most, alive) {
+            Some(Limit::Processes)
+        } else if is_over(memory_bytes, bytes) {
+            Some(Limit::Memory)
+        } else if is_over(cpu_seconds, ticks / TICKS_PER_SECOND) {
+            Some(Limit::Cpu)
+        } else {
+            None
+        }
+    }
+}
+
+/// What there is to do.
+enum Next {
+    Wish(Wish),
+    /// There is no daemon any more, or one that nobody understands.
+    Alone,
+    /// Time has passed, or a process has ended.
+    Nothing,
+}
+
+/// Waits for a wish, the command's end, or so long.
+fn next(control: &mut UnixStream, command: &OwnedFd, time: Duration) -> io::Result<Next> {
+    let mut fds = [PollFd::new(&*control, PollFlags::IN), PollFd::new(command, PollFlags::IN)];
+    let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+    match poll(&mut fds, Some(&time)) {
+        Ok(_) | Err(Errno::INTR) => (),
+        Err(error) => return Err(error.into()),
+    }
+    if fds[0].revents().is_empty() {
+        return Ok(Next::Nothing);
+    }
+    // A wish is a byte, so that there are no halves.
+    let mut byte = [0];
+    Ok(match control.read(&mut byte) {
+        Ok(1) => Wish::from_byte(byte[0]).map_or(Next::Alone, Next::Wish),
+        _ => Next::Alone,
+    })
+}
+
+/// Leaves standard output and standard error to the command alone, so that they end when it does. What is put out on a
+/// terminal goes through this process.
+fn release(has_terminal: bool) -> io::Result<()> {
+    let nothing = std::fs::File::options().write(true).open("/dev/null")?;
+    if !has_terminal {
+        dup2_stdout(&nothing)?;
+    }
+    dup2_stderr(&nothing)?;
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! What a confined command cannot do, on this very kernel: each by trying.
+
+use std::{fs, os::unix::net::UnixListener, path::PathBuf};
+
+use subagentd::{
+    protocol::SandboxProfile,
+    sandbox::{Environment, Hidden, Launch, Mechanism, Places, Proof, Rules, Running, Sandbox},
+    sys::warden::{Ended, Limit, Limits, Wish},
+};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+
+/// This daemon's own program, which is a warden when it is told to be.
+fn warden() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_subagentd"))
+}
+
+/// A home with secrets, a daemon's state and socket, a workspace beside them, and one sandbox.
+struct Ground {
+    folder: TempDir,
+    sandbox: Sandbox,
+    _socket: UnixListener,
+}
+
+impl Ground {
+    fn new(mechanism: Mechanism) -> Ground {
+        // Not in `/tmp`, of which a command sees another one: what is hidden must be hidden by name.
+        let folder =
+            tempfile::Builder::new().prefix("sandbox-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let at = folder.path();
+        for name in ["home/.ssh", "home/work", "state", "temporary", "workspace/sub"] {
+            fs::create_dir_all(at.join(name)).unwrap();
+        }
+        fs::write(at.join("home/.ssh/id"), "a key").unwrap();
+        fs::write(at.join("home/.netrc"), "a password").unwrap();
+        fs::write(at.join("state/subagentd.db"), "what everybody was asked").unwrap();
+        fs::write(at.join("home/notes"), "anybody may read this").unwrap();
+        let socket = at.join("state/socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let hidden = Hidden::new(Some(&at.join("home")), [at.join("state")]);
+        Ground { sandbox: Sandbox::with(warden(), hidden, mechanism), folder, _socket: listener }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn places(&self) -> Places {
+        Places {
+            workspace: self.path("workspace"),
+            outside: self.path("home/work"),
+            socket: Some(self.path("state/socket")),
+            state: self.path("state/subagentd.db"),
+            temporary: self.path("temporary"),
+        }
+    }
+
+    fn launch(&self, script: &str) -> Launch {
+        let variables: Vec<_> = std::env::vars_os().collect();
+        Launch {
+            words: ["bash", "-c", script].map(str::to_owned).to_vec(),
+            directory: self.path("workspace"),
+            environment: Environment::of(&variables, &[], &subagentd::redact::Redactor::none()),
+            roots: vec![self.path("workspace")],
+            temporary: self.path("temporary"),
+            readable: Vec::new(),
+            rules: Rules::default(),
+            terminal: None,
+        }
+    }
+
+    async fn run(&self, launch: Launch) -> (Ended, String) {
+        let mut running = self.sandbox.start(launch).await.unwrap();
+        let said = all_of(&mut running).await;
+        (running.ended().await.unwrap(), said)
+    }
+
+    async fn bash(&self, script: &str) -> (Ended, String) {
+        self.run(self.launch(script)).await
+    }
+}
+
+async fn all_of(running: &mut Running) -> String {
+    let (mut out, mut problems) = (String::new(), String::new());
+    let (stdout, stderr) = (&mut running.stdout, &mut running.stderr);
+    let (read, other) = tokio::join!(stdout.read_to_string(&mut out), stderr.read_to_string(&mut problems));
+    read.and(other).unwrap();
+    out + &problems
+}
+
+/// What this machine has. Both are tried where both are there; one at least must be.
+fn mechanisms() -> Vec<Mechanism> {
+    let mut found = Vec::new();
+    let path = std::env::var_os("PATH").unwrap();
+    if let Some(program) = std::env::split_paths(&path).map(|it| it.join("bwrap")).find(|it| it.is_file()) {
+        found.push(Mechanism::Bubblewrap { program });
+    }
+    let version = subagentd::sys::warden::landlock_version();
+    if version != 0 {
+        found.push(Mechanism::Landlock { version, instead: "it is tried".to_owned() });
+    }
+    assert!(!found.is_empty(), "this test needs bubblewrap, or a kernel with Landlock");
+    found
+}
+
+#[tokio::test]
+async fn each_way_out_is_refused() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let Proof { trials, .. } = ground.sandbox.prove(&ground.places()).await.unwrap();
+        let possible: Vec<_> = trials.iter().filter(|trial| trial.refused.is_none()).collect();
+        assert!(possible.is_empty(), "{mechanism:?} lets through {possible:?}");
+        // The state, the secrets' folder and file, and the seven others.
+        assert_eq!(trials.len(), 11, "{trials:#?}");
+        assert_eq!(fs::read_dir(ground.path("home/work")).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn without_a_sandbox_the_same_trials_succeed() {
+    // So that the trials are known to be able to fail.
+    let ground = Ground::new(Mechanism::Nothing("it is left out".to_owned()));
+    let (ended, said) = ground
+        .bash(&format!(
+            "cat {}/.ssh/id; echo x > {}/x",
+            ground.path("home").display(),
+            ground.path("home/work").display()
+        ))
+        .await;
+    assert_eq!(ended.code, Some(0), "{said}");
+    assert_eq!(said, "a key");
+    assert!(ground.path("home/work/x").exists());
+}
+
+#[tokio::test]
+async fn the_workspace_and_the_temporary_folder_can_be_written() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let script = format!(
+            "echo 1 > sub/made && echo 2 > $TMPDIR/kept && cat {}",
+            ground.path("home/notes").display()
+        );
+        let (ended, said) = ground.bash(&script).await;
+        assert_eq!((ended.code, said.as_str()), (Some(0), "anybody may read this"), "{mechanism:?}");
+        assert_eq!(fs::read_to_string(ground.path("workspace/sub/made")).unwrap(), "1\n");
+        assert_eq!(fs::read_to_string(ground.path("temporary/kept")).unwrap(), "2\n");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_holds_secrets_shows_none() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let home = ground.path("home");
+        let launch = Launch {
+            roots: vec![home.clone()],
+            directory: home.join("work"),
+            ..ground.launch("echo made > here; cat ../.ssh/id ../.netrc; echo x > ../.ssh/authorized_keys")
+        };
+        let (ended, said) = ground.run(launch).await;
+        assert_ne!(ended.code, Some(0), "{mechanism:?}: {said}");
+        assert!(!said.contains("a key") && !said.contains("a password"), "{mechanism:?}: {said}");
+        assert!(!home.join(".ssh/authorized_keys").exists());
+        assert!(home.join("work/here").exists());
+    }
+}
+
+#[tokio::test]
+async fn who_may_only_read_writes_nothing() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let rules = Rules { profile: SandboxProfile::ReadOnly, ..Rules::default() };
+        let launch = Launch { rules, ..ground.launch("echo x > sub/made; echo y > $TMPDIR/kept; ls") };
+        let (_, said) = ground.run(launch).await;
+        assert!(said.contains("sub") && said.contains("made"), "{mechanism:?}: {said}");
+        assert!(!ground.path("workspace/sub/made").exists());
+        assert!(ground.path("temporary/kept").exists());
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_behind_ends_with_it() {
+    for mechanism in mechanisms().into_iter().chain([Mechanism::Nothing("it is left out".to_owned())]) {
+        let ground = Ground::new(mechanism.clone());
+        // In the background, in a session of its own, and twice forked so that its parent is gone. All hold the output open.
+        let script = "sleep 1001 & setsid sleep 1002 & (setsid sleep 1003 & exit) ; trap '' TERM; exit 3";
+        let (ended, _) = ground.bash(script).await;
+        assert_eq!(ended.code, Some(3), "{mechanism:?}");
+        assert_eq!(ended.left, ["sleep", "sleep", "sleep"], "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_being_asked_is_ended() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let mut running = ground
+            .sandbox
+            .start(ground.launch("trap '' TERM; echo ready; while :; do sleep 1000; done"))
+            .await
+            .unwrap();
+        let mut ready = [0; 6];
+        running.stdout.read_exact(&mut ready).await.unwrap();
+        running.wish(Wish::Stop);
+        running.wish(Wish::Kill);
+        let ended = running.ended().await.unwrap();
+        assert_eq!((ended.code, ended.signal), (None, Some(9)), "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_lets_go_of_a_command_ends_it() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let mut running =
+            ground.sandbox.start(ground.launch("setsid sleep 1000 & echo ready; sleep 1000")).await.unwrap();
+        let mut ready = [0; 6];
+        running.stdout.read_exact(&mut ready).await.unwrap();
+        let mut stdout = running.abandon();
+        // It ends when nobody is left who could write to it.
+        assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0, "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn limits_end_what_goes_over_them() {
+    let cases = [
+        (
+            Limits { memory_bytes: Some(64 << 20), ..Limits::default() },
+            "x=$(head -c 300000000 /dev/zero | tr '\\0' x); sleep 1000",
+            Limit::Memory,
+        ),
+        (Limits { cpu_seconds: Some(1), ..Limits::default() }, "while :; do (:); done", Limit::Cpu),
+        (
+            Limits { processes: Some(20), ..Limits::default() },
+            "for i in $(seq 50); do sleep 1000 & done; wait",
+            Limit::Processes,
+        ),
+    ];
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        for (limits, script, over) in cases {
+            let rules = Rules { limits, ..Rules::default() };
+            let (ended, said) = ground.run(Launch { rules, ..ground.launch(script) }).await;
+            assert_eq!(ended.over, Some(over), "{mechanism:?}, {script}: {ended:?} {said}");
+        }
+        let limits = Limits { open_files: Some(10), ..Limits::default() };
+        let rules = Rules { limits, ..Rules::default() };
+        let (_, said) = ground.run(Launch { rules, ..ground.launch("ulimit -n") }).await;
+        assert_eq!(said, "10\n");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_run_says_why() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let problem = |launch: Launch| async {
+            ground.sandbox.start(launch).await.unwrap().ended().await.unwrap_err().to_string()
+        };
+        let words = vec!["no-such-shell".to_owned()];
+        assert_eq!(
+            problem(Launch { words, ..ground.launch("") }).await,
+            "there is no program `no-such-shell`"
+        );
+        let directory = ground.path("workspace/gone");
+        let told = format!("the folder {} is not there", directory.display());
+        assert_eq!(problem(Launch { directory, ..ground.launch("") }).await, told);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_is_one() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let terminal = Some(subagentd::sys::warden::TerminalSize { columns: 101, rows: 33 });
+        let script = "test -t 0 && test -t 1 && test -t 2 && stty size && echo x > /dev/tty";
+        let (ended, said) = ground.run(Launch { terminal, ..ground.launch(script) }).await;
+        assert_eq!((ended.code, said.as_str()), (Some(0), "33 101\r\nx\r\n"), "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_environment_has_no_secrets() {
+    let ground = Ground::new(mechanisms().remove(0));
+    let (_, said) = ground.bash("env; cat /proc/$PPID/environ").await;
+    for line in said.lines() {
+        let name = line.split('=').next().unwrap();
+        let is_usual = [
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LANGUAGE",
+            "TZ",
+            "PAGER",
+            "TERM",
+            "TMPDIR",
+            "PWD",
+            "SHLVL",
+            "_",
+            "SUBAGENTD",
+            "XDG_CACHE_HOME",
+            "NO_COLOR",
+            "COLORTERM",
+            "EDITOR",
+        ]
+        .contains(&name)
+            || name.starts_with("LC_")
+            || name.starts_with("GIT_");
+        assert!(is_usual || line.starts_with("cat: "), "{line}");
+    }
+}

@@ -21,7 +21,7 @@ use crate::{
     rules::{RuleFiles, RulePlaces, RulesInForce},
     run::{Executor, ExecutorParts, RunDefaults},
     store::{Store, StoreError, StoredTrust},
-    sys::{clock::Clock, current::Current, ids, systemd::Notifier},
+    sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier},
     tools::{OutputLimits, OwnFiles, Registry},
     trust::Trust,
 };
@@ -54,6 +54,8 @@ pub struct Edges {
     pub clock: Arc<dyn Clock>,
     pub models: Models,
     pub tools: Registry,
+    /// What starts processes; whether whoever descends from this process is refused goes with it.
+    pub children: Children,
 }
 
 /// Where a daemon lives and what its users set.
@@ -85,6 +87,8 @@ pub struct Daemon {
     closing: CancellationToken,
     /// Everything ends.
     stop: CancellationToken,
+    /// Nothing is started any more.
+    leaving: CancellationToken,
 }
 
 impl Daemon {
@@ -92,7 +96,8 @@ impl Daemon {
     pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
         let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
-        let Edges { clock, models, tools } = edges;
+        let leaving = CancellationToken::new();
+        let Edges { clock, models, tools, children } = edges;
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         let projects = projects(&settings, &store).await?;
@@ -129,6 +134,7 @@ impl Daemon {
             store,
             executor,
             tools,
+            children: children.clone(),
             projects,
             rule_places: rules,
             trust_changes: Semaphore::new(1),
@@ -152,13 +158,17 @@ impl Daemon {
         };
         let state = Arc::new(state);
         connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
+        if children.is_alone() {
+            base.spawn(children.reap_orphans(leaving.clone()));
+        }
         let methods = handlers::methods(Arc::clone(&state));
-        Ok(Daemon { state, methods, runs, connections, base, closing, stop })
+        Ok(Daemon { state, methods, runs, connections, base, closing, stop, leaving })
     }
 
     /// Serves connections of `listener` until the daemon stops.
     pub fn listen(&self, listener: impl Into<rpc::Listener>) {
-        let peers = rpc::Peers::owner_and(Arc::clone(&self.state.allowed_uids));
+        let allowed = Arc::clone(&self.state.allowed_uids);
+        let peers = rpc::Peers::owner_and(allowed, self.state.children.clone());
         let door = rpc::UnixDoor::new(listener.into(), peers);
         self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
     }
@@ -226,6 +236,7 @@ impl Daemon {
         self.stop.cancel();
         let mut is_whole = ended(&self.runs).await;
         is_whole &= ended(&self.connections).await;
+        self.leaving.cancel();
         self.state.store.close().await;
         is_whole & ended(&self.base).await
     }

@@ -18,7 +18,7 @@ use subagentd::{
     models::Models,
     redact::{Redactor, RedactorParts},
     rules::RulePlaces,
-    sys::clock::SystemClock,
+    sys::{children::Children, clock::SystemClock},
     tools::{OwnFiles, Registry, Tool},
 };
 use tempfile::TempDir;
@@ -110,8 +110,12 @@ impl House {
             sources: Sources::default(),
             redactor: Redactor::new(RedactorParts { environment: iter::once(secret), patterns: Vec::new() }),
         };
-        let edges =
-            Edges { clock: SystemClock::new(), models: parts.models, tools: Registry::with(parts.tools) };
+        let edges = Edges {
+            clock: SystemClock::new(),
+            models: parts.models,
+            tools: Registry::with(parts.tools),
+            children: Children::default(),
+        };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;
             daemon.listen(UnixListener::bind(&socket)?);

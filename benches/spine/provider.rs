@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use subagentd::{
     config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
     models::Models,
+    sys::children::Children,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -88,7 +89,7 @@ impl Provider {
         };
         let entry = Setting { value: Some(settings), origin: Origin::User };
         let entries = BTreeMap::from([("loopback".to_owned(), entry)]);
-        Models::configured(&entries, |name| (name == SECRET.0).then(|| SECRET.1.into()))
+        Models::configured(&entries, Children::default(), |name| (name == SECRET.0).then(|| SECRET.1.into()))
     }
 
     /// What it was asked, since this was asked last.

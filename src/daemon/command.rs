@@ -32,6 +32,7 @@ use crate::{
     rules::RulePlaces,
     store::StoreError,
     sys::{
+        children::Children,
         clock::SystemClock,
         process,
         systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
@@ -117,6 +118,9 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
         return check_settings(&sources, &rule_places(&places), &mut std::io::stdout());
     }
     process::raise_open_files();
+    // No setting leaves it out: what an agent starts must be known when it knocks.
+    let children = Children::of_own_process()
+        .map_err(|error| DaemonError::System { what: "what is started could not be looked after", error })?;
     // Before anything is opened, so that their numbers are still theirs.
     let passed = passed_sockets(&|name| env::var_os(name))?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS);
@@ -125,7 +129,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
         .enable_all()
         .build()
         .map_err(|error| DaemonError::System { what: "the runtime cannot be started", error })?;
-    runtime.block_on(run(options, places, sources, passed))
+    runtime.block_on(run(options, places, sources, passed, children))
 }
 
 async fn run(
@@ -133,6 +137,7 @@ async fn run(
     places: Places,
     sources: Sources,
     passed: Vec<PassedSocket>,
+    children: Children,
 ) -> Result<(), DaemonError> {
     // Watched from the first moment, so that a stop during the start is not lost.
     let mut stops = Stops::new()?;
@@ -174,8 +179,8 @@ async fn run(
         sources,
         redactor,
     };
-    let models = Models::configured(&settings.config.providers, |name| env::var_os(name));
-    let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in() };
+    let models = Models::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
+    let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in(), children };
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
         Err(error) => {

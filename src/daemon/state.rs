@@ -26,7 +26,7 @@ use crate::{
     rules::RulePlaces,
     run::Executor,
     store::Store,
-    sys::{clock::Clock, current::Current},
+    sys::{children::Children, clock::Clock, current::Current},
     tools::Registry,
 };
 
@@ -39,6 +39,8 @@ pub(super) struct State {
     pub session_changes: Semaphore,
     pub executor: Executor,
     pub tools: Registry,
+    /// What this daemon starts.
+    pub children: Children,
     /// What workspaces bring along, and what of it counts; the rules in force among it.
     pub projects: Projects,
     pub rule_places: RulePlaces,

@@ -8,16 +8,18 @@ use std::{
     io::{self, Read as _},
     os::{fd::AsFd as _, unix::fs::PermissionsExt as _, unix::process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::Arc,
     thread,
     time::Duration,
 };
 
 use reqwest::header::HeaderValue;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::config::{KeySource, read_bounded, reason};
+use crate::{
+    config::{KeySource, read_bounded, reason},
+    sys::children::{Children, Kin, OwnChild},
+};
 
 /// Keys have about 40 letters; what is much longer is none, and would not fit a header.
 const MAX_KEY_BYTES: u64 = 8 * 1024;
@@ -69,6 +71,8 @@ pub(super) struct KeyPlace {
     /// The kind's usual variable, e.g. `GEMINI_API_KEY`.
     pub variable: &'static str,
     pub environment: Environment,
+    /// Starts a command that prints one.
+    pub children: Children,
 }
 
 /// Why there is no key. Neither has a part of one in it.
@@ -101,7 +105,7 @@ impl KeyPlace {
         let bytes = match &self.source {
             Some(KeySource::Env(name)) => self.variable(name)?,
             Some(KeySource::File(path)) => private_file(path)?,
-            Some(KeySource::Command(words)) => output_of(words)?,
+            Some(KeySource::Command(words)) => output_of(&self.children, words)?,
             None => match self.credential() {
                 Some(path) => file(&path)?,
                 None => self.variable(self.variable)?,
@@ -154,21 +158,20 @@ fn private_file(path: &Path) -> Result<Vec<u8>, NoKey> {
 }
 
 /// What a command prints. Its own messages are dropped: they could hold the key.
-fn output_of(words: &[String]) -> Result<Vec<u8>, NoKey> {
+fn output_of(children: &Children, words: &[String]) -> Result<Vec<u8>, NoKey> {
     let program = &words[0];
     let failed = |what: &str| NoKey::Unusable(format!("the command `{program}` for the key {what}"));
     let mut command = Command::new(program);
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // A group of its own, so that whatever it started ends with it.
-    let mut child = command
-        .process_group(0)
-        .spawn()
+    let mut child = children
+        .spawn(command.process_group(0), Kin::Ours)
         .map_err(|error| failed(&format!("cannot be run: {}", error.kind())))?;
     let unknown = |error: io::Error| failed(&format!("cannot be waited for: {}", error.kind()));
     // It is not ours any more when this fails, so nothing is ended by its number.
     let is_in_time = wait_bounded(&child).map_err(unknown)?;
     // Also after it has ended: what it left behind must not hold the pipe, nor live on.
-    end_group(&child);
+    child.kill_group();
     // It has ended or was killed, so this does not wait.
     let status = child.wait().map_err(unknown)?;
     if !is_in_time {
@@ -178,7 +181,7 @@ fn output_of(words: &[String]) -> Result<Vec<u8>, NoKey> {
         return Err(failed(&format!("failed with {status}")));
     }
     let mut output = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
+    if let Some(stdout) = child.take_stdout() {
         drain(stdout, &mut output).map_err(|error| failed(&format!("cannot be read: {}", error.kind())))?;
     }
     if MAX_KEY_BYTES < output.len() as u64 {
@@ -191,22 +194,14 @@ fn output_of(words: &[String]) -> Result<Vec<u8>, NoKey> {
 /// one, and runs out of time.
 ///
 /// It is left to be reaped: until then its number, which is its group's too, cannot become another's.
-fn wait_bounded(child: &Child) -> io::Result<bool> {
-    let id = WaitId::Pid(Pid::from_child(child));
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+fn wait_bounded(child: &OwnChild) -> io::Result<bool> {
     for _ in 0..COMMAND_TIMEOUT.as_millis() / COMMAND_POLL.as_millis() {
-        if waitid(id.clone(), options)?.is_some() {
+        if child.has_ended()? {
             return Ok(true);
         }
         thread::sleep(COMMAND_POLL);
     }
     Ok(false)
-}
-
-/// Ends whatever is in the child's group. The child must not have been reaped.
-fn end_group(child: &Child) {
-    // There is nobody left in it after most commands.
-    let _nobody = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 /// What is in the pipe now; a writer that is left does not make this wait.

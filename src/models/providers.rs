@@ -10,7 +10,10 @@ use super::{
     key::{Environment, KeyPlace, NoKey},
     registry::{ResolveError, ResolvedModel},
 };
-use crate::config::{ProviderKind, ProviderSettings, Setting};
+use crate::{
+    config::{ProviderKind, ProviderSettings, Setting},
+    sys::children::Children,
+};
 
 /// A model's id at most; it stands in a URL and in messages.
 const MAX_MODEL_CHARS: usize = 200;
@@ -20,6 +23,7 @@ const MAX_MODEL_CHARS: usize = 200;
 pub(super) struct Providers {
     entries: Arc<BTreeMap<String, Entry>>,
     environment: Environment,
+    children: Children,
     http: HttpClients,
 }
 
@@ -32,7 +36,7 @@ struct Entry {
 
 impl Default for Providers {
     fn default() -> Providers {
-        Providers::new(&BTreeMap::new(), Arc::new(|_| None))
+        Providers::new(&BTreeMap::new(), Arc::new(|_| None), Children::default())
     }
 }
 
@@ -40,8 +44,10 @@ impl Providers {
     pub(super) fn new(
         configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
         environment: Environment,
+        children: Children,
     ) -> Providers {
-        Providers { entries: Arc::new(entries(configured)), environment, http: HttpClients::default() }
+        let entries = Arc::new(entries(configured));
+        Providers { entries, environment, children, http: HttpClients::default() }
     }
 
     /// With other entries; connections that are open stay.
@@ -74,6 +80,7 @@ impl Providers {
                     source: settings.key.clone(),
                     variable: gemini::KEY_VARIABLE,
                     environment: Arc::clone(&self.environment),
+                    children: self.children.clone(),
                 };
                 let key = key_place.read().map_err(|no_key| match no_key {
                     NoKey::Missing(problem) => ResolveError::NoKey {

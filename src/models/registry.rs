@@ -17,6 +17,7 @@ use super::{
 use crate::{
     config::{ProviderSettings, Setting},
     protocol::ModelRef,
+    sys::children::Children,
 };
 
 /// The name of the model that needs no provider (spec 04, "`offline`").
@@ -96,12 +97,13 @@ impl Models {
     }
 
     /// With the providers of the settings. `variable` looks into the daemon's environment; it is asked each time that
-    /// a model is resolved.
+    /// a model is resolved. `children` starts the commands that print keys.
     pub fn configured(
         providers: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
+        children: Children,
         variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
     ) -> Models {
-        Models { given: BTreeMap::new(), providers: Providers::new(providers, Arc::new(variable)) }
+        Models { given: BTreeMap::new(), providers: Providers::new(providers, Arc::new(variable), children) }
     }
 
     /// With other providers; what was given stays.

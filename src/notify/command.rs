@@ -3,29 +3,36 @@
 use std::{
     io,
     os::unix::process::CommandExt as _,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::Arc,
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
 
 use super::{NotifyError, within};
-use crate::sys::{clock::Clock, process::ChildEnd};
+use crate::sys::{
+    children::{Children, Kin, OwnChild},
+    clock::Clock,
+};
 
 /// Time for a command. Enough to reach a service far away, and little beside how long a person takes to come.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs a command without a shell, gives it `input`, and waits for its end. Whatever it leaves in its process group ends
 /// with it; so does the command itself when this is dropped. It has the daemon's environment and nobody reads what it
-/// prints.
-pub async fn run(clock: &Arc<dyn Clock>, words: &[String], input: &[u8]) -> Result<(), NotifyError> {
+/// prints. It is the owner's own, so it may talk to the daemon while it runs.
+pub async fn run(
+    children: &Children,
+    clock: &Arc<dyn Clock>,
+    words: &[String],
+    input: &[u8],
+) -> Result<(), NotifyError> {
     let [program, arguments @ ..] = words else { return Ok(()) };
     let failed = |problem: String| NotifyError::Command { program: program.clone(), problem };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.process_group(0).spawn();
+    let child = children.spawn(command.process_group(0), Kin::Ours);
     let child = child.map_err(|error| failed(format!("cannot be run: {}", error.kind())))?;
     let mut group = Group { child };
     let unknown = |error: io::Error| failed(format!("cannot be waited for: {}", error.kind()));
@@ -39,14 +46,14 @@ pub async fn run(clock: &Arc<dyn Clock>, words: &[String], input: &[u8]) -> Resu
 
 /// A child that leads a process group. Dropping it ends the group.
 struct Group {
-    child: Child,
+    child: OwnChild,
 }
 
 impl Group {
     /// Gives it its input and waits until it has ended.
     async fn feed_until_end(&mut self, input: &[u8]) -> io::Result<ExitStatus> {
-        let end = ChildEnd::of(&self.child)?;
-        let stdin = self.child.stdin.take().map(ChildStdin::from_std).transpose()?;
+        let end = self.child.end()?;
+        let stdin = self.child.take_stdin().map(ChildStdin::from_std).transpose()?;
         let feeding = async {
             // A command that does not read to the end is free to: what counts is how it ends.
             if let Some(mut stdin) = stdin
@@ -59,24 +66,15 @@ impl Group {
             ended = end.wait() => ended?,
             () = async { feeding.await; std::future::pending().await } => (),
         }
-        self.end();
+        self.child.kill_group();
         // It has ended, so this does not wait.
         self.child.wait()
-    }
-
-    /// The child must not have been reaped: until then its number, which is its group's too, cannot become another's.
-    fn end(&self) {
-        // There is nobody left in it after most commands.
-        let _nobody = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // One that was waited for is known to have ended, and is left alone.
-        if let Ok(None) = self.child.try_wait() {
-            self.end();
-            let _ended = self.child.wait();
-        }
+        // The group of one that was waited for is gone, and left alone.
+        self.child.kill_group();
     }
 }

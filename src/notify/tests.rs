@@ -12,7 +12,10 @@ use tokio::{
 use super::*;
 use crate::{
     protocol::Timestamp,
-    sys::clock::{ManualClock, SystemClock},
+    sys::{
+        children::Children,
+        clock::{ManualClock, SystemClock},
+    },
 };
 
 /// Longer than any machine needs; reached only by a defect.
@@ -54,17 +57,22 @@ async fn a_command_reads_all_it_is_told() {
     let place = folder.path().join("told");
     // More than a pipe holds.
     let told = "question ".repeat(50_000);
-    run(&system(), &sh(&format!("cat > {}", place.display())), told.as_bytes()).await.unwrap();
+    run(&Children::default(), &system(), &sh(&format!("cat > {}", place.display())), told.as_bytes())
+        .await
+        .unwrap();
     assert_eq!(fs::read_to_string(place).unwrap(), told);
 }
 
 #[tokio::test]
 async fn a_command_that_does_not_read_is_judged_by_its_end() {
     let told = vec![b'x'; 1 << 20];
-    assert_eq!(run(&system(), &sh("exit 0"), &told).await, Ok(()));
-    let failed = run(&system(), &sh("exit 3"), &told).await.unwrap_err().to_string();
+    assert_eq!(run(&Children::default(), &system(), &sh("exit 0"), &told).await, Ok(()));
+    let failed = run(&Children::default(), &system(), &sh("exit 3"), &told).await.unwrap_err().to_string();
     assert!(failed.ends_with("failed with exit status: 3"), "{failed}");
-    let missing = run(&system(), &["/no/such/program".to_owned()], &told).await.unwrap_err().to_string();
+    let missing = run(&Children::default(), &system(), &["/no/such/program".to_owned()], &told)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(missing.ends_with("cannot be run: entity not found"), "{missing}");
 }
 
@@ -101,7 +109,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_it_started() {
     let (given, words) =
         (clock.clone() as Arc<dyn Clock>, format!("sleep 1000 & echo $! > {}; wait", place.display()));
     let mut running = tokio::task::JoinSet::new();
-    running.spawn(async move { run(&given, &sh(&words), b"").await });
+    running.spawn(async move { run(&Children::default(), &given, &sh(&words), b"").await });
     let number = number_in(&place).await;
     clock.advance(Duration::from_secs(30));
     let failed = timeout(STUCK, running.join_next()).await.unwrap().unwrap().unwrap().unwrap_err();
@@ -115,7 +123,7 @@ async fn a_command_ends_when_nobody_waits_for_it_any_more() {
     let place = folder.path().join("number");
     let words = format!("sleep 1000 & echo $! > {}; wait", place.display());
     let mut running = tokio::task::JoinSet::new();
-    running.spawn(async move { run(&system(), &sh(&words), b"").await });
+    running.spawn(async move { run(&Children::default(), &system(), &sh(&words), b"").await });
     let number = number_in(&place).await;
     running.shutdown().await;
     gone(&number).await;

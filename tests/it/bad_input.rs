@@ -18,7 +18,7 @@ use subagentd::{
     config::{Config, Sources},
     daemon::{Daemon, Edges, Settings},
     models::Models,
-    sys::clock::SystemClock,
+    sys::{children::Children, clock::SystemClock},
     tools::{OwnFiles, Registry},
 };
 use tokio::{io::AsyncWriteExt as _, net::UnixStream};
@@ -471,7 +471,12 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         redactor: subagentd::redact::Redactor::none(),
         sources: Sources::default(),
     };
-    let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools: Registry::built_in() };
+    let edges = Edges {
+        clock: SystemClock::new(),
+        models: Models::new(),
+        tools: Registry::built_in(),
+        children: Children::default(),
+    };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();
     let refused = refused.replace(house.dir.path().to_str().unwrap(), "<home>");
     expect!["<home>/state/subagentd.db was written by a newer version: it has migration 999, this version knows 1; start that newer version, or point --state-dir elsewhere"].assert_eq(&refused);

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, sqlite::SqliteCo
 use subagentd::{
     config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
     models::Models,
-    sys::clock::ManualClock,
+    sys::{children::Children, clock::ManualClock},
 };
 
 use crate::{
@@ -32,7 +32,7 @@ fn models(server: &GeminiServer, key: KeySource) -> Models {
         models: Vec::new(),
     };
     let entries = BTreeMap::from([("test".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
-    Models::configured(&entries, |name| (name == "TEST_KEY").then(|| KEY.into()))
+    Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()))
 }
 
 /// Runs a statement on the database of a daemon that is down.

@@ -20,7 +20,10 @@ use subagentd::{
     redact::Redactor,
     rules::RulePlaces,
     store::Filter,
-    sys::clock::{Clock, ManualClock, SystemClock},
+    sys::{
+        children::Children,
+        clock::{Clock, ManualClock, SystemClock},
+    },
     tools::{OwnFiles, Registry, Tool},
 };
 use tokio::{
@@ -133,6 +136,7 @@ impl House {
             clock: Arc::clone(&self.clock),
             models: self.models.clone(),
             tools: Registry::with(self.tools.clone()),
+            children: Children::default(),
         };
         let daemon = Daemon::boot(settings, edges).await.unwrap();
         Running { daemon, work: self.work(), _dir: Arc::clone(&self.dir) }

@@ -86,7 +86,7 @@ async fn tell(state: &Arc<State>, id: &ConfirmationId) {
         let input = notice(state, &record, token.as_deref());
         match settings.notify_command.value.as_slice() {
             [] => Ok(()),
-            words => notify::run(&state.clock, words, &input).await,
+            words => notify::run(&state.children, &state.clock, words, &input).await,
         }
     };
     let by_webhook = async {

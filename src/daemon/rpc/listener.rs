@@ -35,7 +35,11 @@ use super::{
 };
 use crate::{
     protocol::{ErrorKind, RpcError},
-    sys::{current::Current, key_file::KeyFileError},
+    sys::{
+        children::{Barred, Children},
+        current::Current,
+        key_file::KeyFileError,
+    },
 };
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
@@ -105,12 +109,14 @@ pub struct Peers {
     pub owner: u32,
     /// `access.allowUids`, as it is at the moment of connecting.
     pub also: Arc<Current<Vec<u32>>>,
+    /// What the daemon started, which has its owner's uid and may not talk to it.
+    pub children: Children,
 }
 
 impl Peers {
     /// The user the daemon runs as, and the listed ones.
-    pub fn owner_and(also: Arc<Current<Vec<u32>>>) -> Peers {
-        Peers { owner: geteuid().as_raw(), also }
+    pub fn owner_and(also: Arc<Current<Vec<u32>>>, children: Children) -> Peers {
+        Peers { owner: geteuid().as_raw(), also, children }
     }
 
     pub fn admits(&self, uid: u32) -> bool {
@@ -199,7 +205,10 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
                     _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
                 };
                 match admission.and_then(|admission| door.admit(&wire, admission)) {
-                    Ok(guest) => connections.spawn(serve_guest(wire, guest, reception.clone())),
+                    Ok(guest) => {
+                        let background = door.background(guest.peer);
+                        connections.spawn(receive::<D>(wire, guest, background, reception.clone()))
+                    }
                     Err(error) => connections.spawn(refuse(wire, D::refusal(&error), reception.stop.clone())),
                 };
             }
@@ -214,6 +223,24 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
     connections.close();
     connections.wait().await;
 }
+
+/// Lets a guest in whose background allows it. Nothing is read from them before that is known, and nobody else waits.
+async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Background>, reception: Reception) {
+    let looked = match background {
+        Some(background) => tokio::task::spawn_blocking(background).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "cannot tell who connects");
+            Err(RpcError::new(ErrorKind::Forbidden, "it could not be told who you are"))
+        }),
+        None => Ok(()),
+    };
+    match looked {
+        Ok(()) => serve_guest(wire, guest, reception).await,
+        Err(error) => refuse(wire, D::refusal(&error), reception.stop).await,
+    }
+}
+
+/// Looks where a guest comes from; blocks.
+type Background = Box<dyn FnOnce() -> Result<(), RpcError> + Send>;
 
 /// Where connections come in.
 trait Door: Send + Sync + 'static {
@@ -230,6 +257,9 @@ trait Door: Send + Sync + 'static {
 
     /// Who it is, or why they may not talk to us.
     fn admit(&self, wire: &Self::Wire, admission: Admission) -> Result<Guest, RpcError>;
+
+    /// What is to be looked at before anything is read from a guest.
+    fn background(&self, peer: PeerInfo) -> Option<Background>;
 
     /// Nobody comes in any more.
     fn close(self);
@@ -278,6 +308,27 @@ impl Door for UnixDoor {
         }
         let peer = PeerInfo { uid: credentials.uid(), pid: credentials.pid() };
         Ok(Guest { peer, admission, gate: None })
+    }
+
+    /// An agent must never be able to answer its own question. A client that is gone before it was looked at is refused as
+    /// well, since nobody can say any more what it was; who waits for an answer is not gone.
+    fn background(&self, peer: PeerInfo) -> Option<Background> {
+        // Elsewhere descent says nothing.
+        let children = Some(self.peers.children.clone()).filter(Children::is_alone)?;
+        Some(Box::new(move || {
+            children.admits(peer.pid).map_err(|barred| {
+                tracing::warn!(%barred, pid = peer.pid, "refused a connection");
+                let error = RpcError::new(ErrorKind::Forbidden, barred.to_string());
+                match barred {
+                    Barred::Descends { .. } | Barred::OfOurService { .. } => {
+                        error.with_hint("an agent that should start runs gets other agents as tools")
+                    }
+                    Barred::Unnamed | Barred::Unknown { .. } => {
+                        error.with_hint("connect from where the daemon runs, and wait for the answer")
+                    }
+                }
+            })
+        }))
     }
 
     fn close(self) {
@@ -344,6 +395,12 @@ impl Door for TcpDoor {
         // The token is the owner's.
         let peer = PeerInfo { uid: geteuid().as_raw(), pid: None };
         Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)) })
+    }
+
+    /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
+    /// agents out is the token, whose file they cannot read.
+    fn background(&self, _: PeerInfo) -> Option<Background> {
+        None
     }
 
     fn close(self) {}

@@ -14,6 +14,7 @@ fn place(source: Option<KeySource>, variables: &[(&'static str, String)]) -> Key
         source,
         variable: "GEMINI_API_KEY",
         environment: Arc::new(environment),
+        children: Children::default(),
     }
 }
 
@@ -122,10 +123,11 @@ fn a_key_shows_nothing_and_is_hidden_in_what_providers_say() {
 /// Its number, which is also its group's, must not become another's before the group is ended.
 #[test]
 fn a_command_that_has_ended_is_not_reaped_before_its_group_is_ended() {
-    let mut child = Command::new("true").process_group(0).spawn().unwrap();
+    let mut command = Command::new("true");
+    let mut child = Children::default().spawn(command.process_group(0), Kin::Ours).unwrap();
     assert!(wait_bounded(&child).unwrap());
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id()));
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid()));
     assert!(stat.as_ref().is_ok_and(|stat| stat.contains(") Z ")), "{stat:?}");
-    end_group(&child);
+    child.kill_group();
     assert!(child.wait().unwrap().success());
 }

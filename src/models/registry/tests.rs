@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, ffi::OsString, io::Write, sync::Arc};
 
 use super::{super::offline::Offline, Models, ResolveError};
-use crate::config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting};
+use crate::{
+    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
+    sys::children::Children,
+};
 
 fn refusal(name: &str) -> ResolveError {
     match Models::new().resolve(&name.into()) {
@@ -56,7 +59,7 @@ fn configured(entries: &[Written], variables: &'static [(&'static str, &'static 
     });
     let lookup =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, it)| OsString::from(it));
-    Models::configured(&entries.collect(), lookup)
+    Models::configured(&entries.collect(), Children::default(), lookup)
 }
 
 /// A key, and an address that needs no TLS.
@@ -118,7 +121,7 @@ fn what_keeps_an_entry_from_use_is_told() {
          password, `?` and `#`"
     );
     let mistaken = BTreeMap::from([("gemini".to_owned(), Setting { value: None, origin: Origin::User })]);
-    let mistaken = Models::configured(&mistaken, |_| Some("AIza".into()));
+    let mistaken = Models::configured(&mistaken, Children::default(), |_| Some("AIza".into()));
     assert_eq!(
         told(&mistaken, "gemini-2.5-pro"),
         "the provider `gemini` cannot be used: its settings have mistakes"

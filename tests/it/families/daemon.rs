@@ -10,7 +10,7 @@ use subagentd::{
     models::Models,
     redact::Redactor,
     rules::RulePlaces,
-    sys::clock::SystemClock,
+    sys::{children::Children, clock::SystemClock},
     tools::{OwnFiles, Registry},
 };
 use tokio::{
@@ -68,7 +68,8 @@ async fn serve(effects: &Path) {
     };
     let effects = OpenOptions::new().create(true).append(true).open(effects).unwrap();
     let tools = Registry::with(tools::all(effects));
-    let edges = Edges { clock: SystemClock::new(), models: Models::new(), tools };
+    let edges =
+        Edges { clock: SystemClock::new(), models: Models::new(), tools, children: Children::default() };
     let daemon = Daemon::boot(settings, edges).await.unwrap();
     daemon.listen(listener);
     say("ready");

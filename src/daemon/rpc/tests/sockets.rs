@@ -14,7 +14,7 @@ use tokio::net::{
 use super::*;
 use crate::{
     daemon::rpc::{BindError, Peers, UnixDoor, bind},
-    sys::current::Current,
+    sys::{children::Children, current::Current},
 };
 
 /// A daemon's listener in a folder of its own.
@@ -54,7 +54,7 @@ impl Daemon {
 }
 
 fn everybody() -> Peers {
-    Peers::owner_and(Arc::new(Current::new(Vec::new())))
+    Peers::owner_and(Arc::new(Current::new(Vec::new())), Children::default())
 }
 
 fn private_folder() -> TempDir {
@@ -126,7 +126,8 @@ async fn an_unsafe_place_is_refused_with_the_reason() {
 async fn a_foreign_user_gets_one_error_and_the_end() {
     let me = everybody().owner;
     let also = Arc::new(Current::new(Vec::new()));
-    let daemon = Daemon::start(Peers { owner: me + 1, also: Arc::clone(&also) }).await;
+    let daemon =
+        Daemon::start(Peers { owner: me + 1, also: Arc::clone(&also), children: Children::default() }).await;
     let mut client = daemon.connect().await;
     assert_eq!(kind(&client.receive().await), "FORBIDDEN");
     assert_eq!(client.receive().await, Value::Null);

@@ -6,9 +6,12 @@ use expect_test::{Expect, expect};
 use reqwest::{Url, header::HeaderName};
 
 use super::*;
-use crate::models::{
-    http::HttpClients,
-    key::{ApiKey, KeyPlace},
+use crate::{
+    models::{
+        http::HttpClients,
+        key::{ApiKey, KeyPlace},
+    },
+    sys::children::Children,
 };
 
 fn endpoint() -> Endpoint {
@@ -22,6 +25,7 @@ fn endpoint() -> Endpoint {
             source: None,
             variable: "GEMINI_API_KEY",
             environment: Arc::new(|_| None),
+            children: Children::default(),
         },
     }
 }

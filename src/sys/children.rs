@@ -1,0 +1,321 @@
+//! Which processes has this daemon started, which of them may talk to it, and what becomes of those they leave behind?
+//!
+//! Everything that the daemon starts is started here, so that three things hold: who descends from an agent's tool is known
+//! when it knocks ([`Children::admits`]), nothing that a call started outlives the call ([`Children::reap_orphans`]), and
+//! nobody but the owner of a child reaps it, so that its number cannot become another's while it is used.
+
+use std::{
+    collections::HashMap,
+    fmt, io,
+    path::Path,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitid,
+};
+use tokio::sync::Notify;
+
+use self::{descent::Ancestry, table::Entry};
+use super::{ids, process::ChildEnd};
+
+mod descent;
+mod reaper;
+mod table;
+#[cfg(test)]
+mod tests;
+
+/// Stands in the environment of whatever is started here, and says by which child of the daemon. It decides only what
+/// becomes of a process that nobody waits for; nobody is let in by it. No setting begins like this.
+const MARK: &str = "STARTED_BY_SUBAGENTD";
+
+/// Whose program is a child?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kin {
+    /// The owner's own, by the owner's settings, and no agent has a say in it: `approval.notifyCommand`, a command that
+    /// prints a provider's key. It may talk to the daemon, and what it leaves running (`gpg-agent`, say) is left alone.
+    Ours,
+    /// Started for a run or a workspace: tools, hooks, MCP servers. Neither it nor whatever it starts may talk to the
+    /// daemon, and all of it ends with it.
+    Tool,
+}
+
+/// The processes that this daemon has started. Cheap to clone.
+#[derive(Clone)]
+pub struct Children(Arc<Household>);
+
+struct Household {
+    /// The process is the daemon's alone: whoever descends from it was started by it, and whoever lost their parent is
+    /// its to reap. In a test's process others have children as well.
+    is_alone: bool,
+    /// What the owner's programs have for a mark; nobody else can guess it.
+    mark_of_ours: String,
+    /// What the marks of all others begin with.
+    mark_of_tools: String,
+    /// Children that were there before: the program was executed by a shell that had started them.
+    inherited: Vec<Entry>,
+    /// Held from before a process begins to exist until it is in `register`, and while orphans are looked at: who is ours
+    /// and not in the register is an orphan then. Executing a program can take long, so nobody else waits for this.
+    spawning: Mutex<()>,
+    /// Held for moments only.
+    register: Mutex<Register>,
+    /// A child is gone, so what it left may go.
+    left: Notify,
+}
+
+#[derive(Default)]
+struct Register {
+    /// By process number. A child stays in here for as long as its number cannot become another's, and no longer.
+    living: HashMap<i32, Registered>,
+    /// Of the next child.
+    number: u64,
+}
+
+struct Registered {
+    kin: Kin,
+    number: u64,
+    /// When it started, in the clock ticks of `/proc`; `None` where that cannot be told.
+    started: Option<u64>,
+}
+
+impl fmt::Debug for Children {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Children").field("living", &self.register().living.len()).finish()
+    }
+}
+
+/// In a process that others use as well: nobody's children are refused or reaped.
+impl Default for Children {
+    fn default() -> Children {
+        Children::new(false, Vec::new())
+    }
+}
+
+impl Children {
+    fn new(is_alone: bool, inherited: Vec<Entry>) -> Children {
+        let (mark_of_ours, mark_of_tools) = (ids::fresh::<String>(), ids::fresh::<String>());
+        let (spawning, register, left) = (Mutex::default(), Mutex::default(), Notify::new());
+        let household =
+            Household { is_alone, mark_of_ours, mark_of_tools, inherited, spawning, register, left };
+        Children(Arc::new(household))
+    }
+
+    /// In a process that is the daemon's alone, which takes in every process below it that loses its parent
+    /// (`PR_SET_CHILD_SUBREAPER`). Only one may be made in a process, and nothing else may start processes in it.
+    ///
+    /// As the first process of a container the daemon also gets orphans that it did not start, and ends them; put an
+    /// init before it there.
+    pub fn of_own_process() -> io::Result<Children> {
+        become_subreaper()?;
+        let proc = Path::new(table::PROC);
+        let inherited = table::children_of(proc, own_number())?;
+        let inherited = inherited.into_iter().filter_map(|child| Entry::read(proc, child).ok());
+        Ok(Children::new(true, inherited.collect()))
+    }
+
+    /// Whether the process is the daemon's alone, so that descent says who somebody is.
+    pub fn is_alone(&self) -> bool {
+        self.0.is_alone
+    }
+
+    /// Starts a command. Blocks until it is executed, or cannot be.
+    pub fn spawn(&self, command: &mut Command, kin: Kin) -> io::Result<OwnChild> {
+        // Nothing panics while it holds a lock here, so a poisoned one guards what is whole.
+        let _until_registered = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = {
+            let mut register = self.register();
+            register.number += 1;
+            register.number
+        };
+        let child = command.env(MARK, self.mark(kin, number)).spawn()?;
+        let pid = Pid::from_child(&child).as_raw_nonzero().get();
+        let started = Entry::read(Path::new(table::PROC), pid).ok().map(|entry| entry.started);
+        self.register().living.insert(pid, Registered { kin, number, started });
+        Ok(OwnChild { child, children: self.clone(), ended: None })
+    }
+
+    fn mark(&self, kin: Kin, number: u64) -> String {
+        match kin {
+            Kin::Ours => self.0.mark_of_ours.clone(),
+            Kin::Tool => format!("{}.{number}", self.0.mark_of_tools),
+        }
+    }
+
+    /// Whether the process of this number may talk to the daemon, as far as its descent tells: whoever descends from this
+    /// process may not, but for the owner's own programs while they live; nor may who lies in the daemon's own service.
+    /// Who cannot be told may not either. Blocks for a few reads of `/proc`.
+    ///
+    /// In a process that others use as well descent says nothing, so there everybody may.
+    pub fn admits(&self, peer: Option<i32>) -> Result<(), Barred> {
+        if !self.0.is_alone {
+            return Ok(());
+        }
+        let peer = peer.filter(|pid| *pid > 0).ok_or(Barred::Unnamed)?;
+        let found = descent::look(Path::new(table::PROC), peer, own_number())?;
+        let child = match found.ancestry {
+            Ancestry::Stranger if !found.is_in_our_service => return Ok(()),
+            Ancestry::Stranger => return Err(Barred::OfOurService { peer }),
+            Ancestry::Below { child } => child,
+        };
+        let is_ours = child.is_some_and(|child| self.is_ours(&child));
+        if is_ours { Ok(()) } else { Err(Barred::Descends { peer, child: child.map(|child| child.pid) }) }
+    }
+
+    /// Whether this is a child of ours that lives and may talk to us.
+    fn is_ours(&self, child: &Entry) -> bool {
+        let look = || {
+            let register = self.register();
+            let registered = register.living.get(&child.pid)?;
+            // Its number may have become another's since it was looked at.
+            Some(registered.kin == Kin::Ours && registered.started == Some(child.started))
+        };
+        look().unwrap_or_else(|| {
+            // It may be so new that it is not registered yet.
+            let _registered = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
+            look() == Some(true)
+        })
+    }
+
+    fn register(&self) -> MutexGuard<'_, Register> {
+        self.0.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// From now on, what is started below this process and loses its parent becomes a child of this process.
+pub fn become_subreaper() -> io::Result<()> {
+    // Any number but zero means yes.
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+fn own_number() -> i32 {
+    getpid().as_raw_nonzero().get()
+}
+
+/// Why a process may not talk to the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Barred {
+    #[error("what an agent starts may not talk to the daemon (process {peer} descends from it)")]
+    Descends {
+        peer: i32,
+        /// The daemon's child that it descends from.
+        child: Option<i32>,
+    },
+    #[error("what an agent starts may not talk to the daemon (process {peer} lies in its service)")]
+    OfOurService { peer: i32 },
+    #[error(
+        "the system does not say which process connects (is it in another container?), and what an agent starts may not \
+         talk to the daemon"
+    )]
+    Unnamed,
+    #[error(
+        "it cannot be told where process {peer} comes from: {problem}; and what an agent starts may not talk to the daemon"
+    )]
+    Unknown { peer: i32, problem: String },
+}
+
+/// A child of this process. Dropping it kills it, if it still runs.
+pub struct OwnChild {
+    child: Child,
+    children: Children,
+    /// How it ended, once it has been reaped; its number may be another's from then on.
+    ended: Option<ExitStatus>,
+}
+
+impl OwnChild {
+    /// Its number; another's once [`OwnChild::wait`] or [`OwnChild::try_wait`] has said how it ended.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// Something that can be waited for in async code, until it is reaped by `wait`. It must not have been reaped yet.
+    pub fn end(&self) -> io::Result<ChildEnd> {
+        ChildEnd::of(&self.child)
+    }
+
+    /// How it ended, if it has; reaps it.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.ended.is_none() {
+            // In one: what is not in the register any more is what was reaped.
+            let mut register = self.children.register();
+            self.ended = self.child.try_wait()?;
+            if self.ended.is_some() {
+                register.living.remove(&self.pid().as_raw_nonzero().get());
+                drop(register);
+                self.children.0.left.notify_one();
+            }
+        }
+        Ok(self.ended)
+    }
+
+    /// Blocks until it has ended, and reaps it.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        // Nobody writes to it while we wait for its end.
+        drop(self.child.stdin.take());
+        loop {
+            if let Some(status) = self.try_wait()? {
+                return Ok(status);
+            }
+            // Without reaping it, which must not happen unregistered.
+            match waitid(WaitId::Pid(self.pid()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Whether it has ended, without reaping it: its number, which may be its group's too, stays its own.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match self.ended {
+            Some(_) => Ok(true),
+            None => Ok(waitid(WaitId::Pid(self.pid()), options)?.is_some()),
+        }
+    }
+
+    /// Kills it, unless it was reaped.
+    pub fn kill(&self) {
+        if self.ended.is_none() {
+            // One that has ended meanwhile is not there to be killed.
+            let _ended = kill_process(self.pid(), Signal::KILL);
+        }
+    }
+
+    /// Kills the process group that it leads, unless it was reaped. It must have been given a group of its own
+    /// (`CommandExt::process_group(0)`).
+    pub fn kill_group(&self) {
+        if self.ended.is_none() {
+            // There is nobody left in it after most commands.
+            let _nobody = kill_process_group(self.pid(), Signal::KILL);
+        }
+    }
+}
+
+impl Drop for OwnChild {
+    fn drop(&mut self) {
+        // One whose end cannot be told is treated as one that runs.
+        if let Ok(Some(_)) = self.try_wait() {
+            return;
+        }
+        self.kill();
+        if self.children.0.is_alone {
+            // From now on it is an orphan, and reaped like one: a process that hangs in the kernel must not hang us.
+            self.children.register().living.remove(&self.pid().as_raw_nonzero().get());
+            self.children.0.left.notify_one();
+        } else {
+            let _ended = self.wait();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What becomes of a process that lost its parent? It is reaped once it has ended, and ended unless a call that still runs,
+//! or the owner's own program, left it.
+
+use std::{path::Path, sync::PoisonError, time::Duration};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Children, Kin, MARK, own_number,
+    table::{self, Entry},
+};
+
+/// Bytes of an environment that are searched for our mark, which stands first or last. Whoever hides it behind more is
+/// ended sooner.
+const MOST_ENVIRONMENT_BYTES: u64 = 256 << 10;
+/// How often the last orphans are ended, each of which may leave further ones.
+const LAST_SWEEPS: usize = 20;
+/// How long ended processes may take to be gone, each time.
+const LAST_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a look at the orphans came to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Swept {
+    pub reaped: usize,
+    /// Ended; they are reaped when that has come about.
+    pub killed: usize,
+}
+
+impl Children {
+    /// Reaps orphans and ends those that nobody may leave, until `leaving` is cancelled and they are gone; to be cancelled
+    /// when nothing is started any more. Does nothing in a process that others use as well.
+    pub async fn reap_orphans(self, leaving: CancellationToken) {
+        if !self.0.is_alone {
+            return;
+        }
+        let mut child_signals = match signal(SignalKind::child()) {
+            Ok(signals) => signals,
+            Err(error) => return tracing::error!(%error, "processes that agents leave behind are not ended"),
+        };
+        loop {
+            tokio::select! { biased;
+                () = leaving.cancelled() => break,
+                // The kernel tells of an orphan's end, and of no orphan's beginning.
+                _ = child_signals.recv() => (),
+                () = self.0.left.notified() => (),
+            }
+            self.sweep_beside(When::Running).await;
+        }
+        for _ in 0..LAST_SWEEPS {
+            if self.sweep_beside(When::Leaving).await.killed == 0 {
+                return;
+            }
+            tokio::select! { _ = child_signals.recv() => (), () = sleep(LAST_PAUSE) => () }
+        }
+        tracing::warn!("processes that agents left behind do not end");
+    }
+
+    /// On a thread that may block: for `/proc`, and for a program that is being executed.
+    async fn sweep_beside(&self, when: When) -> Swept {
+        let children = self.clone();
+        let swept = tokio::task::spawn_blocking(move || children.sweep(when)).await;
+        swept.unwrap_or_else(|error| {
+            tracing::error!(%error, "orphans were not looked at");
+            Swept::default()
+        })
+    }
+
+    /// Looks once at each child of this process that is nobody's here.
+    pub(super) fn sweep(&self, when: When) -> Swept {
+        let mut swept = Swept::default();
+        let children = match table::children_of(Path::new(table::PROC), own_number()) {
+            Ok(children) => children,
+            Err(error) => {
+                tracing::error!(%error, "the daemon's child processes cannot be told");
+                return swept;
+            }
+        };
+        // Nothing is born meanwhile, so a child of ours that is not registered is an orphan.
+        let _no_birth = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in children {
+            let Some(pid) = Pid::from_raw(number) else { continue };
+            if self.register().living.contains_key(&number) {
+                continue;
+            }
+            // By its number and never "any child", which would take a registered one from its owner.
+            match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+                Ok(Some(_)) => swept.reaped += 1,
+                Ok(None) if self.is_left_alone(number, when) => {}
+                Ok(None) => {
+                    tracing::info!(pid = number, "ended a process that outlived what started it");
+                    match kill_process(pid, Signal::KILL) {
+                        Ok(()) => swept.killed += 1,
+                        Err(error) => tracing::warn!(pid = number, %error, "it cannot be ended"),
+                    }
+                }
+                // It is no child of ours any more.
+                Err(_) => {}
+            }
+        }
+        swept
+    }
+
+    fn is_left_alone(&self, number: i32, when: When) -> bool {
+        let proc = Path::new(table::PROC);
+        let is_inherited = |entry: Entry| self.0.inherited.iter().any(|it| it.started == entry.started);
+        if self.0.inherited.iter().any(|it| it.pid == number)
+            && Entry::read(proc, number).is_ok_and(is_inherited)
+        {
+            return true;
+        }
+        let environment = proc.join(number.to_string()).join("environ");
+        // Who cannot be asked says nothing.
+        let environment = table::read_bounded(&environment, MOST_ENVIRONMENT_BYTES).unwrap_or_default();
+        let mark = environment.split(|byte| *byte == 0).find_map(|variable| {
+            variable
+                .strip_prefix(MARK.as_bytes())?
+                .strip_prefix(b"=")
+                .and_then(|mark| str::from_utf8(mark).ok())
+        });
+        let Some(mark) = mark else { return false };
+        let is_of_a_call = || {
+            let register = self.register();
+            let mut living = register.living.values();
+            living.any(|child| child.kin == Kin::Tool && mark == self.mark(child.kin, child.number))
+        };
+        mark == self.0.mark_of_ours || when == When::Running && is_of_a_call()
+    }
+}
+
+/// Whether the daemon goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Running,
+    /// No call runs any more.
+    Leaving,
+}

@@ -1,0 +1,138 @@
+//! What does `/proc` say of one process, and who are the children of another? (proc(5))
+
+use std::{fs, io, path::Path};
+
+/// Where the system keeps it.
+pub(super) const PROC: &str = "/proc";
+
+/// A line of `stat` is far shorter.
+const MOST_STAT_BYTES: u64 = 4 << 10;
+
+/// A process as it is at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub pid: i32,
+    /// 0 for one that has none here: the first one, and what came from another container.
+    pub parent: i32,
+    /// In clock ticks since the system's start. With the number it names one process.
+    pub started: u64,
+}
+
+impl Entry {
+    /// An error of the kind `NotFound` means that there is no such process.
+    pub(super) fn read(proc: &Path, pid: i32) -> io::Result<Entry> {
+        let text = read_bounded(&proc.join(pid.to_string()).join("stat"), MOST_STAT_BYTES)?;
+        parse(pid, &text)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its `stat` cannot be read"))
+    }
+}
+
+/// The name in parentheses is the process's own to choose, parentheses and blanks included, so what follows it is found
+/// from the end.
+fn parse(pid: i32, text: &[u8]) -> Option<Entry> {
+    let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut fields = std::str::from_utf8(&text[after_name..]).ok()?.split_ascii_whitespace();
+    // Fields 4 and 22 of the line; the first one here is field 3.
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(22 - 4 - 1)?.parse().ok()?;
+    Some(Entry { pid, parent, started })
+}
+
+/// The first bytes of a file of `/proc`.
+pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    use io::Read as _;
+    let mut bytes = Vec::new();
+    match fs::File::open(path)?.take(most).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        // The process ended between opening and reading.
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            Err(io::ErrorKind::NotFound.into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The children of a process: by its list, which the kernel may be built without, else by looking at every process there
+/// is. One that is born or ends meanwhile may be missing.
+pub(super) fn children_of(proc: &Path, parent: i32) -> io::Result<Vec<i32>> {
+    match listed_children(proc, parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => searched_children(proc, parent),
+        listed => listed,
+    }
+}
+
+fn listed_children(proc: &Path, parent: i32) -> io::Result<Vec<i32>> {
+    let tasks = proc.join(parent.to_string()).join("task");
+    let mut children = Vec::new();
+    for task in fs::read_dir(tasks)? {
+        let task = task?.path();
+        let text = match fs::read_to_string(task.join("children")) {
+            Ok(text) => text,
+            // A thread that has ended has none; its children are another's now.
+            Err(_) if !task.exists() => continue,
+            Err(error) => return Err(error),
+        };
+        children.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Ok(children)
+}
+
+fn searched_children(proc: &Path, parent: i32) -> io::Result<Vec<i32>> {
+    let processes = fs::read_dir(proc)?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    // Who cannot be looked at is gone, or another user's.
+    let entries = processes.filter_map(|pid| Entry::read(proc, pid).ok());
+    Ok(entries.filter(|entry| entry.parent == parent).map(|entry| entry.pid).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(pid: i32, name: &str, parent: i32, started: u64) -> String {
+        let between = "1 1 0 -1 4194560 100 0 0 0 1 2 3 4 20 0 1 0";
+        format!("{pid} ({name}) S {parent} {between} {started} 1000 10 18446744073709551615\n")
+    }
+
+    #[test]
+    fn a_name_cannot_pretend_to_be_other_fields() {
+        for name in ["sh", ") S 1 (", "a b) R 77 1 1", "\u{ff}"] {
+            let entry = parse(9, line(9, name, 5, 4_321).as_bytes());
+            assert_eq!(entry, Some(Entry { pid: 9, parent: 5, started: 4_321 }), "{name}");
+        }
+        for cut in ["", "9 (sh", "9 (sh) S", "9 (sh) S 5 1 1"] {
+            assert_eq!(parse(9, cut.as_bytes()), None, "{cut}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_what_the_system_says() {
+        let own = std::process::id().cast_signed();
+        let entry = Entry::read(Path::new(PROC), own).unwrap();
+        assert_eq!(entry.parent, std::os::unix::process::parent_id().cast_signed());
+        let parents = children_of(Path::new(PROC), entry.parent).unwrap();
+        assert!(parents.contains(&own), "{parents:?}");
+        assert_eq!(Entry::read(Path::new(PROC), i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Both kinds of kernels.
+    #[test]
+    fn children_are_listed_where_there_is_a_list_and_searched_where_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let proc = folder.path();
+        for (pid, parent) in [(1, 0), (50, 1), (51, 50), (52, 50), (53, 52)] {
+            fs::create_dir_all(proc.join(format!("{pid}/task/{pid}"))).unwrap();
+            fs::write(proc.join(format!("{pid}/stat")), line(pid, "x", parent, 1)).unwrap();
+        }
+        fs::create_dir(proc.join("self")).unwrap();
+        let mut searched = children_of(proc, 50).unwrap();
+        searched.sort_unstable();
+        assert_eq!(searched, [51, 52]);
+        // Each thread has its own; only what is listed counts then.
+        fs::create_dir(proc.join("50/task/60")).unwrap();
+        fs::write(proc.join("50/task/50/children"), "52 ").unwrap();
+        fs::write(proc.join("50/task/60/children"), "70 71 ").unwrap();
+        let mut listed = children_of(proc, 50).unwrap();
+        listed.sort_unstable();
+        assert_eq!(listed, [52, 70, 71]);
+    }
+}

@@ -26,6 +26,8 @@ pub mod rules;
 #[cfg(feature = "daemon")]
 pub mod run;
 #[cfg(feature = "daemon")]
+pub mod shell;
+#[cfg(feature = "daemon")]
 pub mod store;
 #[cfg(feature = "daemon")]
 pub mod sys;

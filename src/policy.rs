@@ -8,7 +8,8 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::Value;
 
 use crate::protocol::{
-    Access, AgentName, ApprovalMode, PolicyRule, PolicyTier, Risk, SessionId, ToolKind, ToolName, Verdict,
+    Access, AgentName, ApprovalMode, Command, PolicyRule, PolicyTier, Risk, SessionId, ToolKind, ToolName,
+    Verdict,
 };
 
 mod canonical;
@@ -44,8 +45,11 @@ pub struct PolicyCall<'a> {
     pub accesses: &'a [Access],
     /// As prepared: names and values as the tool understood them.
     pub arguments: &'a Value,
-    /// Every command of a shell call, as words; `None` when there is no shell in it, or nobody could parse it.
-    pub commands: Option<&'a [Vec<String>]>,
+    /// Every command of a shell call that was found; `None` when there is no shell in it, or nothing could be read.
+    pub commands: Option<&'a [Command]>,
+    /// Why nobody can tell what a shell call would run, beside its commands. Such a call asks, unless a rule of system or
+    /// user is about the whole tool.
+    pub unread: Option<&'a str>,
     /// The session's.
     pub mode: ApprovalMode,
     /// Risks whose default ask is dropped, by the agent's definition and by whoever started the run.

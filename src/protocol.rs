@@ -5,6 +5,7 @@
 
 mod access;
 mod agent;
+mod command;
 mod confirmation;
 mod envelope;
 mod error;
@@ -21,6 +22,7 @@ mod tool;
 
 pub use access::*;
 pub use agent::*;
+pub use command::*;
 pub use confirmation::*;
 pub use envelope::*;
 pub use error::*;

@@ -15,6 +15,7 @@ mod policy;
 mod process;
 mod provider;
 mod questions;
+mod shell;
 mod table;
 mod texts;
 mod trees;
@@ -32,7 +33,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 11] = [
+    let groups: [(&str, Group); 12] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -40,6 +41,7 @@ fn main() -> anyhow::Result<()> {
         ("texts", texts::measure),
         ("attach", attach::measure),
         ("policy", policy::measure),
+        ("shell", shell::measure),
         ("edits", edits::measure),
         ("questions", questions::measure),
         ("wire", wire::measure),

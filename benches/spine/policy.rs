@@ -6,7 +6,9 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 use subagentd::{
     policy::{Policy, PolicyCall},
-    protocol::{Access, AgentName, ApprovalMode, PolicyRule, Risk, ToolKind, ToolName, Verdict},
+    protocol::{
+        Access, AgentName, ApprovalMode, Command, PolicyRule, Risk, ToolKind, ToolName, Verdict, Word,
+    },
 };
 
 use crate::{
@@ -63,7 +65,7 @@ struct Case {
     agent: AgentName,
     accesses: Vec<Access>,
     arguments: Value,
-    commands: Vec<Vec<String>>,
+    commands: Vec<Command>,
     roots: Vec<PathBuf>,
 }
 
@@ -75,7 +77,9 @@ impl Case {
             agent: "fixer".into(),
             accesses: vec![Access::Execute { command: command.to_owned() }],
             arguments: json!({ "command": command, "description": "Runs the tests", "directory": "/w/shop" }),
-            commands: vec![command.split(' ').map(str::to_owned).collect()],
+            commands: vec![Command {
+                words: command.split(' ').map(|word| Word::Known(word.to_owned())).collect(),
+            }],
             roots: vec!["/w/shop".into()],
         }
     }
@@ -90,6 +94,7 @@ impl Case {
             accesses: &self.accesses,
             arguments: &self.arguments,
             commands: Some(&self.commands),
+            unread: None,
             mode: ApprovalMode::Default,
             auto_approve: &[],
             session: None,

@@ -54,6 +54,14 @@ pub(super) fn no_accesses(call: &PolicyCall<'_>) -> Option<Decision> {
     })
 }
 
+/// A shell call that nobody can tell the commands of (spec 06, "what can't be parsed asks"). A rule, so no mode lifts it.
+pub(super) fn unread(call: &PolicyCall<'_>) -> Option<Decision> {
+    let why = call.unread?;
+    let reason = format!("nobody can tell what it would run: {why}");
+    let decision = default(call, Verdict::Ask, "builtin:unread-command".to_owned(), &reason);
+    Some(Decision { is_default: false, ..decision })
+}
+
 /// In mode `plan` what is not safe is refused, whatever rules allow.
 pub(super) fn plan_refusal(call: &PolicyCall<'_>) -> Option<Decision> {
     let is_refused = call.mode == ApprovalMode::Plan && call.risk != Risk::Safe;

@@ -1,7 +1,9 @@
 //! What rule would "allow this from now on" write? One that is as narrow as the call, or none.
 
 use super::{PolicyCall, canonical::canonical_json, pattern::ArgsPattern};
-use crate::protocol::{Access, ConfirmationId, PolicyRule, PolicyTier, Risk, SessionId, Timestamp, Verdict};
+use crate::protocol::{
+    Access, ConfirmationId, PolicyRule, PolicyTier, Risk, SessionId, Timestamp, Verdict, Word,
+};
 
 /// Longest arguments that a rule repeats, in bytes: it is stored, shown to people, and compiled.
 const MOST_ARGUMENT_BYTES: usize = 4 * 1024;
@@ -9,10 +11,78 @@ const MOST_ARGUMENT_BYTES: usize = 4 * 1024;
 /// Commands that run what stands in their arguments: to remember them is to allow everything (spec 06). A version at the
 /// end of the name does not matter.
 const INTERPRETERS: &[&str] = &[
-    "awk", "bash", "builtin", "bun", "busybox", "bunx", "chroot", "command", "csh", "dash", "deno", "doas",
-    "env", "eval", "exec", "fish", "find", "gawk", "ksh", "lua", "nice", "node", "nohup", "npx", "parallel",
-    "perl", "php", "pipx", "pwsh", "python", "ruby", "setsid", "sh", "source", "ssh", "stdbuf", "su", "sudo",
-    "tclsh", "time", "timeout", "tsx", "uvx", "watch", "xargs", "zsh",
+    "alias",
+    "ash",
+    "at",
+    "awk",
+    "bash",
+    "batch",
+    "builtin",
+    "bun",
+    "busybox",
+    "bunx",
+    "chroot",
+    "chrt",
+    "command",
+    "csh",
+    "dash",
+    "deno",
+    "doas",
+    "env",
+    "eval",
+    "exec",
+    "expect",
+    "fish",
+    "find",
+    "flock",
+    "gawk",
+    "ionice",
+    "ksh",
+    "lua",
+    "mawk",
+    "mksh",
+    "nice",
+    "node",
+    "nodejs",
+    "nohup",
+    "npx",
+    "nsenter",
+    "parallel",
+    "perl",
+    "php",
+    "pipx",
+    "pkexec",
+    "pwsh",
+    "pypy",
+    "python",
+    "rbash",
+    "Rscript",
+    "ruby",
+    "runuser",
+    "script",
+    "sed",
+    "setpriv",
+    "setsid",
+    "sh",
+    "source",
+    "ssh",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "tclsh",
+    "time",
+    "timeout",
+    "toybox",
+    "trap",
+    "tsx",
+    "unshare",
+    "uvx",
+    "watch",
+    "xargs",
+    "zsh",
 ];
 
 /// For how long and where an answer holds.
@@ -93,8 +163,12 @@ fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
         return None;
     }
     let mut prefixes = Vec::new();
+    // What else it runs, a prefix would allow as well.
+    if call.unread.is_some() {
+        return None;
+    }
     for command in call.commands? {
-        let prefix = prefix(command)?;
+        let prefix = prefix(&command.words)?;
         if !prefixes.contains(&prefix) {
             prefixes.push(prefix);
         }
@@ -102,8 +176,8 @@ fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     Some(prefixes)
 }
 
-fn prefix(command: &[String]) -> Option<String> {
-    let [root, sub_command, ..] = command else { return None };
+fn prefix(command: &[Word]) -> Option<String> {
+    let [Word::Known(root), Word::Known(sub_command), ..] = command else { return None };
     let is_remembered = is_word(root) && is_word(sub_command) && !is_interpreter(root);
     is_remembered.then(|| format!("{root} {sub_command}"))
 }

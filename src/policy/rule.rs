@@ -16,6 +16,7 @@ use super::{
 };
 use crate::protocol::{
     Access, AgentName, ApprovalMode, PolicyRule, PolicyTier, Risk, SessionId, ToolKind, ToolName, Verdict,
+    Word,
 };
 
 /// One rule, ready to be compared with calls.
@@ -91,8 +92,17 @@ impl Rule {
     pub fn is_about(&self, part: Part<'_>) -> bool {
         match part {
             _ if self.prefixes.is_empty() => true,
-            Part::Command(command) => self.prefixes.iter().any(|prefix| command.starts_with(prefix)),
+            Part::Command(command) => self.prefixes.iter().any(|prefix| begins_with(command, prefix)),
             Part::Whole | Part::Unknown => false,
+        }
+    }
+
+    /// Whether one of its prefixes may be about a part that has words, or all of its words, that only running it would tell.
+    pub fn is_perhaps_about(&self, part: Part<'_>) -> bool {
+        match part {
+            Part::Command(command) => self.prefixes.iter().any(|prefix| may_begin_with(command, prefix)),
+            Part::Unknown => self.has_prefixes(),
+            Part::Whole => false,
         }
     }
 
@@ -156,7 +166,7 @@ impl Kin {
     pub fn of(call: &PolicyCall<'_>) -> Kin {
         // By name, so that what a call grows is decided on here.
         let PolicyCall { tool, aliases, agent, kind, risk, accesses: _, arguments: _, .. } = *call;
-        let PolicyCall { commands: _, mode, auto_approve: _, session, roots, .. } = *call;
+        let PolicyCall { commands: _, unread: _, mode, auto_approve: _, session, roots, .. } = *call;
         Kin {
             tool: tool.clone(),
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
@@ -220,8 +230,8 @@ pub(super) enum Part<'a> {
     /// The call, of which no command needs to be told apart.
     Whole,
     /// One command of a shell call.
-    Command(&'a [String]),
-    /// A call that runs something, and nobody could say which commands.
+    Command(&'a [Word]),
+    /// What a call runs beside the commands that were found, or all of it where none could be told.
     Unknown,
 }
 
@@ -229,12 +239,29 @@ impl<'a> Part<'a> {
     /// The parts of a call when rules tell commands apart.
     pub fn all_of(call: &PolicyCall<'a>) -> Vec<Part<'a>> {
         match call.commands {
-            Some([]) => vec![Part::Whole],
-            Some(commands) => commands.iter().map(|command| Part::Command(command)).collect(),
+            Some([]) if call.unread.is_none() => vec![Part::Whole],
+            Some(commands) => {
+                let unknown = call.unread.map(|_| Part::Unknown);
+                commands.iter().map(|command| Part::Command(&command.words)).chain(unknown).collect()
+            }
+            None if call.unread.is_some() => vec![Part::Unknown],
             None if call.kind == ToolKind::Execute => vec![Part::Unknown],
             None => vec![Part::Whole],
         }
     }
+}
+
+/// Word for word; a word that is not known is none that a rule names.
+fn begins_with(command: &[Word], prefix: &[String]) -> bool {
+    let known = command.iter().map(Word::known);
+    command.len() >= prefix.len() && known.zip(prefix).all(|(word, wanted)| word == Some(wanted))
+}
+
+/// Whether the known words before the first unknown one, which may be any words or none, leave open that it begins so.
+fn may_begin_with(command: &[Word], prefix: &[String]) -> bool {
+    let known = command.iter().map_while(Word::known);
+    let count = command.iter().take_while(|word| word.known().is_some()).count();
+    count < prefix.len() && count < command.len() && known.zip(prefix).all(|(word, wanted)| word == wanted)
 }
 
 pub(super) fn words(prefix: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::FileProblem;
+use crate::protocol::{Command, FileProblem, Word};
 
 /// A call, owned.
 #[derive(Debug, Clone)]
@@ -24,7 +24,8 @@ struct Sketch {
     risk: Risk,
     accesses: Vec<Access>,
     arguments: Value,
-    commands: Option<Vec<Vec<String>>>,
+    commands: Option<Vec<Command>>,
+    unread: Option<&'static str>,
     mode: ApprovalMode,
     auto_approve: Vec<Risk>,
     session: Option<SessionId>,
@@ -42,6 +43,7 @@ impl Sketch {
             accesses: &self.accesses,
             arguments: &self.arguments,
             commands: self.commands.as_deref(),
+            unread: self.unread,
             mode: self.mode,
             auto_approve: &self.auto_approve,
             session: self.session.as_ref(),
@@ -61,6 +63,7 @@ fn edit(path: &str) -> Sketch {
         accesses: vec![Access::Write { path: path.into() }],
         arguments: json!({ "path": path, "content": "x" }),
         commands: None,
+        unread: None,
         mode: ApprovalMode::Default,
         auto_approve: vec![],
         session: Some("s1".into()),
@@ -68,9 +71,17 @@ fn edit(path: &str) -> Sketch {
     }
 }
 
+/// Words parted by blanks; one that begins with `?` is not known.
+fn command(text: &str) -> Command {
+    let word = |word: &str| match word.strip_prefix('?') {
+        Some(_) => Word::Unknown(word.to_owned()),
+        None => Word::Known(word.to_owned()),
+    };
+    Command { words: text.split_whitespace().map(word).collect() }
+}
+
 /// `run_shell_command` of risk `medium`, parsed: commands parted by ` ; `.
 fn shell(command: &str) -> Sketch {
-    let words = |command: &str| command.split_whitespace().map(str::to_owned).collect();
     Sketch {
         tool: "run_shell_command".into(),
         aliases: vec!["bash"],
@@ -78,7 +89,7 @@ fn shell(command: &str) -> Sketch {
         risk: Risk::Medium,
         accesses: vec![Access::Execute { command: command.into() }],
         arguments: json!({ "command": command }),
-        commands: Some(command.split(" ; ").map(words).collect()),
+        commands: Some(command.split(" ; ").map(self::command).collect()),
         ..edit("/w/a")
     }
 }

@@ -63,7 +63,8 @@ fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision 
     };
     let ground = own.unwrap_or_else(|| {
         let built_in = opinion(PolicyTier::Builtin).unwrap_or_else(|| default::lifted(call));
-        default::no_accesses(call).into_iter().fold(built_in, Decision::stricter)
+        let untold = default::no_accesses(call).into_iter().chain(default::unread(call));
+        untold.fold(built_in, Decision::stricter)
     });
     let is_closed = call.risk == Risk::Critical && !owners_name_critical(&about);
     let mistaken = about.iter().filter(|rule| rule.said.mistaken);
@@ -103,9 +104,9 @@ fn owners_name_critical(about: &[&Rule]) -> bool {
         .any(|tier| speaker(about, tier).is_some_and(Rule::names_critical))
 }
 
-/// A rule restricts certain commands, and nobody knows the commands of this call.
+/// A rule restricts certain commands, and nobody can tell whether this is one of them.
 fn is_perhaps_about(rule: &Rule, part: Part<'_>) -> bool {
-    matches!(part, Part::Unknown) && rule.has_prefixes() && rule.said.decision != Verdict::Allow
+    rule.said.decision != Verdict::Allow && rule.is_perhaps_about(part)
 }
 
 fn opinion(rule: &Rule, verdict: Verdict, call: &PolicyCall<'_>) -> Decision {

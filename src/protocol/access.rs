@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a prepared call would touch. Policy judges these, never raw arguments; a permit covers exactly these.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "access", rename_all = "camelCase")]
 pub enum Access {
     /// Reads one file, or everything below one folder. Absolute, symlinks resolved.

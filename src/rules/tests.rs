@@ -65,6 +65,7 @@ fn verdict(policy: &Policy, risk: Risk) -> Verdict {
         accesses: &[Access::Write { path: "/w/a".into() }],
         arguments: &serde_json::Value::Null,
         commands: None,
+        unread: None,
         mode: ApprovalMode::Default,
         auto_approve: &[],
         session: None,

@@ -196,6 +196,7 @@ impl Gate {
             accesses: &accesses,
             arguments: &prepared.judged,
             commands: None,
+            unread: None,
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),

@@ -43,6 +43,7 @@ mod secrets;
 mod service;
 mod sessions;
 mod settings;
+mod shell;
 mod soak;
 mod steering;
 mod stopping;

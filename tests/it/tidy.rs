@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["protocol"],
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
-    &["policy", "config", "redact", "trust"],
+    &["policy", "config", "redact", "shell", "trust"],
     &["agents", "store", "models", "notify", "client", "rules", "sandbox"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],
@@ -37,6 +37,8 @@ const FENCED: &[(&str, &[&str])] = &[
     ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
     ("seccompiler", &["sys/warden"]),
     ("sqlx", &["store"]),
+    ("tree_sitter", &["shell/second"]),
+    ("tree_sitter_bash", &["shell/second"]),
 ];
 
 /// Places that must do without these words: the ground and the machines know no runtime, no clock, no chance.
@@ -45,6 +47,7 @@ const BARRED: &[(&str, &[&str])] = &[
     ("policy", ASYNC),
     ("config", ASYNC),
     ("redact", ASYNC),
+    ("shell", ASYNC),
     ("trust", ASYNC),
     ("run/machine", ASYNC),
     ("graph/machine", ASYNC),

@@ -8,13 +8,16 @@ pub(super) fn verdict(rules: &[PolicyRule], call: &PolicyCall<'_>) -> Verdict {
     // "Every command in it must be allowed, else the strictest decision counts."
     match call.commands {
         Some(commands) if !commands.is_empty() => {
-            commands.iter().map(|command| of_command(rules, call, Some(command))).max().unwrap()
+            let known = commands.iter().map(|command| of_command(rules, call, Some(command)));
+            // "What can't be parsed asks", whatever else is known of it.
+            let unknown = call.unread.map(|_| of_command(rules, call, None));
+            known.chain(unknown).max().unwrap()
         }
         _ => of_command(rules, call, None),
     }
 }
 
-fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&Vec<String>>) -> Verdict {
+fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&Command>) -> Verdict {
     let about: Vec<&PolicyRule> = rules.iter().filter(|rule| is_about(rule, call, command)).collect();
     let mut speakers = Vec::new();
 
@@ -32,7 +35,7 @@ fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&Vec<
             Some(rule) => rule.decision,
             None => default(call),
         });
-        if call.accesses.is_empty() {
+        if call.accesses.is_empty() || call.unread.is_some() {
             speakers.push(Verdict::Ask);
         }
     }
@@ -50,13 +53,27 @@ fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&Vec<
 
     // A mistake never opens anything; "what can't be parsed asks".
     speakers.extend(about.iter().filter(|rule| rule.mistaken).map(|rule| rule.decision));
-    if call.commands.is_none() && call.kind == ToolKind::Execute {
+    let is_unparsed = command.is_none()
+        && (call.unread.is_some() || call.commands.is_none() && call.kind == ToolKind::Execute);
+    if is_unparsed || command.is_some_and(|command| command.words.iter().any(|word| word.known().is_none())) {
         let restricts =
             |rule: &&PolicyRule| rule.decision != Verdict::Allow && !rule.command_prefix.is_empty();
         let in_general = |rule: &&PolicyRule| {
             is_about(&PolicyRule { command_prefix: vec![], ..(*rule).clone() }, call, None)
         };
-        if rules.iter().filter(restricts).any(|rule| in_general(&rule)) {
+        // The line up to the first unknown word begins as a prefix does, which has more words.
+        let perhaps = |rule: &&PolicyRule| match command {
+            None => true,
+            Some(command) => {
+                let known: Vec<&str> = command.words.iter().map_while(Word::known).collect();
+                let line = known.iter().map(|word| format!("{word} ")).collect::<String>();
+                rule.command_prefix.iter().any(|prefix| {
+                    let prefix = format!("{prefix} ");
+                    prefix != line && prefix.starts_with(&line)
+                })
+            }
+        };
+        if rules.iter().filter(restricts).filter(perhaps).any(|rule| in_general(&rule)) {
             speakers.push(Verdict::Ask);
         }
     }
@@ -108,7 +125,7 @@ fn default(call: &PolicyCall<'_>) -> Verdict {
     }
 }
 
-fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Vec<String>>) -> bool {
+fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>) -> bool {
     let allows = rule.decision == Verdict::Allow;
     let is_grant = allows && rule.from_confirmation.is_some();
     if allows && call.risk == Risk::Critical {
@@ -124,7 +141,8 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Vec<Strin
     };
     let prefix = rule.command_prefix.is_empty()
         || command.is_some_and(|command| {
-            let line = format!("{} ", command.join(" "));
+            let known = command.words.iter().map_while(Word::known);
+            let line = known.map(|word| format!("{word} ")).collect::<String>();
             rule.command_prefix.iter().any(|prefix| line.starts_with(&format!("{prefix} ")))
         });
     let mut folders = call

@@ -56,7 +56,7 @@ const TIERS: &[PolicyTier] =
 const TOOLS: &[&str] = &["edit", "shell", "mcp.s.t"];
 const PATTERNS: &[&str] = &["*", "*", "edit", "shell", "e*", "mcp.s.*", "mcp.*", "bash", "b*"];
 const PREFIXES: &[&str] = &["git", "git status", "rm"];
-const COMMANDS: &[&str] = &["git status", "git push", "rm x", "gitx"];
+const COMMANDS: &[&str] = &["git status", "git push", "rm x", "gitx", "git ?x", "?x status", "git status ?x"];
 const FOLDERS: &[&str] = &["/w", "/w/a", "/v"];
 
 fn accesses() -> Vec<Access> {
@@ -71,8 +71,7 @@ fn accesses() -> Vec<Access> {
 }
 
 fn call(dice: &mut Dice) -> Sketch {
-    let words = |command: &&str| command.split(' ').map(str::to_owned).collect();
-    let commands = dice.once_in(2).then(|| dice.some(3, COMMANDS).iter().map(words).collect());
+    let commands = dice.once_in(2).then(|| dice.some(3, COMMANDS).into_iter().map(command).collect());
     let tool = dice.pick(TOOLS);
     Sketch {
         tool: tool.into(),
@@ -83,6 +82,7 @@ fn call(dice: &mut Dice) -> Sketch {
         accesses: dice.some(2, &accesses()),
         arguments: json!({ "path": dice.pick(&["one", "two"]) }),
         commands,
+        unread: dice.maybe(4, &["it is odd"]),
         mode: dice.pick(MODES),
         auto_approve: dice.some(1, RISKS),
         session: dice.maybe(2, &["s1", "s2"]).map(SessionId::from),
@@ -100,7 +100,7 @@ fn sibling(dice: &mut Dice, of: Sketch) -> Sketch {
         3 => Sketch { risk: other.risk, ..of },
         4 => Sketch { accesses: other.accesses, ..of },
         5 => Sketch { arguments: other.arguments, ..of },
-        6 => Sketch { commands: other.commands, ..of },
+        6 => Sketch { commands: other.commands, unread: other.unread, ..of },
         7 => Sketch { mode: other.mode, auto_approve: other.auto_approve, ..of },
         8 => Sketch { session: other.session, ..of },
         _ => Sketch { roots: other.roots, ..of },
@@ -189,7 +189,8 @@ fn nothing_is_looser_than_its_strictest_speaker() {
             assert_eq!(decision.verdict, expected, "{seed}\n{decision:?}\n{sketch:?}\n{}", shown(&rules));
             let speaks = |rule: &&PolicyRule| rule.id == decision.rule;
             let is_named = decision.is_default
-                || ["mode:plan", "builtin:no-accesses"].contains(&decision.rule.as_str())
+                || ["mode:plan", "builtin:no-accesses", "builtin:unread-command"]
+                    .contains(&decision.rule.as_str())
                 || rules.iter().find(speaks).is_some_and(|rule| rule.decision >= decision.verdict);
             assert!(is_named, "{seed}: nobody said so: {decision:?}\n{sketch:?}\n{}", shown(&rules));
         }

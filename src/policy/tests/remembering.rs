@@ -155,6 +155,10 @@ fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
     for (sketch, why) in [
         (Sketch { commands: None, ..shell("git status") }, "not parsed"),
         (Sketch { commands: Some(vec![]), ..shell("git status") }, "no commands"),
+        (Sketch { unread: Some("it is odd"), ..shell("git status") }, "not all of it is known"),
+        (shell("git ?x"), "its sub-command is not known"),
+        (shell("?x status"), "its name is not known"),
+        (shell("git status ; sed ?x"), "one of its commands runs what stands in its words"),
         (Sketch { risk: Risk::High, ..shell("git push --force") }, "high risk stands in options"),
         (
             Sketch {

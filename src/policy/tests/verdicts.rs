@@ -256,6 +256,54 @@ fn commands_that_nobody_parsed_are_never_allowed_by_prefix_and_always_asked_abou
 }
 
 #[test]
+fn what_cannot_be_read_asks_in_every_mode_unless_a_rule_of_an_owner_is_about_the_tool() {
+    let unread = |text: &str| Sketch {
+        unread: Some("it is odd"),
+        mode: ApprovalMode::Yolo,
+        auto_approve: vec![Risk::Medium],
+        ..shell(text)
+    };
+    let nothing = Sketch { commands: None, ..unread("git status") };
+    for sketch in [&nothing, &unread("git status")] {
+        assert_eq!(brief(&[], sketch), "Ask builtin:unread-command");
+        assert_eq!(brief(&[(User, "allow run_shell_command")], sketch), "Allow user:rules.toml:1");
+        assert_eq!(brief(&[(Project, "allow run_shell_command")], sketch), "Ask builtin:unread-command");
+        // A permission for what was found is none for what was not.
+        assert_eq!(
+            brief(&[(User, "allow *; commandPrefix = 'git status'")], sketch),
+            "Ask builtin:unread-command"
+        );
+    }
+    // What was found is judged nevertheless.
+    assert_eq!(
+        brief(&[(User, "deny *; commandPrefix = 'rm'")], &unread("git status ; rm x")),
+        "Deny user:rules.toml:1"
+    );
+    let reason = policy(&[]).decide(&nothing.call()).reason;
+    assert_eq!(reason, "`run_shell_command`: nobody can tell what it would run: it is odd");
+}
+
+#[test]
+fn a_word_that_is_not_known_is_never_allowed_by_a_prefix_and_may_be_any_that_is_forbidden() {
+    let yolo = |text: &str| Sketch { mode: ApprovalMode::Yolo, ..shell(text) };
+    let allow = (User, "allow *; commandPrefix = 'git status'");
+    let deny = (User, "deny *; commandPrefix = 'git push'");
+    let cases = [
+        ("git ?x", "Ask builtin:risk=medium", "Ask user:rules.toml:1"),
+        ("?x status", "Ask builtin:risk=medium", "Ask user:rules.toml:1"),
+        // It may be no word at all.
+        ("git ?x push", "Ask builtin:risk=medium", "Ask user:rules.toml:1"),
+        ("git status ?x", "Allow user:rules.toml:1", "Allow mode:yolo"),
+        ("git push ?x", "Ask builtin:risk=medium", "Deny user:rules.toml:1"),
+        ("cargo ?x", "Ask builtin:risk=medium", "Allow mode:yolo"),
+    ];
+    for (text, allowed, denied) in cases {
+        assert_eq!(brief(&[allow], &shell(text)), allowed, "{text}");
+        assert_eq!(brief(&[deny], &yolo(text)), denied, "{text}");
+    }
+}
+
+#[test]
 fn a_mistaken_rule_is_a_floor_that_nothing_lifts() {
     let mistaken = |text: &str| read_rules(User, text).0;
     let verdicts = |broken: &str, more: &[(PolicyTier, &str)]| {

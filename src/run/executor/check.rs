@@ -102,6 +102,7 @@ impl Executor {
             accesses: &accesses,
             arguments: &prepared.judged,
             commands: None,
+            unread: None,
             mode,
             auto_approve: &definition.auto_approve,
             session: session.as_ref(),

@@ -121,6 +121,7 @@ impl Gate {
             accesses: &prepared.call.accesses,
             arguments: &prepared.judged,
             commands: None,
+            unread: None,
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),

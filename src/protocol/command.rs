@@ -1,0 +1,62 @@
+//! The commands inside of a shell call, as far as they can be told from its text (spec 06, "Shell commands are parsed").
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One command that runs, or might run: its words after quotes are removed, the command's name first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Command {
+    pub words: Vec<Word>,
+}
+
+/// A word of a command. On the wire it is its text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Word {
+    /// Just this, whenever it runs.
+    Known(String),
+    /// Only running it would tell, e.g. what `"$name"` is, or how many words `$(ls)` makes. As it is written.
+    Unknown(String),
+}
+
+impl Word {
+    /// What it is, where that is known.
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Word::Known(text) => Some(text),
+            Word::Unknown(_) => None,
+        }
+    }
+
+    /// For people: what it is, or how it is written.
+    pub fn text(&self) -> &str {
+        match self {
+            Word::Known(text) | Word::Unknown(text) => text,
+        }
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
+    }
+}
+
+/// What was written down does not say whether the word was known, so it counts as not known: nothing may be allowed by it.
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+        String::deserialize(deserializer).map(Word::Unknown)
+    }
+}
+
+impl JsonSchema for Word {
+    fn schema_name() -> Cow<'static, str> {
+        "Word".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "A word of a command: what it is, or how it is written where only running it would tell." })
+    }
+}

@@ -1,0 +1,79 @@
+//! What would this text do when bash runs it? Every command in it, the files it names, and how dangerous it is (spec 06,
+//! "Shell commands are parsed").
+//!
+//! Pure: it knows no disk and no clock, and runs nothing. `grammar` reads the text as bash does, `second` reads it once more
+//! by a grammar that others wrote, `walk` goes through what was read, `open` through commands that run commands, and `risk`
+//! is the table of what is dangerous. It fails closed: what is not surely understood has a reason in [`Reading::unknown`].
+
+use std::path::{Path, PathBuf};
+
+use crate::protocol::{Access, Command, Risk};
+
+mod files;
+mod git;
+mod grammar;
+mod guarded;
+mod meaning;
+mod numbers;
+mod open;
+mod options;
+mod place;
+mod programs;
+mod reading;
+mod risk;
+mod runners;
+mod second;
+mod shells;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod value;
+mod walk;
+
+/// Longest text that is read, in bytes. A longer one is no command but a program; a person may look at it.
+pub const LONGEST_TEXT: usize = 100_000;
+
+/// Where a text would run.
+pub struct Surroundings<'a> {
+    /// The directory it would begin in, absolute.
+    pub directory: &'a Path,
+    /// What `~` and `$HOME` mean; `None` when the environment does not say.
+    pub home: Option<&'a Path>,
+    /// The workspace's folders: absolute, symlinks resolved.
+    pub roots: &'a [PathBuf],
+    /// The daemon's own files and folders. Changing them is critical.
+    pub guarded: &'a [PathBuf],
+    /// Those of them that nobody may read, either.
+    pub secret: &'a [PathBuf],
+    /// Follows symlinks as far as a path exists.
+    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+}
+
+/// What a text would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Every command that runs or might run: wrappers, and what they run. Some stand here in several spellings, so that a
+    /// rule about one of them is met.
+    pub commands: Vec<Command>,
+    /// Files that it names as ones it reads (by redirection) or writes: absolute, resolved. [`Access::Opaque`] for one
+    /// whose name only running it would tell. That it runs something is not among them.
+    pub accesses: Vec<Access>,
+    /// Of its most dangerous part, at least [`Risk::Medium`].
+    pub risk: Risk,
+    /// Why the risk is above medium.
+    pub findings: Vec<Finding>,
+    /// Why nobody can tell what would run. Its risk is then [`Risk::High`] or above.
+    pub unknown: Option<String>,
+}
+
+/// Something dangerous, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub risk: Risk,
+    pub what: String,
+}
+
+/// Judges a text that would be run by `bash -c`.
+pub fn read(text: &str, around: &Surroundings<'_>) -> Reading {
+    walk::read(text, around)
+}

@@ -1,0 +1,166 @@
+//! Which files do a command's operands and redirections change, and how bad is that?
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    place::Target,
+    value::Value,
+    walk::{Scope, Walk},
+};
+use crate::protocol::Risk;
+
+mod operands;
+
+/// Files that are no files: what is written there goes to the reader, or nowhere.
+const NO_FILES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];
+
+/// Folders of the devices' folder that hold no devices.
+const NO_DEVICES: &[&str] = &["/dev/tcp", "/dev/udp", "/dev/shm", "/dev/pts", "/dev/fd", "/dev/mqueue"];
+
+/// Folders of a workspace that change what agents may do there.
+const OWN_FOLDER: &str = ".subagentd";
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Writes,
+    /// With all that lies in it.
+    WritesBelow,
+    Removes,
+    /// With all that lies in it.
+    RemovesBelow,
+}
+
+impl Walk<'_> {
+    /// Redirected output.
+    pub fn writes(&mut self, value: &Value, scope: &Scope) {
+        self.changes(value, Change::Writes, scope);
+    }
+
+    /// Redirected input.
+    pub fn reads(&mut self, value: &Value, scope: &Scope) {
+        if value.known().is_some_and(|text| NO_FILES.contains(&text)) {
+            return;
+        }
+        match self.main_target(value, scope) {
+            Some(target) => {
+                let path = (self.around.resolve)(&target.path);
+                self.draft.reads(path);
+            }
+            None => self.draft.reads_something(value),
+        }
+        let targets = self.targets(value, scope);
+        for target in &targets {
+            self.reads_secret(target, false);
+        }
+    }
+
+    pub fn changes(&mut self, value: &Value, change: Change, scope: &Scope) {
+        if value.known().is_some_and(|text| NO_FILES.contains(&text)) {
+            return;
+        }
+        match self.main_target(value, scope) {
+            Some(target) => {
+                let path = (self.around.resolve)(&target.path);
+                self.draft.writes(&path);
+                self.is_outside(&target.path, &path);
+            }
+            None => {
+                self.draft.writes_something(value);
+                self.draft.found(Risk::High, format!("it writes to `{}`, wherever that is", value.raw()));
+            }
+        }
+        let mut targets = self.targets(value, scope);
+        if value.known().is_none() {
+            // What is not known may be empty: `"$folder/"*` is then everything there is.
+            let hollow = value.hollow();
+            if hollow.starts_with('/') && matches!(change, Change::RemovesBelow) {
+                let of_hollow = Value::literal(hollow.trim_end_matches('*'));
+                targets.extend(self.targets(&of_hollow, scope));
+            }
+        }
+        for target in &targets {
+            self.judge_target(target, change);
+        }
+    }
+
+    fn judge_target(&mut self, target: &Target, change: Change) {
+        let is_below = matches!(change, Change::WritesBelow | Change::RemovesBelow | Change::Removes);
+        for guarded in self.around.guarded.iter().chain(self.around.secret) {
+            if target.may_be_in(guarded) || (is_below && target.may_hold(guarded)) {
+                self.draft.found(
+                    Risk::Critical,
+                    format!("it changes what is the daemon's own: {}", guarded.display()),
+                );
+            }
+        }
+        if target.path.starts_with("/dev")
+            && target.path != Path::new("/dev")
+            && !NO_DEVICES.iter().any(|folder| target.path.starts_with(folder))
+            && matches!(change, Change::Writes)
+        {
+            self.draft.found(Risk::Critical, format!("it writes to a device: {}", target.path.display()));
+        }
+        if matches!(change, Change::Removes | Change::RemovesBelow) {
+            self.judge_removal(target, change);
+        }
+    }
+
+    fn judge_removal(&mut self, target: &Target, change: Change) {
+        let mut kept: Vec<PathBuf> = self.around.roots.to_vec();
+        kept.extend(self.around.home.map(Path::to_owned));
+        kept.push(PathBuf::from("/"));
+        for path in &kept {
+            // All that lies in a folder goes only with what lies below; the folder itself goes in any way.
+            let is_emptied =
+                change == Change::RemovesBelow && target.is_all_of_folder() && path.starts_with(&target.path);
+            if target.may_hold(path) || is_emptied {
+                self.draft.found(Risk::Critical, format!("it removes {}", path.display()));
+            }
+        }
+    }
+
+    fn is_outside(&mut self, path: &Path, resolved: &Path) {
+        let is_inside = |path: &Path| self.around.roots.iter().any(|root| path.starts_with(root));
+        if !is_inside(resolved) {
+            self.draft.found(Risk::High, format!("it writes outside of the workspace: {}", path.display()));
+        }
+        let names_own = |path: &Path| path.components().any(|name| name.as_os_str() == OWN_FOLDER);
+        if names_own(path) || names_own(resolved) {
+            self.draft.found(
+                Risk::High,
+                format!("it changes what agents may do in this workspace: {}", path.display()),
+            );
+        }
+    }
+
+    fn main_target(&self, value: &Value, scope: &Scope) -> Option<Target> {
+        // An absolute path leads to the same place from anywhere.
+        let is_absolute = value.known().is_some_and(|text| text.starts_with('/'));
+        match &scope.place.main {
+            Some(directory) => Target::of(value, directory),
+            None if is_absolute => Target::of(value, Path::new("/")),
+            None => None,
+        }
+    }
+
+    /// Everywhere that a value may lead, links followed and not.
+    pub fn targets(&self, value: &Value, scope: &Scope) -> Vec<Target> {
+        let mut targets: Vec<Target> =
+            scope.place.all().filter_map(|directory| Target::of(value, directory)).collect();
+        if scope.place.main.is_none() {
+            targets.extend(self.main_target(value, scope));
+            // Where it is not known, it may be where the text began.
+            targets.extend(Target::of(value, self.around.directory));
+        }
+        let resolved: Vec<Target> = targets
+            .iter()
+            .map(|target| Target {
+                path: (self.around.resolve)(&target.path),
+                pattern: target.pattern.clone(),
+            })
+            .collect();
+        targets.extend(resolved);
+        targets
+    }
+}

@@ -1,0 +1,335 @@
+//! Which words of a command are files that it changes?
+
+use std::path::Path;
+
+use super::Change;
+use crate::{
+    protocol::Risk,
+    shell::{
+        options::{Parsed, Spec, anywhere},
+        programs::SED,
+        value::Value,
+        walk::{Scope, Walk},
+    },
+};
+
+const REMOVE: Spec = Spec {
+    flags: "dfiIrRv",
+    long_flags: &[
+        "recursive",
+        "force",
+        "interactive",
+        "dir",
+        "verbose",
+        "one-file-system",
+        "no-preserve-root",
+        "preserve-root",
+    ],
+    valued: "",
+    attached: "",
+    long_valued: &[],
+};
+const COPY: Spec = Spec {
+    flags: "abdfiHlLnPpRrsTuvxZDcC",
+    valued: "tSgmo",
+    attached: "",
+    long_flags: &[
+        "archive",
+        "recursive",
+        "force",
+        "no-clobber",
+        "no-target-directory",
+        "verbose",
+        "symbolic",
+        "preserve",
+        "parents",
+        "directory",
+    ],
+    long_valued: &["target-directory", "suffix", "mode", "owner", "group", "backup-suffix"],
+};
+const LINK: Spec = Spec { valued: "tS", flags: "bdfFiLnPrsTv", ..COPY };
+const PLAIN: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+
+impl Walk<'_> {
+    /// The operands of commands that change files.
+    pub fn touch(&mut self, base: &str, args: &[Value], scope: &Scope) {
+        match base {
+            "rm" => {
+                let parsed = anywhere(&REMOVE, args);
+                let is_deep =
+                    parsed.has(&["r", "R", "recursive"]) || parsed.operands.iter().any(Value::may_split);
+                let change = if is_deep { Change::RemovesBelow } else { Change::Removes };
+                self.all(&parsed.operands, change, scope);
+            }
+            "rmdir" | "unlink" => self.all(&anywhere(&PLAIN, args).operands, Change::Removes, scope),
+            "shred" => {
+                self.all(&anywhere(&Spec { valued: "ns", ..PLAIN }, args).operands, Change::Writes, scope)
+            }
+            "tee" => self.all(&anywhere(&PLAIN, args).operands, Change::Writes, scope),
+            "touch" => {
+                let spec = Spec { valued: "drt", long_valued: &["date", "reference", "time"], ..PLAIN };
+                self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
+            }
+            "mkdir" => {
+                let spec = Spec { valued: "m", long_valued: &["mode"], ..PLAIN };
+                self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
+            }
+            "truncate" => {
+                let spec = Spec { valued: "sr", long_valued: &["size", "reference"], ..PLAIN };
+                self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
+            }
+            "mv" => self.moves_files(&anywhere(&COPY, args), scope),
+            "cp" => self.target(&anywhere(&COPY, args), scope),
+            "ln" | "link" => self.target(&anywhere(&LINK, args), scope),
+            "install" => {
+                let parsed = anywhere(&COPY, args);
+                if parsed.has(&["d", "directory"]) {
+                    self.all(&parsed.operands, Change::Writes, scope);
+                } else {
+                    self.target(&parsed, scope);
+                }
+            }
+            "chmod" | "chown" | "chgrp" => self.permits(base, args, scope),
+            "sed" | "gsed" => {
+                let parsed = anywhere(&SED, args);
+                if parsed.has(&["i", "in-place"]) {
+                    let has_script = parsed.has(&["e", "expression", "f", "file"]);
+                    let files = parsed.operands.get(usize::from(!has_script)..).unwrap_or_default();
+                    self.all(files, Change::Writes, scope);
+                }
+            }
+            "dd" => {
+                for arg in args {
+                    if arg.lead().starts_with("of=") {
+                        self.changes(&arg.after(3), Change::Writes, scope);
+                    } else if arg.may_split() {
+                        self.changes(arg, Change::Writes, scope);
+                    }
+                }
+            }
+            "curl" => self.downloads(args, scope),
+            "wget" => {
+                let parsed = anywhere(&WGET, args);
+                self.named(&parsed, &["O", "output-document"], scope);
+            }
+            "find" => self.finds(args, scope),
+            _ => {}
+        }
+    }
+
+    fn all(&mut self, operands: &[Value], change: Change, scope: &Scope) {
+        for operand in operands {
+            self.changes(operand, change, scope);
+        }
+    }
+
+    fn moves_files(&mut self, parsed: &Parsed, scope: &Scope) {
+        let named = parsed.value(&["t", "target-directory"]).cloned();
+        let (sources, target) = match (&named, parsed.operands.split_last()) {
+            (Some(target), _) => (parsed.operands.as_slice(), Some(target.clone())),
+            (None, Some((target, sources))) => (sources, Some(target.clone())),
+            (None, None) => (&[][..], None),
+        };
+        self.all(sources, Change::Removes, scope);
+        if let Some(target) = target {
+            self.changes(&target, Change::WritesBelow, scope);
+        }
+    }
+
+    fn target(&mut self, parsed: &Parsed, scope: &Scope) {
+        if let Some(target) = parsed.value(&["t", "target-directory"]) {
+            return self.changes(&target.clone(), Change::Writes, scope);
+        }
+        match parsed.operands.as_slice() {
+            [] => {}
+            // A link of the same name, here.
+            [only] => {
+                let name = only.known().and_then(|text| Path::new(text).file_name()?.to_str());
+                let value = name.map_or_else(|| Value::unknown(only.raw()), Value::literal);
+                self.changes(&value, Change::Writes, scope);
+            }
+            [.., target] => self.changes(target, Change::Writes, scope),
+        }
+    }
+
+    fn permits(&mut self, base: &str, args: &[Value], scope: &Scope) {
+        const PERMIT: Spec = Spec {
+            flags: "cfvRhHLPd",
+            valued: "",
+            attached: "",
+            long_flags: &[
+                "recursive",
+                "changes",
+                "silent",
+                "quiet",
+                "verbose",
+                "dereference",
+                "no-dereference",
+                "preserve-root",
+                "no-preserve-root",
+            ],
+            long_valued: &["reference", "from"],
+        };
+        // `chmod -x file`: a mode that looks like an option.
+        let is_mode = |arg: &Value| {
+            base == "chmod"
+                && arg.known().is_some_and(|text| {
+                    text.len() > 1
+                        && text.starts_with('-')
+                        && !text.starts_with("--")
+                        && text[1..].chars().all(|letter| "rwxXstugo,=+-01234567".contains(letter))
+                })
+        };
+        let has_mode = args.iter().any(is_mode);
+        let others: Vec<Value> = args.iter().filter(|arg| !is_mode(arg)).cloned().collect();
+        let parsed = anywhere(&PERMIT, &others);
+        let is_named = has_mode || parsed.has(&["reference"]);
+        let change = if parsed.has(&["R", "recursive"]) { Change::WritesBelow } else { Change::Writes };
+        let files = parsed.operands.get(usize::from(!is_named)..).unwrap_or_default();
+        self.all(files, change, scope);
+    }
+
+    fn downloads(&mut self, args: &[Value], scope: &Scope) {
+        let parsed = anywhere(&CURL, args);
+        self.named(
+            &parsed,
+            &["o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr"],
+            scope,
+        );
+        if parsed.has(&["O", "remote-name", "remote-name-all", "J", "remote-header-name"]) {
+            for address in &parsed.operands {
+                let name = address.known().and_then(|text| text.split(['?', '#']).next()?.rsplit('/').next());
+                let value = match name {
+                    Some(name)
+                        if !name.is_empty() && !parsed.has(&["output-dir", "J", "remote-header-name"]) =>
+                    {
+                        Value::literal(name)
+                    }
+                    _ => Value::unknown(address.raw()),
+                };
+                self.changes(&value, Change::Writes, scope);
+            }
+        }
+        if parsed.has(&["K", "config"]) {
+            self.draft.found(Risk::High, "`curl` reads more options from a file, which may write anywhere");
+        }
+    }
+
+    /// Files that options name; `-` is the output.
+    fn named(&mut self, parsed: &Parsed, names: &[&str], scope: &Scope) {
+        let given = parsed.options.iter().filter(|option| names.contains(&option.name.as_str()));
+        let files: Vec<Value> =
+            given.filter_map(|option| option.value.clone()).filter(|file| !file.is("-")).collect();
+        self.all(&files, Change::Writes, scope);
+    }
+
+    fn finds(&mut self, args: &[Value], scope: &Scope) {
+        const FILTERS_NOT: &[&str] = &[
+            "-delete",
+            "-depth",
+            "-d",
+            "-xdev",
+            "-mount",
+            "-maxdepth",
+            "-mindepth",
+            "-print",
+            "-print0",
+            "-follow",
+            "-L",
+            "-P",
+            "-H",
+        ];
+        let begin = args.iter().position(|arg| !matches!(arg.known(), Some("-L" | "-P" | "-H"))).unwrap_or(0);
+        let end = args[begin..]
+            .iter()
+            .position(|arg| arg.lead().starts_with(['-', '(', '!']))
+            .map_or(args.len(), |at| begin + at);
+        let mut starts = args[begin..end].to_vec();
+        if starts.is_empty() {
+            starts.push(Value::literal("."));
+        }
+        for (at, arg) in args.iter().enumerate() {
+            if matches!(arg.known(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
+                && let Some(file) = args.get(at + 1)
+            {
+                self.changes(file, Change::Writes, scope);
+            }
+        }
+        if args.iter().any(|arg| arg.is("-delete")) {
+            let is_filter = |arg: &Value| {
+                let is_number =
+                    arg.known().is_some_and(|text| text.chars().all(|digit| digit.is_ascii_digit()));
+                !is_number && arg.known().is_none_or(|text| !FILTERS_NOT.contains(&text))
+            };
+            let filters = args[end..].iter().any(is_filter);
+            let change = if filters { Change::WritesBelow } else { Change::RemovesBelow };
+            self.draft.found(Risk::High, "`find -delete` removes whole trees");
+            self.all(&starts, change, scope);
+        }
+    }
+}
+
+const CURL: Spec = Spec {
+    flags: "#0123446afgGiIjJklLMnNOpqRsSvVZ",
+    valued: "AbcCdDeEFHhKmoPQrtTuUwxXyYz",
+    attached: "",
+    long_flags: &["remote-name", "remote-name-all", "remote-header-name", "output-null"],
+    long_valued: &[
+        "output",
+        "output-dir",
+        "header",
+        "data",
+        "data-raw",
+        "data-binary",
+        "data-urlencode",
+        "request",
+        "user",
+        "user-agent",
+        "referer",
+        "cookie",
+        "cookie-jar",
+        "form",
+        "max-time",
+        "connect-timeout",
+        "retry",
+        "retry-delay",
+        "proxy",
+        "cacert",
+        "cert",
+        "key",
+        "config",
+        "url",
+        "upload-file",
+        "range",
+        "write-out",
+        "dump-header",
+        "trace",
+        "trace-ascii",
+        "stderr",
+        "resolve",
+        "interface",
+        "limit-rate",
+        "unix-socket",
+        "json",
+        "oauth2-bearer",
+    ],
+};
+const WGET: Spec = Spec {
+    flags: "bcdEFHhkKLmNnprqSvVx46",
+    valued: "aABDeGiIloOPQRtTUwX",
+    attached: "",
+    long_flags: &["quiet", "continue", "no-check-certificate", "recursive"],
+    long_valued: &[
+        "output-document",
+        "output-file",
+        "append-output",
+        "directory-prefix",
+        "header",
+        "user-agent",
+        "timeout",
+        "tries",
+        "post-data",
+        "input-file",
+        "execute",
+    ],
+};

@@ -1,0 +1,209 @@
+//! git: which sub-command is it, and does it run something else?
+
+use super::{
+    grammar::Dialect,
+    value::Value,
+    walk::{Scope, Walk},
+};
+
+/// Options of git itself that a value follows in the next word.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--exec-path",
+    "--config-env",
+    "--attr-source",
+];
+
+/// Settings that are only texts, numbers and colours.
+const PLAIN_SETTINGS: &[&str] = &[
+    "user.name",
+    "user.email",
+    "color.",
+    "advice.",
+    "init.defaultbranch",
+    "core.quotepath",
+    "core.autocrlf",
+    "core.eol",
+    "core.abbrev",
+    "core.filemode",
+    "core.longpaths",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "push.default",
+    "pull.rebase",
+    "pull.ff",
+    "merge.ff",
+    "merge.conflictstyle",
+    "diff.renames",
+    "diff.algorithm",
+    "log.date",
+    "log.showsignature",
+    "fetch.prune",
+    "rebase.autosquash",
+    "rebase.autostash",
+    "safe.directory",
+    "protocol.version",
+    "http.version",
+    "gc.auto",
+    "status.",
+    "branch.sort",
+    "versionsort.",
+    "column.",
+    "format.pretty",
+];
+
+/// Options by which a sub-command runs a command.
+const RUNNING: &[&str] = &[
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--extcmd",
+    "--open-files-in-pager",
+    "--sendmail-cmd",
+    "--tree-filter",
+    "--index-filter",
+    "--msg-filter",
+    "--commit-filter",
+    "--env-filter",
+    "--parent-filter",
+    "--tag-name-filter",
+    "--setup",
+    "--template",
+    "--config",
+    "--hook-path",
+];
+
+/// The words behind git's own options, the sub-command first.
+pub(super) fn behind_options(args: &[Value]) -> &[Value] {
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        let Some(text) = arg.known() else { break };
+        if !text.starts_with('-') {
+            break;
+        }
+        at += if VALUED.contains(&text) { 2 } else { 1 };
+    }
+    args.get(at..).unwrap_or_default()
+}
+
+impl Walk<'_> {
+    pub fn git(&mut self, args: &[Value], scope: &mut Scope) {
+        let behind = behind_options(args);
+        let own = &args[..args.len() - behind.len()];
+        if !own.is_empty() && !behind.is_empty() {
+            let words = [Value::literal("git")].into_iter().chain(behind.iter().cloned());
+            self.draft.command(words.map(|value| value.word()).collect());
+        }
+        for (at, arg) in own.iter().enumerate() {
+            let setting = match arg.lead().as_str() {
+                "-c" => own.get(at + 1).map(Value::lead),
+                lead if lead.starts_with("--config-env") || lead.starts_with("--exec-path=") => {
+                    Some(lead.to_owned())
+                }
+                _ => None,
+            };
+            if let Some(setting) = setting
+                && !is_plain_setting(&setting)
+            {
+                self.draft.unknown(format!("git may run what `{}` says", setting));
+            }
+        }
+        let Some((sub_command, args)) = behind.split_first() else { return };
+        let Some(name) = sub_command.known() else {
+            return self.draft.unknown(format!("nobody can tell what `git {}` does", sub_command.raw()));
+        };
+        self.sub_command(name, args, scope);
+    }
+
+    fn sub_command(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+        let has = |wanted: &str| args.iter().any(|arg| arg.is(wanted));
+        let runs = args.iter().find(|arg| {
+            let lead = arg.lead();
+            let given = lead.split_once('=').map_or(lead.as_str(), |(name, _)| name);
+            let is_shortened = |option: &&&str| option.starts_with(given) && given.len() > 4;
+            lead.starts_with("ext::")
+                || (given.starts_with("--") && RUNNING.iter().any(|option| is_shortened(&option)))
+        });
+        if let Some(arg) = runs
+            && !(name == "push" && arg.is("--exclude"))
+        {
+            self.draft.unknown(format!("`git {name} {}` may run a command", arg.raw()));
+        }
+        match name {
+            "bisect" if has("run") => {
+                let begin = args.iter().position(|arg| arg.is("run")).map_or(args.len(), |at| at + 1);
+                self.run(&args[begin..], &mut scope.clone());
+            }
+            "submodule" if has("foreach") => {
+                let begin = args.iter().position(|arg| arg.is("foreach")).map_or(args.len(), |at| at + 1);
+                let words = args[begin..]
+                    .iter()
+                    .skip_while(|arg| arg.is("--recursive") || arg.is("-q") || arg.is("--quiet"));
+                let words: Option<Vec<&str>> = words.map(Value::known).collect();
+                match words {
+                    Some(words) => self.text(&words.join(" "), Dialect::Posix, &mut scope.clone()),
+                    None => self.draft.unknown("nobody can tell what `git submodule foreach` runs"),
+                }
+            }
+            "rebase" | "difftool" => {
+                if args.iter().any(|arg| arg.lead().starts_with("-x")) {
+                    self.draft.unknown(format!("`git {name} -x` runs a command"));
+                }
+            }
+            "grep" => {
+                if args.iter().any(|arg| arg.lead().starts_with("-O")) {
+                    self.draft.unknown("`git grep -O` runs a command");
+                }
+            }
+            "clone" | "fetch" | "pull" | "ls-remote" => {
+                let is_short = |arg: &Value| {
+                    name == "clone" && (arg.lead().starts_with("-u") || arg.lead().starts_with("-c"))
+                };
+                if args.iter().any(is_short) {
+                    self.draft.unknown(format!("`git {name}` may run a command by its options"));
+                }
+            }
+            "filter-branch" | "credential" | "daemon" | "shell" | "send-email" | "instaweb"
+            | "web--browse" | "mergetool" | "upload-pack" | "receive-pack" | "hook" | "for-each-repo"
+            | "maintenance" => {
+                self.draft.unknown(format!("`git {name}` runs other commands"));
+            }
+            "config" => self.configures(args),
+            "remote" | "notes" | "worktree" => {}
+            _ => {}
+        }
+    }
+
+    /// A setting may hold a command that runs later.
+    fn configures(&mut self, args: &[Value]) {
+        let only_reads =
+            ["--get", "--get-all", "--get-regexp", "-l", "--list", "get", "list", "--get-urlmatch"];
+        if args.first().is_some_and(|arg| arg.known().is_some_and(|text| only_reads.contains(&text))) {
+            return;
+        }
+        let operands: Vec<&Value> = args.iter().filter(|arg| !arg.lead().starts_with('-')).collect();
+        let settings: Vec<&&Value> =
+            operands.iter().filter(|arg| arg.known().is_none_or(|text| text.contains('.'))).collect();
+        let is_reading = operands.len() == 1 && args.len() <= 2;
+        if !is_reading && !settings.first().is_some_and(|setting| is_plain_setting(&setting.lead())) {
+            self.draft
+                .found(crate::protocol::Risk::High, "`git config` may set a command that git runs later");
+        }
+    }
+}
+
+fn is_plain_setting(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    PLAIN_SETTINGS.iter().any(|plain| {
+        if plain.ends_with('.') {
+            setting.starts_with(plain)
+        } else {
+            setting.split('=').next() == Some(plain)
+        }
+    })
+}

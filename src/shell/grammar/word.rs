@@ -1,0 +1,199 @@
+//! A word: letters, quotes and expansions up to the next blank or operator.
+
+use super::{Parser, Read};
+use crate::shell::syntax::{Piece, Word};
+
+/// Words that one text may take to read, some of them read more than once. More is no longer a command.
+const MOST_STEPS: usize = 50_000;
+
+/// Where a word ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// A blank or an operator.
+    Blank,
+    /// As above, but parentheses and `|` belong to it: what stands behind `=~` or `==` in `[[`.
+    Pattern,
+}
+
+impl Parser<'_> {
+    /// The word that begins here, if one does.
+    pub(super) fn word(&mut self) -> Read<Option<Word>> {
+        self.word_until(Until::Blank)
+    }
+
+    pub(super) fn pattern(&mut self) -> Read<Option<Word>> {
+        self.word_until(Until::Pattern)
+    }
+
+    fn word_until(&mut self, until: Until) -> Read<Option<Word>> {
+        self.step()?;
+        let begin = self.at;
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut open = 0_usize;
+        loop {
+            let Some(letter) = self.peek() else { break };
+            match letter {
+                '(' | ')' | '|' if until == Until::Pattern && (letter != ')' || open > 0) => {
+                    // `||` ends it as `&&` does.
+                    if open == 0 && self.looks_at("||") {
+                        break;
+                    }
+                    open = if letter == '(' { open + 1 } else { open - usize::from(letter == ')') };
+                    plain.push(letter);
+                    self.bump();
+                }
+                ' ' | '\t' if open > 0 => {
+                    plain.push(letter);
+                    self.bump();
+                }
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' => break,
+                '<' | '>' => {
+                    if !(self.looks_at("<(") || self.looks_at(">(")) {
+                        break;
+                    }
+                    self.bash_only("`<(`")?;
+                    self.bump();
+                    let script = self.parenthesised()?;
+                    flush(&mut plain, &mut pieces);
+                    pieces.push(Piece::Process(script));
+                }
+                '\\' => {
+                    self.bump();
+                    match self.bump() {
+                        Some('\n') => {}
+                        Some(escaped) => {
+                            flush(&mut plain, &mut pieces);
+                            pieces.push(Piece::Quoted(escaped.to_string()));
+                        }
+                        None => return self.fail("the text ends with a `\\`"),
+                    }
+                }
+                '\'' => {
+                    flush(&mut plain, &mut pieces);
+                    pieces.push(Piece::Quoted(self.single_quoted()?));
+                }
+                '"' => {
+                    flush(&mut plain, &mut pieces);
+                    self.bump();
+                    self.double_quoted(&mut pieces)?;
+                }
+                '$' | '`' => match self.dollar(false)? {
+                    Some(piece) => {
+                        flush(&mut plain, &mut pieces);
+                        pieces.push(piece);
+                    }
+                    None => plain.push('$'),
+                },
+                _ => {
+                    plain.push(letter);
+                    self.bump();
+                }
+            }
+        }
+        if open > 0 {
+            return self.fail("a `(` in a pattern is not closed");
+        }
+        flush(&mut plain, &mut pieces);
+        let raw = self.text[begin..self.at].to_owned();
+        // Joined lines alone are no word.
+        let is_word = !pieces.is_empty();
+        Ok(is_word.then_some(Word { raw, pieces }))
+    }
+
+    pub(super) fn step(&mut self) -> Read<()> {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MOST_STEPS { self.fail("it takes too long to read") } else { Ok(()) }
+    }
+
+    pub(super) fn single_quoted(&mut self) -> Read<String> {
+        self.expect("'")?;
+        let Some(length) = self.rest().find('\'') else { return self.fail("a `'` is not closed") };
+        let text = self.rest()[..length].to_owned();
+        self.at += length + 1;
+        Ok(text)
+    }
+
+    /// From behind the first `"` to behind the second.
+    pub(super) fn double_quoted(&mut self, pieces: &mut Vec<Piece>) -> Read<()> {
+        let mut text = String::new();
+        // An empty text is a word, too.
+        let count = pieces.len();
+        loop {
+            match self.peek() {
+                None => return self.fail("a `\"` is not closed"),
+                Some('"') => {
+                    self.bump();
+                    if !text.is_empty() || pieces.len() == count {
+                        pieces.push(Piece::Quoted(text));
+                    }
+                    return Ok(());
+                }
+                Some('\\') => {
+                    self.bump();
+                    match self.bump() {
+                        Some('\n') => {}
+                        Some(escaped @ ('$' | '`' | '"' | '\\')) => text.push(escaped),
+                        Some(other) => text.extend(['\\', other]),
+                        None => return self.fail("a `\"` is not closed"),
+                    }
+                }
+                Some('$' | '`') => match self.dollar(true)? {
+                    Some(piece) => {
+                        quoted_flush(&mut text, pieces);
+                        pieces.push(piece);
+                    }
+                    None => text.push('$'),
+                },
+                Some(letter) => {
+                    text.push(letter);
+                    self.bump();
+                }
+            }
+        }
+    }
+
+    /// The text of a here-document in which expansions count.
+    pub(super) fn document(&mut self) -> Read<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        while let Some(letter) = self.peek() {
+            match letter {
+                '\\' => {
+                    self.bump();
+                    match self.bump() {
+                        Some('\n') => {}
+                        Some(escaped @ ('$' | '`' | '\\')) => text.push(escaped),
+                        Some(other) => text.extend(['\\', other]),
+                        None => text.push('\\'),
+                    }
+                }
+                '$' | '`' => match self.dollar(true)? {
+                    Some(piece) => {
+                        quoted_flush(&mut text, &mut pieces);
+                        pieces.push(piece);
+                    }
+                    None => text.push('$'),
+                },
+                _ => {
+                    text.push(letter);
+                    self.bump();
+                }
+            }
+        }
+        quoted_flush(&mut text, &mut pieces);
+        Ok(pieces)
+    }
+}
+
+fn flush(plain: &mut String, pieces: &mut Vec<Piece>) {
+    if !plain.is_empty() {
+        pieces.push(Piece::Plain(std::mem::take(plain)));
+    }
+}
+
+fn quoted_flush(text: &mut String, pieces: &mut Vec<Piece>) {
+    if !text.is_empty() {
+        pieces.push(Piece::Quoted(std::mem::take(text)));
+    }
+}

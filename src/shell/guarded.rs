@@ -1,0 +1,225 @@
+//! Does a command reach for the daemon's own files by its words?
+//!
+//! Commands that are known to change files by their operands are judged by `files`. Of any other, whatever names such a file
+//! may change it; and nobody may read the secret ones.
+
+use std::path::Path;
+
+use super::{
+    place::Target,
+    value::Value,
+    walk::{Scope, Walk},
+};
+use crate::protocol::Risk;
+
+/// Commands that only say their words, or compare them.
+const TALKERS: &[&str] = &[
+    "echo", "printf", ":", "true", "false", "test", "[", "which", "type", "basename", "dirname", "return",
+    "exit",
+];
+
+/// Commands that read the files they name, and change none.
+const READERS: &[&str] = &[
+    "cat",
+    "less",
+    "more",
+    "head",
+    "tail",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "ls",
+    "stat",
+    "file",
+    "wc",
+    "diff",
+    "cmp",
+    "jq",
+    "find",
+    "bat",
+    "du",
+    "df",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "nl",
+    "od",
+    "xxd",
+    "hexdump",
+    "md5sum",
+    "sha256sum",
+    "realpath",
+    "readlink",
+    "tree",
+    "cp",
+    "install",
+    "cd",
+    "pushd",
+    "sed",
+    "awk",
+    "gawk",
+    "rm",
+    "mv",
+    "mkdir",
+    "rmdir",
+    "touch",
+    "tee",
+    "chmod",
+    "chown",
+    "dd",
+    "truncate",
+    "subagent",
+    "subagentd",
+    "man",
+    "pkill",
+    "kill",
+];
+
+/// Those among them that go through whole folders, with these options or always.
+const DEEP_READERS: &[(&str, &[&str])] = &[
+    ("grep", &["r", "R", "recursive", "dereference-recursive"]),
+    ("egrep", &["r", "R", "recursive"]),
+    ("fgrep", &["r", "R", "recursive"]),
+    ("cp", &["r", "R", "a", "recursive", "archive"]),
+    ("scp", &["r"]),
+    ("rg", &[]),
+    ("tar", &[]),
+    ("rsync", &[]),
+    ("zip", &["r", "recurse-paths"]),
+    ("ln", &[]),
+    ("mv", &[]),
+    ("diff", &["r", "recursive"]),
+    ("mount", &[]),
+    ("7z", &[]),
+];
+
+/// Programs whose arguments are programs: what they name they may open.
+const INTERPRETERS: &[&str] = &[
+    "python", "perl", "ruby", "node", "nodejs", "php", "lua", "awk", "gawk", "mawk", "sqlite", "psql",
+    "deno", "bun", "tclsh", "jq",
+];
+
+/// Wrappers: what they run is judged by itself.
+const WRAPPERS: &[&str] = &[
+    "bash", "sh", "eval", "env", "sudo", "trap", "alias", "watch", "flock", "xargs", "su", "timeout", "nice",
+    "nohup", "setsid", "time", "command", "exec", "dash", "doas", "stdbuf", "builtin", "export", "local",
+    "declare", "readonly", "set",
+];
+
+pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Scope) {
+    if TALKERS.contains(&base) {
+        return;
+    }
+    let plain = base.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let is_reader = READERS.contains(&base);
+    let is_wrapper = WRAPPERS.contains(&base);
+    let is_deep = goes_deep(base, args);
+    // In the folder itself, what has no path may mean all of it.
+    if !is_wrapper && base != "cd" {
+        let here = Value::literal(".");
+        for target in walk.targets(&here, scope) {
+            walk.reads_secret(&target, false);
+            if !is_reader {
+                walk.may_change(&target);
+            }
+        }
+    }
+    for arg in args {
+        if INTERPRETERS.contains(&plain) {
+            walk.names_guarded(arg);
+        }
+        // A text, not a path.
+        if is_wrapper && arg.known().is_some_and(|text| text.contains(char::is_whitespace)) {
+            continue;
+        }
+        for part in parts(arg) {
+            for target in walk.targets(&part, scope) {
+                walk.reads_secret(&target, is_deep);
+                if !is_reader && !is_wrapper {
+                    walk.may_change(&target);
+                }
+            }
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Something reads what `target` stands for, and what lies below if `is_deep`.
+    pub fn reads_secret(&mut self, target: &Target, is_deep: bool) {
+        for secret in self.around.secret {
+            if target.may_be_in(secret) || (is_deep && target.may_hold(secret)) {
+                self.draft.found(
+                    Risk::Critical,
+                    format!("it reads what is the daemon's own: {}", secret.display()),
+                );
+            }
+        }
+    }
+
+    fn may_change(&mut self, target: &Target) {
+        for guarded in self.around.guarded {
+            if target.may_be_in(guarded) {
+                self.draft.found(
+                    Risk::Critical,
+                    format!("it may change what is the daemon's own: {}", guarded.display()),
+                );
+            }
+        }
+    }
+
+    /// A program that has the path of something guarded in it.
+    fn names_guarded(&mut self, program: &Value) {
+        let text = program.hollow();
+        for guarded in self.around.guarded.iter().chain(self.around.secret) {
+            let Some(path) = guarded.to_str() else { continue };
+            let below_home =
+                self.around.home.and_then(|home| guarded.strip_prefix(home).ok()).and_then(Path::to_str);
+            if text.contains(path) || below_home.is_some_and(|below| text.contains(below)) {
+                self.draft
+                    .found(Risk::Critical, format!("its program names what is the daemon's own: {path}"));
+            }
+        }
+    }
+}
+
+/// Parts of a word that may be paths: all of it, and what stands behind signs that paths follow.
+fn parts(arg: &Value) -> Vec<Value> {
+    let mut parts = vec![arg.clone()];
+    let lead = arg.lead();
+    let is_option = lead.starts_with('-');
+    let mut before = ' ';
+    for (at, letter) in lead.chars().enumerate() {
+        let follows_sign = matches!(before, '=' | ':' | '@' | ',') || (is_option && letter == '/');
+        // `-f../x`
+        if at > 0 && (follows_sign || (is_option && at == 2)) {
+            parts.push(arg.after(at));
+        }
+        if parts.len() >= MOST_PARTS {
+            break;
+        }
+        before = letter;
+    }
+    parts
+}
+
+/// Parts of one word that are looked at: a list of mounts has a few.
+const MOST_PARTS: usize = 16;
+
+fn goes_deep(base: &str, args: &[Value]) -> bool {
+    let Some((_, options)) = DEEP_READERS.iter().find(|(name, _)| *name == base) else { return false };
+    options.is_empty()
+        || args.iter().any(|arg| {
+            let lead = arg.lead();
+            match lead.strip_prefix("--") {
+                Some(long) => options
+                    .iter()
+                    .any(|option| option.len() > 1 && long.len() > 2 && option.starts_with(long)),
+                None => {
+                    lead.starts_with('-')
+                        && options.iter().any(|option| option.len() == 1 && lead.contains(*option))
+                }
+            }
+        })
+}

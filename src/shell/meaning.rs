@@ -1,0 +1,348 @@
+//! What changes the meaning of what comes later: variables, and builtins that name or rename things.
+
+use super::{
+    value::Value,
+    walk::{Scope, Walk},
+};
+
+/// Commands that are followed here: a function of such a name would do something else.
+const FOLLOWED: &[&str] = &[
+    ".",
+    "alias",
+    "break",
+    "builtin",
+    "cd",
+    "command",
+    "continue",
+    "declare",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "hash",
+    "local",
+    "popd",
+    "pushd",
+    "read",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "unset",
+    "unalias",
+    "let",
+    "mapfile",
+    "readarray",
+    "printf",
+];
+
+pub(super) fn is_followed(name: &str) -> bool {
+    FOLLOWED.contains(&name)
+}
+
+/// Variables that change nothing but how much is said, in which language and when.
+const HARMLESS: &[&str] = &[
+    "CARGO_TERM_COLOR",
+    "CI",
+    "CLICOLOR",
+    "COLUMNS",
+    "DEBUG",
+    "FORCE_COLOR",
+    "GIT_TERMINAL_PROMPT",
+    "IFS",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "NODE_ENV",
+    "NO_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TERM",
+    "TZ",
+    "VERBOSE",
+];
+
+pub(super) fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || name.starts_with("LC_")
+}
+
+/// Variables whose value decides which programs run, by name or by the beginning of it.
+const DECIDING: &[(&str, &str)] = &[
+    ("PATH", "later commands are looked up elsewhere"),
+    ("EXECIGNORE", "later commands are looked up elsewhere"),
+    ("CDPATH", "`cd` leads elsewhere"),
+    ("LD_*", "foreign code is loaded into programs"),
+    ("DYLD_*", "foreign code is loaded into programs"),
+    ("GCONV_PATH", "foreign code is loaded into programs"),
+    ("BASH_ENV", "shells run it first"),
+    ("ENV", "shells run it first"),
+    ("ZDOTDIR", "shells run what lies there first"),
+    ("BASH_FUNC_*", "shells take functions from it"),
+    ("BASH_LOADABLES_PATH", "shells load code from it"),
+    ("BASH_ALIASES", "names get another meaning"),
+    ("BASH_CMDS", "names get another meaning"),
+    ("SHELLOPTS", "shells read differently"),
+    ("BASHOPTS", "shells read differently"),
+    ("POSIXLY_CORRECT", "shells read differently"),
+    ("PS0", "it is run when it is shown"),
+    ("PS4", "it is run when it is shown"),
+    ("PROMPT_COMMAND", "it is run"),
+    ("TEXTDOMAIN*", "texts are translated to others"),
+    ("SHELL", "programs run it"),
+    ("GIT_*", "git may run what it says"),
+    ("SSH_ASKPASS", "programs run it"),
+    ("SUDO_ASKPASS", "programs run it"),
+    ("LESSOPEN", "it is run"),
+    ("LESSCLOSE", "it is run"),
+    ("PERL5OPT", "programs run it first"),
+    ("PERL5LIB", "programs load code from it"),
+    ("PERL5DB", "programs run it first"),
+    ("PYTHONSTARTUP", "programs run it first"),
+    ("PYTHONPATH", "programs load code from it"),
+    ("PYTHONHOME", "programs load code from it"),
+    ("PYTHONINSPECT", "programs read more commands"),
+    ("PYTHONBREAKPOINT", "programs run it"),
+    ("RUBYOPT", "programs run it first"),
+    ("RUBYLIB", "programs load code from it"),
+    ("NODE_OPTIONS", "programs run it first"),
+    ("NODE_PATH", "programs load code from it"),
+    ("JAVA_TOOL_OPTIONS", "programs run it first"),
+    ("_JAVA_OPTIONS", "programs run it first"),
+    ("RUSTC", "it is run"),
+    ("RUSTDOC", "it is run"),
+    ("RUSTC_WRAPPER", "it is run"),
+    ("RUSTC_WORKSPACE_WRAPPER", "it is run"),
+    ("CARGO_TARGET_*", "programs it names are run"),
+    ("CARGO_BUILD_RUSTC*", "programs it names are run"),
+    ("CARGO_ALIAS_*", "names get another meaning"),
+    ("MAKEFLAGS", "make may run what it says"),
+    ("MAKEFILES", "make reads it"),
+    ("AWKPATH", "programs load code from it"),
+    ("RSYNC_RSH", "it is run"),
+    ("TAR_OPTIONS", "tar may run what it says"),
+    ("npm_config_*", "npm may run what it says"),
+];
+
+/// Programs that others start to show or to edit something.
+const STARTED: &[&str] =
+    &["EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER"];
+/// Of those, ones that everybody uses and that run nothing by themselves.
+const PLAIN_PROGRAMS: &[&str] = &["", ":", "cat", "true"];
+/// Of git's variables, those that are only texts.
+const GIT_TEXTS: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"];
+
+/// Why setting this variable decides what runs.
+pub(super) fn decides_what_runs(name: &str, value: Option<&str>) -> Option<&'static str> {
+    if STARTED.contains(&name) {
+        let is_plain = value.is_some_and(|value| PLAIN_PROGRAMS.contains(&value));
+        return (!is_plain).then_some("programs run it");
+    }
+    if GIT_TEXTS.iter().any(|text| name.starts_with(text)) {
+        return None;
+    }
+    let is_meant = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    };
+    DECIDING.iter().find(|(pattern, _)| is_meant(pattern)).map(|(_, why)| *why)
+}
+
+/// Variables whose values are followed while a text is read.
+pub(super) fn is_followed_variable(name: &str) -> bool {
+    matches!(name, "HOME" | "PWD" | "OLDPWD" | "IFS")
+}
+
+/// What a shell's own variable says is no longer what it said.
+pub(super) fn forget(name: &str, scope: &mut Scope) {
+    if matches!(name, "HOME" | "IFS") {
+        scope.home = None;
+    }
+    if matches!(name, "PWD" | "OLDPWD" | "IFS") {
+        scope.keeps_directory = false;
+    }
+}
+
+impl Walk<'_> {
+    /// Builtins that name things; false when it is none of them.
+    pub fn builtin(&mut self, name: &str, args: &[Value], scope: &mut Scope) -> bool {
+        match name {
+            "cd" | "pushd" | "popd" => self.moves(name, args, scope),
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declares(name, args, scope),
+            "read" | "mapfile" | "readarray" | "getopts" | "unset" => self.fills(name, args, scope),
+            "printf" => self.prints(args, scope),
+            "wait" => {
+                if args.iter().any(|arg| arg.lead().starts_with("-p")) {
+                    self.fills(name, args, scope);
+                }
+            }
+            "let" => args.iter().for_each(|arg| self.numbers.value(arg)),
+            "test" | "[" => self.tests(args),
+            "alias" => self.names_aliases(args, scope),
+            "set" => self.sets(args),
+            "shopt" => self.switches(args),
+            "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc" => {
+                self.draft.unknown(format!("`{name}` may give names another meaning, or run something"));
+            }
+            "hash" => {
+                if args.iter().any(|arg| !arg.is("-r") && !arg.is("-l")) {
+                    self.draft.unknown("`hash` may give names another meaning");
+                }
+            }
+            "jobs" => {
+                if args.iter().any(|arg| arg.known().is_none() || arg.is("-x")) {
+                    self.draft.unknown("`jobs -x` runs a command");
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn declares(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+        for arg in args {
+            let lead = arg.lead();
+            if lead.starts_with('-') || lead.starts_with('+') {
+                // A reference is another name for a variable, and an integer's values are computed.
+                if lead.contains(['n', 'i']) {
+                    self.draft
+                        .unknown(format!("`{name} {}` makes a variable mean something else", arg.raw()));
+                }
+                continue;
+            }
+            match lead.split_once('=') {
+                Some((variable, _)) => {
+                    let variable = variable.strip_suffix('+').unwrap_or(variable);
+                    if !super::grammar::is_name(variable) {
+                        self.draft.unknown(format!("`{name}` sets `{variable}`, whose place is computed"));
+                        continue;
+                    }
+                    let value = arg.after(lead.find('=').map_or(0, |at| at + 1));
+                    self.numbers.assigned(variable, Some(&value));
+                    self.renamed(variable, value.known(), scope);
+                }
+                None if arg.known().is_some_and(super::grammar::is_name) => {}
+                None => self.draft.unknown(format!("nobody can tell what `{name} {}` sets", arg.raw())),
+            }
+        }
+    }
+
+    /// Builtins that give the variables they name other values.
+    fn fills(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+        for (at, arg) in args.iter().enumerate() {
+            let Some(text) = arg.known() else {
+                // The text of a prompt may be anything.
+                if at > 0
+                    && args[at - 1]
+                        .known()
+                        .is_some_and(|before| before.starts_with('-') && before.ends_with('p'))
+                    && !arg.may_split()
+                {
+                    continue;
+                }
+                self.draft.unknown(format!("nobody can tell which variable `{name} {}` means", arg.raw()));
+                continue;
+            };
+            if matches!(name, "mapfile" | "readarray") && text.starts_with("-C") {
+                self.draft.unknown(format!("`{name} -C` runs a command"));
+            }
+            if text.contains('[') {
+                self.numbers.value(arg);
+            }
+            if super::grammar::is_name(text) {
+                self.numbers.assigned(text, None);
+                self.renamed(text, None, scope);
+            }
+        }
+        if matches!(name, "read") {
+            self.numbers.assigned("REPLY", None);
+        }
+        if matches!(name, "mapfile" | "readarray") {
+            self.numbers.assigned("MAPFILE", None);
+        }
+    }
+
+    fn prints(&mut self, args: &[Value], scope: &mut Scope) {
+        let Some(first) = args.first() else { return };
+        if first.may_be_option() && first.may_split() {
+            self.draft.unknown("nobody can tell whether `printf` sets a variable");
+        }
+        if first.known().is_some_and(|text| text.starts_with("-v")) {
+            let attached = first.known().filter(|text| text.len() > 2).map(|_| first.after(2));
+            let variable: Vec<Value> = attached.or_else(|| args.get(1).cloned()).into_iter().collect();
+            self.fills("printf", &variable, scope);
+        }
+    }
+
+    fn tests(&mut self, args: &[Value]) {
+        for pair in args.windows(2) {
+            if pair[0].is("-v") || pair[0].is("-R") || pair[0].may_split() {
+                let is_plain = pair[1].known().is_some_and(|text| !text.contains('['));
+                if !is_plain && !(pair[0].may_split() && pair[1].known().is_some()) {
+                    self.numbers.value(&pair[1]);
+                }
+            }
+        }
+    }
+
+    fn names_aliases(&mut self, args: &[Value], scope: &mut Scope) {
+        if scope.dialect == super::grammar::Dialect::Posix {
+            self.draft.unknown("`alias` may give names another meaning");
+        }
+        for arg in args {
+            match arg.known().and_then(|text| text.split_once('=')) {
+                // bash does not use it unless told to, and then is not followed.
+                Some((_, text)) => {
+                    let text = text.to_owned();
+                    self.text(&text, scope.dialect, &mut scope.clone());
+                }
+                None if arg.known().is_some() => {}
+                None => self.draft.unknown(format!("nobody can tell what `alias {}` means", arg.raw())),
+            }
+        }
+    }
+
+    fn sets(&mut self, args: &[Value]) {
+        for (at, arg) in args.iter().enumerate() {
+            let text = arg.lead();
+            if arg.is("--") || !(text.starts_with(['-', '+']) || arg.may_be_option()) {
+                return;
+            }
+            let names_option = text.ends_with('o');
+            let next = args.get(at + 1);
+            let is_plain = arg.known().is_some() && !text.contains('k');
+            let is_posix =
+                names_option && next.is_some_and(|next| !next.known().is_some_and(is_plain_option));
+            if !is_plain || is_posix {
+                self.draft.unknown("`set` makes the shell read differently");
+            }
+        }
+    }
+
+    fn switches(&mut self, args: &[Value]) {
+        for arg in args {
+            match arg.known() {
+                Some(
+                    "-s" | "-u" | "-q" | "-p" | "globstar" | "nullglob" | "dotglob" | "failglob"
+                    | "nocaseglob" | "nocasematch" | "inherit_errexit" | "pipefail" | "extglob",
+                ) => {}
+                _ => {
+                    self.draft.unknown(format!("`shopt {}` makes the shell read differently", arg.raw()));
+                }
+            }
+        }
+    }
+}
+
+fn is_plain_option(name: &str) -> bool {
+    matches!(
+        name,
+        "errexit" | "nounset" | "pipefail" | "xtrace" | "verbose" | "noclobber" | "noglob" | "errtrace"
+    )
+}

@@ -1,0 +1,169 @@
+//! Could a value run something where the shell computes it as a number?
+//!
+//! `(( x ))`, `$(( x ))`, `[[ x -eq 1 ]]` and indexes of arrays compute a variable's value, then the values it names, and a
+//! value like `a[$(rm x)]` runs what stands in it. So whatever is computed must come from where only numbers come from.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    syntax::{Command, Computed, Piece, Script, Word},
+    value::Value,
+};
+
+/// Commands whose output is a number, whatever they read. Called in another way they may say more.
+const COUNTING: &[&[&str]] = &[
+    &["nproc"],
+    &["wc", "-l"],
+    &["wc", "-c"],
+    &["wc", "-w"],
+    &["wc", "-m"],
+    &["id", "-u"],
+    &["id", "-g"],
+    &["date", "+%s"],
+    &["date", "+%N"],
+    &["date", "+%Y"],
+    &["date", "+%H"],
+    &["date", "+%u"],
+    &["tput", "cols"],
+    &["tput", "lines"],
+];
+
+/// Variables of the shell that are numbers.
+const COUNTED: &[&str] = &["#", "?", "$", "!"];
+
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    used: HashSet<String>,
+    /// Variables whose value may be anything.
+    open: HashSet<String>,
+    /// Names that stand in a variable's value.
+    named: HashMap<String, HashSet<String>>,
+    danger: Option<String>,
+}
+
+impl Numbers {
+    /// Why something may run where a number is computed.
+    pub fn danger(&self) -> Option<String> {
+        if self.danger.is_some() {
+            return self.danger.clone();
+        }
+        let mut todo: Vec<&String> = self.used.iter().collect();
+        let mut seen: HashSet<&String> = todo.iter().copied().collect();
+        let mut worst: Option<&String> = None;
+        while let Some(name) = todo.pop() {
+            if self.open.contains(name) {
+                // The same one is named each time.
+                worst = Some(worst.map_or(name, |other| other.min(name)));
+            }
+            for next in self.named.get(name).into_iter().flatten() {
+                if seen.insert(next) {
+                    todo.push(next);
+                }
+            }
+        }
+        worst.map(|name| {
+            format!("the value of `{name}` is computed as a number, and may run what stands in it")
+        })
+    }
+
+    pub fn computed(&mut self, computed: &Computed) {
+        self.used.extend(computed.names.iter().cloned());
+        self.pieces(&computed.pieces);
+    }
+
+    /// A word that is computed as a number.
+    pub fn word(&mut self, word: &Word) {
+        self.pieces(&word.pieces);
+    }
+
+    /// A text that is computed as a number, or names what is.
+    pub fn value(&mut self, value: &Value) {
+        match value.known() {
+            Some(text) => self.text(text),
+            None => self.is_dangerous(value.raw()),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.contains(['$', '`', '<']) && text.contains('[') {
+            return self.is_dangerous(text);
+        }
+        self.used.extend(names(text));
+    }
+
+    fn pieces(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            match piece {
+                Piece::Plain(text) | Piece::Quoted(text) => self.text(text),
+                Piece::Variable { name, .. } => self.variable(name),
+                Piece::Expansion { name, parts, .. } => {
+                    if !name.is_empty() {
+                        self.variable(name);
+                        self.pieces(parts);
+                    }
+                }
+                Piece::Substitution { script, .. } => {
+                    if !is_counting(script) {
+                        self.is_dangerous("$(…)");
+                    }
+                }
+                Piece::Arithmetic(_) => {}
+                Piece::Process(_) | Piece::Document(_) => self.is_dangerous("<(…)"),
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str) {
+        if COUNTED.contains(&name) {
+            return;
+        }
+        if super::grammar::is_name(name) {
+            self.used.insert(name.to_owned());
+        } else {
+            self.is_dangerous(&format!("${name}"));
+        }
+    }
+
+    fn is_dangerous(&mut self, what: &str) {
+        self.danger.get_or_insert_with(|| {
+            format!("`{what}` is computed as a number, and may run what stands in its value")
+        });
+    }
+
+    /// `None` when nobody can tell the value.
+    pub fn assigned(&mut self, name: &str, value: Option<&Value>) {
+        match value.and_then(Value::known) {
+            Some(text) if !text.contains(['[', '$', '`']) => {
+                self.named.entry(name.to_owned()).or_default().extend(names(text));
+            }
+            _ => {
+                self.open.insert(name.to_owned());
+            }
+        }
+    }
+
+    pub fn assigned_word(&mut self, name: &str, word: &Word, value: &Value) {
+        let is_number = match word.pieces.as_slice() {
+            [Piece::Arithmetic(_)] => true,
+            [Piece::Substitution { script, .. }] => is_counting(script),
+            [Piece::Variable { name, .. }] => COUNTED.contains(&name.as_str()),
+            _ => false,
+        };
+        if !is_number {
+            self.assigned(name, Some(value));
+        }
+    }
+}
+
+fn names(text: &str) -> impl Iterator<Item = String> + '_ {
+    let parts = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    parts.filter(|part| super::grammar::is_name(part)).map(str::to_owned)
+}
+
+fn is_counting(script: &Script) -> bool {
+    let [item] = script.items.as_slice() else { return false };
+    let Some(Command::Simple(last)) = item.pipeline.stages.last() else { return false };
+    let words: Option<Vec<&str>> = last.words.iter().map(Word::plain).collect();
+    let is_plain = last.assignments.is_empty();
+    is_plain && words.is_some_and(|words| COUNTING.contains(&words.as_slice()))
+}

@@ -1,0 +1,66 @@
+//! One command, its words known as far as they can be: what is it, what does it touch, and what does it run in turn?
+
+use super::{
+    guarded, risk,
+    value::Value,
+    walk::{Scope, Walk},
+};
+
+/// Stands for words that are added when it runs, for people. A command is told without them, too.
+const MORE: &str = "(words of its input)";
+
+impl Walk<'_> {
+    /// Runs `values`, the command's name first.
+    pub fn run(&mut self, values: &[Value], scope: &mut Scope) {
+        self.draft.command(values.iter().map(Value::word).collect());
+        if let Some((_, before)) =
+            values.split_last().filter(|(last, before)| last.raw() == MORE && !before.is_empty())
+        {
+            self.draft.command(before.iter().map(Value::word).collect());
+        }
+        self.opened(values, scope);
+    }
+
+    /// Runs `values` with more words behind that only running it would tell.
+    pub fn run_with_more(&mut self, values: &[Value], scope: &mut Scope) {
+        let all: Vec<Value> = values.iter().cloned().chain([Value::unknown(MORE)]).collect();
+        self.run(&all, scope);
+    }
+
+    fn opened(&mut self, values: &[Value], scope: &mut Scope) {
+        let Some((first, args)) = values.split_first() else { return };
+        let Some(name) = first.known().filter(|_| !first.is_pattern()) else {
+            return self.draft.unknown(format!("only running it would tell what `{}` is", first.raw()));
+        };
+        if self.enters() {
+            self.call(name, scope);
+            let base = match name.rsplit_once('/') {
+                Some((_, base)) => base,
+                None => name,
+            };
+            if base != name {
+                // A rule about the name is about each program of that name.
+                let words = [Value::literal(base)].into_iter().chain(args.iter().cloned());
+                self.draft.command(words.map(|value| value.word()).collect());
+            }
+            risk::judge(&mut self.draft, base, args);
+            guarded::check(self, base, args, scope);
+            self.touch(base, args, scope);
+            let is_builtin = base == name && self.builtin(base, args, scope);
+            if !is_builtin {
+                self.open(base, args, scope);
+            }
+            self.leaves();
+        }
+    }
+
+    /// A command that runs others, if it is one.
+    fn open(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
+        let is_one = self.shell(base, args, scope)
+            || self.runner(base, args, scope)
+            || self.program(base, args, scope);
+        if !is_one && base == "git" {
+            self.git(args, scope);
+        }
+    }
+}

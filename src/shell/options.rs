@@ -1,0 +1,149 @@
+//! Which words of a command are options, which are their values, and where does the rest begin?
+
+use super::value::Value;
+
+/// The options of a command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spec {
+    /// Letters that stand alone.
+    pub flags: &'static str,
+    /// Letters that have a value, in the same word or the next.
+    pub valued: &'static str,
+    /// Letters whose value, if any, is in the same word.
+    pub attached: &'static str,
+    pub long_flags: &'static [&'static str],
+    /// With a value behind `=` or in the next word.
+    pub long_valued: &'static [&'static str],
+}
+
+/// One option: its letter or long name, and its value.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub name: String,
+    pub value: Option<Value>,
+}
+
+/// What stands among a command's words.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    pub options: Vec<Choice>,
+    pub operands: Vec<Value>,
+    /// Why nobody can tell where the operands begin; they are then what stands from the word on that is not known.
+    pub unclear: Option<String>,
+}
+
+impl Parsed {
+    pub fn has(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|option| names.contains(&option.name.as_str()))
+    }
+
+    pub fn value(&self, names: &[&str]) -> Option<&Value> {
+        self.options.iter().rev().find(|option| names.contains(&option.name.as_str()))?.value.as_ref()
+    }
+}
+
+/// Reads options up to the first word that is none, as commands do that run the rest. An option that is not listed is an
+/// error: nobody could tell where the rest begins.
+pub(super) fn leading(spec: &Spec, args: &[Value]) -> Result<Parsed, String> {
+    read(spec, args, true)
+}
+
+/// Reads options wherever they stand. One that is not listed counts as a flag.
+pub(super) fn anywhere(spec: &Spec, args: &[Value]) -> Parsed {
+    // Only leading options can be mistaken.
+    read(spec, args, false).unwrap_or_default()
+}
+
+fn read(spec: &Spec, args: &[Value], is_leading: bool) -> Result<Parsed, String> {
+    let mut parsed = Parsed::default();
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        at += 1;
+        let Some(text) = arg.known() else {
+            if is_leading && arg.may_be_option() {
+                parsed.unclear = Some(format!("nobody can tell whether `{}` is an option", arg.raw()));
+            }
+            parsed.operands.push(arg.clone());
+            if is_leading {
+                break;
+            }
+            continue;
+        };
+        if text == "--" {
+            break;
+        }
+        if let Some(long) = text.strip_prefix("--") {
+            at += long_option(spec, arg, long, &args[at..], is_leading, &mut parsed)?;
+            continue;
+        }
+        let is_short = text.len() > 1 && text.starts_with('-');
+        if !is_short {
+            parsed.operands.push(arg.clone());
+            if is_leading {
+                break;
+            }
+            continue;
+        }
+        at += short_options(spec, arg, text, &args[at..], is_leading, &mut parsed)?;
+    }
+    parsed.operands.extend(args[at.min(args.len())..].iter().cloned());
+    Ok(parsed)
+}
+
+/// How many of the words behind are its value.
+fn long_option(
+    spec: &Spec,
+    arg: &Value,
+    long: &str,
+    behind: &[Value],
+    is_leading: bool,
+    parsed: &mut Parsed,
+) -> Result<usize, String> {
+    let (given, value) = match long.split_once('=') {
+        Some((name, _)) => (name, Some(arg.after(name.chars().count() + 3))),
+        None => (long, None),
+    };
+    let all = || spec.long_flags.iter().chain(spec.long_valued).copied();
+    // Unless one is meant by its whole name, the first that begins so.
+    let name = all().find(|name| *name == given).or_else(|| all().find(|name| name.starts_with(given)));
+    let Some(name) = name else {
+        if is_leading {
+            return Err(format!("its option `{}` is not known", arg.raw()));
+        }
+        parsed.options.push(Choice { name: given.to_owned(), value });
+        return Ok(0);
+    };
+    let takes_next = value.is_none() && spec.long_valued.contains(&name);
+    let value = if takes_next { behind.first().cloned() } else { value };
+    parsed.options.push(Choice { name: name.to_owned(), value });
+    Ok(usize::from(takes_next))
+}
+
+fn short_options(
+    spec: &Spec,
+    arg: &Value,
+    text: &str,
+    behind: &[Value],
+    is_leading: bool,
+    parsed: &mut Parsed,
+) -> Result<usize, String> {
+    for (at, letter) in text.chars().enumerate().skip(1) {
+        let is_last = at + 1 == text.chars().count();
+        let rest = || Some(arg.after(at + 1)).filter(|_| !is_last);
+        let name = letter.to_string();
+        if spec.valued.contains(letter) {
+            let value = if is_last { behind.first().cloned() } else { rest() };
+            parsed.options.push(Choice { name, value });
+            return Ok(usize::from(is_last));
+        }
+        if spec.attached.contains(letter) {
+            parsed.options.push(Choice { name, value: rest() });
+            return Ok(0);
+        }
+        if is_leading && !spec.flags.contains(letter) {
+            return Err(format!("its option `{}` is not known", arg.raw()));
+        }
+        parsed.options.push(Choice { name, value: None });
+    }
+    Ok(0)
+}

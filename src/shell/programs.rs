@@ -1,0 +1,214 @@
+//! Programs whose arguments are programs, or name some: awk, sed, and options that others run.
+
+use super::{
+    options::{Spec, anywhere},
+    value::Value,
+    walk::{Scope, Walk},
+};
+
+mod awk;
+mod sed;
+
+use awk::{AwkDoes, awk_does};
+use sed::sed_only_edits;
+
+/// Options by which a program runs a command, by program. One that ends with `=` begins a word.
+const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
+    (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
+    (
+        &["ssh", "scp", "sftp"],
+        &[
+            "-oProxyCommand",
+            "-oLocalCommand",
+            "-oKnownHostsCommand",
+            "-oPermitLocalCommand",
+            "-S",
+            "-D",
+            "-F",
+        ],
+    ),
+    (
+        &["tar", "bsdtar", "gtar"],
+        &[
+            "--checkpoint-action",
+            "--to-command",
+            "-I",
+            "--use-compress-program",
+            "-F",
+            "--info-script",
+            "--new-volume-script",
+            "--rsh-command",
+            "--rmt-command",
+        ],
+    ),
+    (&["zip"], &["-T", "-TT", "--unzip-command", "--test"]),
+    (&["cpio"], &["--rsh-command", "--rmt-command"]),
+    (&["man"], &["-P", "--pager", "-H", "--html"]),
+    (&["split"], &["--filter"]),
+    (&["sort"], &["--compress-program"]),
+    (&["make", "gmake"], &["SHELL=", "--eval", "MAKEFLAGS=", ".SHELLFLAGS="]),
+    (&["wget"], &["--use-askpass"]),
+    (&["nmap"], &["--script"]),
+    (&["openssl"], &["-engine", "-provider"]),
+    (&["psql"], &["-c", "--command"]),
+    (&["npm", "npx", "pnpm"], &["-c", "--call", "--script-shell", "--node-options"]),
+    (
+        &["vi", "vim", "view", "nvim", "ex", "gvim", "vimdiff", "ed", "emacs"],
+        &["-c", "--cmd", "-S", "-s", "-es", "-u", "--eval", "--script", "-l", "--load"],
+    ),
+    (&["less", "more"], &["-k", "--lesskey-file"]),
+    (&["cargo"], &["--config"]),
+    (&["go"], &["-toolexec", "-exec", "-vettool"]),
+    (&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-B", "-specs"]),
+    (&["ld"], &["-plugin"]),
+    (&["rg"], &["--pre", "--hostname-bin"]),
+    (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
+    (&["sqlite3"], &["-cmd", "-init"]),
+    (&["logger", "mail", "mutt"], &["-e"]),
+    (&["tcpdump"], &["-z"]),
+    (&["docker", "podman"], &["--entrypoint"]),
+    (&["dpkg", "apt", "apt-get"], &["-o", "--pre-invoke", "--post-invoke"]),
+    (&["pip", "pip3"], &["--python"]),
+    (&["pytest"], &["-p", "--override-ini"]),
+    (&["gpg", "gpg2"], &["--photo-viewer", "--exec-path", "--agent-program"]),
+    (&["perf", "hyperfine"], &["--prepare", "--setup", "--cleanup", "--shell"]),
+];
+
+impl Walk<'_> {
+    /// False when it is none of these.
+    pub fn program(&mut self, base: &str, args: &[Value], _scope: &mut Scope) -> bool {
+        if base.ends_with("awk") {
+            self.awk(base, args);
+            return true;
+        }
+        if matches!(base, "sed" | "gsed") {
+            self.sed(base, args);
+            return true;
+        }
+        let Some((_, options)) = RUNNING_OPTIONS.iter().find(|(names, _)| names.contains(&base)) else {
+            return false;
+        };
+        let is_editor = matches!(base, "vi" | "vim" | "view" | "nvim" | "ex" | "gvim" | "less" | "more");
+        for (at, arg) in args.iter().enumerate() {
+            let joined = match arg.lead().as_str() {
+                // `-o Name=value` and `-oName=value` mean the same.
+                "-o" => format!("-o{}", args.get(at + 1).map_or_else(String::new, Value::lead)),
+                lead => lead.to_owned(),
+            };
+            let runs = |option: &&str| begins_option(&joined, option);
+            let is_command = is_editor
+                && (joined.starts_with('+')
+                    && joined.len() > 1
+                    && !joined[1..].chars().all(|digit| digit.is_ascii_digit()));
+            if options.iter().any(|option| runs(&option)) || is_command {
+                self.draft.unknown(format!("`{base} {}` may run a command", arg.raw()));
+            }
+        }
+        if base == "sqlite3" && args.iter().any(|arg| arg.lead().trim_start().starts_with('.')) {
+            self.draft.unknown("`sqlite3` may run a command");
+        }
+        true
+    }
+
+    fn awk(&mut self, base: &str, args: &[Value]) {
+        const AWK: Spec = Spec {
+            flags: "",
+            valued: "FvfeEilbW",
+            attached: "",
+            long_flags: &[],
+            long_valued: &["field-separator", "assign", "file", "source", "exec", "include", "load"],
+        };
+        let parsed = anywhere(&AWK, args);
+        if parsed.has(&["i", "include", "l", "load", "E", "exec", "W"]) {
+            return self.draft.unknown(format!("`{base}` runs other programs first"));
+        }
+        let named = parsed.has(&["f", "file"]);
+        let sources = parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "source"));
+        let mut programs: Vec<Option<Value>> = sources.map(|option| option.value.clone()).collect();
+        if programs.is_empty() && !named {
+            programs.push(parsed.operands.first().cloned());
+        }
+        for program in programs {
+            match program.as_ref().and_then(Value::known) {
+                Some(text) => match awk_does(text) {
+                    AwkDoes::Computes => {}
+                    AwkDoes::Writes => {
+                        self.draft.writes_something(&Value::unknown("the program"));
+                        self.draft.found(
+                            crate::protocol::Risk::High,
+                            format!("`{base}` writes files that its program names"),
+                        );
+                    }
+                    AwkDoes::Runs => self.draft.unknown(format!("the program of `{base}` may run commands")),
+                },
+                None => self.draft.unknown(format!("nobody can tell which program `{base}` runs")),
+            }
+        }
+    }
+
+    fn sed(&mut self, base: &str, args: &[Value]) {
+        let parsed = anywhere(&SED, args);
+        let scripts =
+            parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "expression"));
+        let mut scripts: Vec<Option<Value>> = scripts.map(|option| option.value.clone()).collect();
+        if scripts.is_empty() && !parsed.has(&["f", "file"]) {
+            scripts.push(parsed.operands.first().cloned());
+        }
+        if parsed.has(&["version", "help"]) {
+            return;
+        }
+        for script in scripts {
+            // The text between may be anything as long as the command around it is known.
+            match script.as_ref().and_then(Value::known) {
+                Some(text) if sed_only_edits(text) => {}
+                Some(_) => {
+                    self.draft.unknown(format!("the script of `{base}` may run commands or write files"))
+                }
+                None => self.draft.unknown(format!("nobody can tell which script `{base}` runs")),
+            }
+        }
+    }
+}
+
+pub(super) const SED: Spec = Spec {
+    flags: "nErsuz",
+    valued: "efl",
+    attached: "i",
+    long_flags: &[
+        "quiet",
+        "silent",
+        "debug",
+        "in-place",
+        "posix",
+        "regexp-extended",
+        "separate",
+        "sandbox",
+        "unbuffered",
+        "null-data",
+        "help",
+        "version",
+        "follow-symlinks",
+    ],
+    long_valued: &["expression", "file", "line-length"],
+};
+
+/// `-I` in `-xIf`, `--to-command` in `--to-command=x` and in what it may be shortened to, `SHELL=` in `SHELL=/x`.
+fn begins_option(word: &str, option: &str) -> bool {
+    if let Some(name) = option.strip_suffix('=') {
+        return word.starts_with(name)
+            && word[name.len()..].trim_start_matches([':', '?', '+', '!']).starts_with('=');
+    }
+    if option.starts_with("--") {
+        let given = word.split_once('=').map_or(word, |(name, _)| name);
+        return given.len() > 3 && option.starts_with(given);
+    }
+    let is_letter = option.len() == 2;
+    let is_bundle = word.starts_with('-') && !word.starts_with("--");
+    match option.chars().nth(1) {
+        // In any place of a bundle: a value that has the letter is taken for it.
+        Some(letter) if is_letter => {
+            is_bundle && word.contains(letter) && (word.len() <= 6 || word.starts_with(option))
+        }
+        _ => word.to_ascii_lowercase().starts_with(&option.to_ascii_lowercase()),
+    }
+}

@@ -1,0 +1,110 @@
+//! What was found so far? A reading while it is made; it only ever gets stricter.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use super::{Finding, Reading, value::Value};
+use crate::protocol::{Access, Command, Risk, Word};
+
+/// Commands that one text may have. More are a program.
+const MOST_COMMANDS: usize = 2_000;
+/// Files that one text may name.
+const MOST_ACCESSES: usize = 2_000;
+
+#[derive(Debug)]
+pub(super) struct Draft {
+    commands: Vec<Command>,
+    known_commands: HashSet<Command>,
+    accesses: Vec<Access>,
+    known_accesses: HashSet<Access>,
+    findings: Vec<Finding>,
+    unknown: Option<String>,
+}
+
+impl Draft {
+    pub fn new() -> Draft {
+        Draft {
+            commands: Vec::new(),
+            known_commands: HashSet::new(),
+            accesses: Vec::new(),
+            known_accesses: HashSet::new(),
+            findings: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    pub fn command(&mut self, words: Vec<Word>) {
+        let command = Command { words };
+        if self.known_commands.contains(&command) {
+            return;
+        }
+        if self.commands.len() >= MOST_COMMANDS {
+            return self.unknown("it has too many commands");
+        }
+        self.known_commands.insert(command.clone());
+        self.commands.push(command);
+    }
+
+    pub fn access(&mut self, access: Access) {
+        if self.known_accesses.contains(&access) {
+            return;
+        }
+        if self.accesses.len() >= MOST_ACCESSES {
+            return self.unknown("it names too many files");
+        }
+        self.known_accesses.insert(access.clone());
+        self.accesses.push(access);
+    }
+
+    pub fn writes(&mut self, path: &Path) {
+        self.access(Access::Write { path: path.to_owned() });
+    }
+
+    pub fn reads(&mut self, path: PathBuf) {
+        self.access(Access::Read { path });
+    }
+
+    pub fn writes_something(&mut self, value: &Value) {
+        self.access(Access::Opaque { what: format!("writes the file that `{}` names", value.raw()) });
+    }
+
+    pub fn reads_something(&mut self, value: &Value) {
+        self.access(Access::Opaque { what: format!("reads the file that `{}` names", value.raw()) });
+    }
+
+    pub fn found(&mut self, risk: Risk, what: impl Into<String>) {
+        let finding = Finding { risk, what: what.into() };
+        if risk > Risk::Medium && !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// The first reason stays.
+    pub fn unknown(&mut self, why: impl Into<String>) {
+        self.unknown.get_or_insert_with(|| why.into());
+    }
+
+    /// Whether a command of this name was found.
+    pub fn has_command(&self, name: &str) -> bool {
+        self.commands.iter().any(|command| match command.words.first() {
+            Some(Word::Known(text)) => text == name,
+            // It may be any.
+            Some(Word::Unknown(_)) => true,
+            None => false,
+        })
+    }
+
+    pub fn finish(self) -> Reading {
+        let worst = self.findings.iter().map(|finding| finding.risk).max().unwrap_or(Risk::Medium);
+        let floor = if self.unknown.is_some() { Risk::High } else { Risk::Medium };
+        Reading {
+            commands: self.commands,
+            accesses: self.accesses,
+            risk: worst.max(floor),
+            findings: self.findings,
+            unknown: self.unknown,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Commands that run the command in their arguments: where does it begin?
+
+use super::{
+    grammar::Dialect,
+    options::{Choice, Parsed, Spec, leading},
+    place::Place,
+    value::Value,
+    walk::{Scope, Walk},
+};
+
+mod table;
+
+use table::{RUNNERS, Runner};
+
+/// Commands that run others in ways that are not read: what they run is not known.
+const OPAQUE: &[&str] = &[
+    "parallel",
+    "script",
+    "unshare",
+    "chroot",
+    "nsenter",
+    "setpriv",
+    "strace",
+    "ltrace",
+    "gdb",
+    "valgrind",
+    "prlimit",
+    "start-stop-daemon",
+    "xvfb-run",
+    "proot",
+    "firejail",
+    "bwrap",
+    "rlwrap",
+    "torsocks",
+    "proxychains",
+    "proxychains4",
+    "screen",
+    "tmux",
+    "entr",
+    "inotifywait-run",
+    "pkexec",
+    "run0",
+    "machinectl",
+    "expect",
+    "capsh",
+    "newgrp",
+    "sg",
+    "setarch",
+    "linux32",
+    "linux64",
+    "softlimit",
+    "chpst",
+    "runit",
+    "daemonize",
+    "dtach",
+    "abduco",
+    "socat",
+    "ld.so",
+    "ld-linux.so.2",
+    "ld-linux-x86-64.so.2",
+    "run-parts",
+    "nix-shell",
+    "direnv",
+    "debuild",
+    "logrotate",
+];
+
+impl Walk<'_> {
+    /// False when it runs nothing.
+    pub fn runner(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
+        match base {
+            "xargs" => self.xargs(args, scope),
+            "find" => self.find(args, scope),
+            "watch" => self.watch(args, scope),
+            "flock" => self.flock(args, scope),
+            _ if OPAQUE.contains(&base) => {
+                self.draft.unknown(format!("`{base}` runs commands in ways that are not read"));
+            }
+            _ => {
+                let Some(runner) = RUNNERS.iter().find(|runner| runner.names.contains(&base)) else {
+                    return false;
+                };
+                self.wrapped(base, runner, args, scope);
+            }
+        }
+        true
+    }
+
+    fn wrapped(&mut self, base: &str, runner: &Runner, args: &[Value], scope: &mut Scope) {
+        // `env -S` splits its text; everything else is read behind.
+        if base == "env"
+            && args.iter().any(|arg| {
+                arg.lead().starts_with("-S")
+                    || arg.lead().starts_with("--split")
+                    || arg.lead().starts_with("-vS")
+            })
+        {
+            return self.split_env(args, scope);
+        }
+        let args =
+            if base == "env" && args.first().is_some_and(|arg| arg.is("-")) { &args[1..] } else { args };
+        let parsed = match leading(&runner.spec, args) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.draft.unknown(format!("`{base}`: {why}")),
+        };
+        if let Some(why) = &parsed.unclear {
+            self.draft.unknown(format!("`{base}`: {why}"));
+        }
+        if base == "command" && parsed.has(&["v", "V"]) {
+            return;
+        }
+        let mut inner = scope.clone();
+        if parsed.has(&["D", "chdir", "R", "chroot", "C", "working-directory", "d", "same-dir"])
+            && base != "nice"
+        {
+            inner.place = Place::unknown();
+        }
+        let Some(rest) = self.after_assignments(base, runner, &parsed, &mut inner) else { return };
+        let rest = rest.get(runner.operands..).unwrap_or_default();
+        // What stands before the command must not turn into it.
+        let before = &parsed.operands[..parsed.operands.len() - rest.len()];
+        if before.iter().any(Value::may_split)
+            || before
+                .iter()
+                .any(|value| value.known().is_none() && value.may_be_option() && runner.operands > 0)
+        {
+            self.draft.unknown(format!("nobody can tell where the command of `{base}` begins"));
+        }
+        if rest.is_empty() {
+            let starts_shell = parsed.has(&["s", "i", "shell", "login"]) && matches!(base, "sudo" | "doas");
+            if starts_shell {
+                self.draft.unknown(format!("`{base}` runs whatever its input says"));
+            }
+            return;
+        }
+        if base == "sudo" && parsed.has(&["i", "login"]) {
+            inner.place = Place::unknown();
+            inner.home = None;
+        }
+        if matches!(base, "exec" | "builtin" | "command") {
+            // The same shell: a `cd` stays.
+            self.run(rest, &mut inner);
+            scope.place = inner.place;
+        } else {
+            self.run(rest, &mut inner);
+        }
+    }
+
+    /// The words behind `NAME=value`; `None` when nobody can tell.
+    fn after_assignments(
+        &mut self,
+        base: &str,
+        runner: &Runner,
+        parsed: &Parsed,
+        scope: &mut Scope,
+    ) -> Option<Vec<Value>> {
+        let mut rest = parsed.operands.as_slice();
+        while runner.assigns
+            && let Some((first, others)) = rest.split_first()
+        {
+            let lead = first.lead();
+            let Some((name, _)) = lead.split_once('=') else { break };
+            if first.may_split() {
+                self.draft.unknown(format!("`{base}`: nobody can tell how many words `{}` is", first.raw()));
+                return None;
+            }
+            let value = first.after(name.chars().count() + 1);
+            self.renamed(name, value.known(), scope);
+            rest = others;
+        }
+        Some(rest.to_vec())
+    }
+
+    fn split_env(&mut self, args: &[Value], scope: &mut Scope) {
+        let text = match args {
+            [first, rest @ ..] if first.is("-S") => rest.split_first(),
+            _ => None,
+        };
+        let plain = |text: &&str| !text.contains(['\'', '"', '\\', '$', '#']);
+        match text.and_then(|(text, rest)| Some((text.known().filter(plain)?.to_owned(), rest))) {
+            Some((text, rest)) => {
+                let words = text.split_whitespace().map(Value::literal).chain(rest.iter().cloned());
+                let mut words: Vec<Value> = words.collect();
+                // As `env` itself reads them.
+                words.insert(0, Value::literal("env"));
+                self.run(&words, &mut scope.clone());
+            }
+            None => self.draft.unknown("`env -S` splits its text in ways that are not read"),
+        }
+    }
+
+    fn xargs(&mut self, args: &[Value], scope: &mut Scope) {
+        const XARGS: Spec = Spec {
+            flags: "0rtpxo",
+            valued: "adEILnPs",
+            attached: "iel",
+            long_flags: &[
+                "null",
+                "no-run-if-empty",
+                "verbose",
+                "interactive",
+                "exit",
+                "open-tty",
+                "show-limits",
+                "replace",
+                "eof",
+            ],
+            long_valued: &[
+                "arg-file",
+                "delimiter",
+                "max-lines",
+                "max-args",
+                "max-procs",
+                "max-chars",
+                "process-slot-var",
+            ],
+        };
+        let parsed = match leading(&XARGS, args) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.draft.unknown(format!("`xargs`: {why}")),
+        };
+        if let Some(why) = &parsed.unclear {
+            self.draft.unknown(format!("`xargs`: {why}"));
+        }
+        let mut inner = scope.with_input(super::walk::Input::Pipe);
+        if parsed.operands.is_empty() {
+            return self.run_with_more(&[Value::literal("echo")], &mut inner);
+        }
+        let marker =
+            parsed.options.iter().rev().find(|option| ["I", "i", "replace"].contains(&option.name.as_str()));
+        match marker {
+            Some(Choice { value, .. }) => {
+                let marker = value.as_ref().map_or(Some("{}"), Value::known);
+                let Some(marker) = marker else {
+                    return self.draft.unknown("nobody can tell what `xargs` replaces");
+                };
+                let words: Vec<Value> = parsed.operands.iter().map(|word| word.replacing(marker)).collect();
+                self.run(&words, &mut inner);
+            }
+            None => self.run_with_more(&parsed.operands, &mut inner),
+        }
+    }
+
+    fn find(&mut self, args: &[Value], scope: &mut Scope) {
+        let mut at = 0;
+        while let Some(arg) = args.get(at) {
+            at += 1;
+            let Some(text) = arg.known() else {
+                // It may be an action.
+                if arg.may_be_option() && arg.may_split() {
+                    self.draft.unknown(format!("nobody can tell what `find` does: {}", arg.raw()));
+                }
+                continue;
+            };
+            if !matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
+                continue;
+            }
+            let begin = at;
+            let is_end =
+                |at: usize| args[at].is(";") || (args[at].is("+") && at > begin && args[at - 1].is("{}"));
+            let Some(end) = (begin..args.len()).find(|at| is_end(*at)) else {
+                return self.draft.unknown(format!("the end of `find {text}` is missing"));
+            };
+            let mut inner = scope.clone();
+            if matches!(text, "-execdir" | "-okdir") {
+                inner.place = Place::unknown();
+            }
+            let words: Vec<Value> = args[begin..end].iter().map(|word| word.replacing("{}")).collect();
+            if words.first().is_some_and(|first| first.known().is_none() && args[begin].is("{}")) {
+                self.draft.unknown("`find` runs what it finds");
+            } else {
+                self.run(&words, &mut inner);
+            }
+            at = end + 1;
+        }
+    }
+
+    fn watch(&mut self, args: &[Value], scope: &mut Scope) {
+        const WATCH: Spec = Spec {
+            flags: "bcegptxCrwf",
+            valued: "nqs",
+            attached: "d",
+            long_flags: &[
+                "beep",
+                "color",
+                "no-color",
+                "differences",
+                "errexit",
+                "chgexit",
+                "precise",
+                "no-title",
+                "exec",
+                "no-rerun",
+                "no-wrap",
+            ],
+            long_valued: &["interval", "equexit"],
+        };
+        let parsed = match leading(&WATCH, args) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.draft.unknown(format!("`watch`: {why}")),
+        };
+        if let Some(why) = &parsed.unclear {
+            self.draft.unknown(format!("`watch`: {why}"));
+        }
+        if parsed.has(&["x", "exec"]) {
+            return self.run(&parsed.operands, &mut scope.clone());
+        }
+        let words: Option<Vec<&str>> = parsed.operands.iter().map(Value::known).collect();
+        match words {
+            Some(words) => self.through_sh(&words.join(" "), scope),
+            None => self.draft.unknown("nobody can tell which script `watch` runs"),
+        }
+    }
+
+    fn flock(&mut self, args: &[Value], scope: &mut Scope) {
+        const FLOCK: Spec = Spec {
+            flags: "sxeunoF",
+            valued: "wE",
+            attached: "",
+            long_flags: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
+            long_valued: &["wait", "timeout", "conflict-exit-code"],
+        };
+        let parsed = match leading(&FLOCK, args) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.draft.unknown(format!("`flock`: {why}")),
+        };
+        if let Some(why) = &parsed.unclear {
+            self.draft.unknown(format!("`flock`: {why}"));
+        }
+        let Some((lock, rest)) = parsed.operands.split_first() else { return };
+        if lock.may_split() {
+            return self.draft.unknown("nobody can tell where the command of `flock` begins");
+        }
+        match rest {
+            [] => {}
+            [option, script, ..] if option.is("-c") || option.is("--command") => match script.known() {
+                Some(text) => {
+                    self.through_sh(text, scope);
+                }
+                None => self.draft.unknown("nobody can tell which script `flock` runs"),
+            },
+            _ => self.run(rest, &mut scope.clone()),
+        }
+    }
+
+    /// A text that a program hands to `sh -c`.
+    fn through_sh(&mut self, text: &str, scope: &Scope) {
+        let words = ["sh", "-c", text].map(Value::literal);
+        self.draft.command(words.iter().map(Value::word).collect());
+        self.text(text, Dialect::Posix, &mut scope.clone());
+    }
+}

@@ -1,0 +1,198 @@
+//! Which options have the commands that run what stands behind them?
+
+use crate::shell::options::Spec;
+
+/// A command that runs what stands behind its options and so many operands.
+pub(super) struct Runner {
+    pub names: &'static [&'static str],
+    pub spec: Spec,
+    pub operands: usize,
+    /// `NAME=value` may stand before the command.
+    pub assigns: bool,
+}
+
+const NO_OPTIONS: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+
+pub(super) const RUNNERS: &[Runner] = &[
+    Runner {
+        names: &["sudo"],
+        spec: Spec {
+            flags: "ABbEeHiKklnNPSsVv",
+            valued: "CDghprRtTuU",
+            attached: "",
+            long_flags: &[
+                "askpass",
+                "background",
+                "bell",
+                "edit",
+                "help",
+                "login",
+                "remove-timestamp",
+                "reset-timestamp",
+                "list",
+                "non-interactive",
+                "preserve-groups",
+                "stdin",
+                "shell",
+                "version",
+                "validate",
+                "set-home",
+                "preserve-env",
+            ],
+            long_valued: &[
+                "chdir",
+                "close-from",
+                "group",
+                "host",
+                "prompt",
+                "role",
+                "chroot",
+                "type",
+                "command-timeout",
+                "user",
+                "other-user",
+            ],
+        },
+        operands: 0,
+        assigns: true,
+    },
+    Runner {
+        names: &["doas"],
+        spec: Spec { flags: "Lns", valued: "uCa", ..NO_OPTIONS },
+        operands: 0,
+        assigns: true,
+    },
+    Runner {
+        names: &["env"],
+        spec: Spec {
+            flags: "i0v",
+            valued: "uC",
+            attached: "",
+            long_flags: &["ignore-environment", "null", "debug", "help", "version"],
+            long_valued: &["unset", "chdir"],
+        },
+        operands: 0,
+        assigns: true,
+    },
+    Runner {
+        names: &["nice"],
+        spec: Spec { flags: "0123456789", valued: "n", long_valued: &["adjustment"], ..NO_OPTIONS },
+        operands: 0,
+        assigns: false,
+    },
+    Runner {
+        names: &["ionice"],
+        spec: Spec {
+            flags: "t",
+            valued: "cnpPu",
+            long_flags: &["ignore"],
+            long_valued: &["class", "classdata", "pid", "pgid", "uid"],
+            ..NO_OPTIONS
+        },
+        operands: 0,
+        assigns: false,
+    },
+    Runner { names: &["nohup"], spec: NO_OPTIONS, operands: 0, assigns: false },
+    Runner {
+        names: &["setsid"],
+        spec: Spec { flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..NO_OPTIONS },
+        operands: 0,
+        assigns: false,
+    },
+    Runner {
+        names: &["stdbuf"],
+        spec: Spec { valued: "ioe", long_valued: &["input", "output", "error"], ..NO_OPTIONS },
+        operands: 0,
+        assigns: false,
+    },
+    Runner {
+        names: &["time"],
+        spec: Spec {
+            flags: "apqvV",
+            valued: "fo",
+            long_flags: &["append", "portability", "quiet", "verbose"],
+            long_valued: &["format", "output"],
+            ..NO_OPTIONS
+        },
+        operands: 0,
+        assigns: false,
+    },
+    Runner {
+        names: &["timeout"],
+        spec: Spec {
+            flags: "vfp",
+            valued: "ks",
+            long_flags: &["preserve-status", "foreground", "verbose"],
+            long_valued: &["kill-after", "signal"],
+            ..NO_OPTIONS
+        },
+        operands: 1,
+        assigns: false,
+    },
+    Runner {
+        names: &["exec"],
+        spec: Spec { flags: "cl", valued: "a", ..NO_OPTIONS },
+        operands: 0,
+        assigns: false,
+    },
+    Runner { names: &["command"], spec: Spec { flags: "pvV", ..NO_OPTIONS }, operands: 0, assigns: false },
+    Runner { names: &["builtin", "busybox", "toybox"], spec: NO_OPTIONS, operands: 0, assigns: false },
+    Runner {
+        names: &["systemd-run"],
+        spec: Spec {
+            flags: "drPqtSG",
+            valued: "pEHMu",
+            long_flags: &[
+                "user",
+                "system",
+                "scope",
+                "remain-after-exit",
+                "send-sighup",
+                "no-block",
+                "wait",
+                "pty",
+                "pipe",
+                "quiet",
+                "collect",
+                "same-dir",
+                "shell",
+                "no-ask-password",
+                "service",
+            ],
+            long_valued: &[
+                "unit",
+                "property",
+                "description",
+                "slice",
+                "uid",
+                "gid",
+                "nice",
+                "working-directory",
+                "setenv",
+                "on-active",
+                "on-boot",
+                "on-startup",
+                "on-calendar",
+                "timer-property",
+                "host",
+                "machine",
+            ],
+            ..NO_OPTIONS
+        },
+        operands: 0,
+        assigns: false,
+    },
+    Runner {
+        names: &["taskset"],
+        spec: Spec { flags: "ac", long_flags: &["cpu-list", "all-tasks"], ..NO_OPTIONS },
+        operands: 1,
+        assigns: false,
+    },
+    Runner { names: &["chrt"], spec: Spec { flags: "bfiroR", ..NO_OPTIONS }, operands: 1, assigns: false },
+    Runner {
+        names: &["catchsegv", "dbus-run-session", "unbuffer", "fakeroot"],
+        spec: NO_OPTIONS,
+        operands: 0,
+        assigns: false,
+    },
+];

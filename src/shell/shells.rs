@@ -1,0 +1,315 @@
+//! Shells and interpreters: where does their script come from?
+
+use super::{
+    grammar::Dialect,
+    options::{Spec, anywhere, leading},
+    value::Value,
+    walk::{Input, Scope, Walk},
+};
+
+/// Shells whose scripts bash reads as they do, but for what [`Dialect::Posix`] refuses.
+const POSIX_SHELLS: &[&str] = &["sh", "dash", "ash", "ksh", "mksh"];
+/// Shells of other grammars.
+const OTHER_SHELLS: &[&str] =
+    &["zsh", "fish", "csh", "tcsh", "pwsh", "powershell", "nu", "elvish", "xonsh", "rc", "es"];
+/// A program that runs what stands in its input when it is given nothing else.
+struct Interpreter {
+    names: &'static [&'static str],
+    /// Letters of options that mean nothing here.
+    flags: &'static str,
+    /// Letters of options that a program follows, or that name one.
+    programs: &'static str,
+    long_programs: &'static [&'static str],
+}
+
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter { names: &["python", "pypy"], flags: "bBdEhiIOPqRsSuvx", programs: "cm", long_programs: &[] },
+    Interpreter { names: &["perl"], flags: "acflnpsStTuUvwWX0", programs: "eE", long_programs: &[] },
+    Interpreter { names: &["ruby", "jruby"], flags: "acdlnpswvy", programs: "e", long_programs: &[] },
+    Interpreter {
+        names: &["node", "nodejs", "bun", "deno"],
+        flags: "i",
+        programs: "ep",
+        long_programs: &["--eval", "--print"],
+    },
+    Interpreter { names: &["php"], flags: "Cnqw", programs: "rBRF", long_programs: &["--run"] },
+    Interpreter { names: &["lua", "luajit"], flags: "iEW", programs: "e", long_programs: &[] },
+    Interpreter {
+        names: &[
+            "tclsh", "wish", "ghci", "runghc", "guile", "scheme", "sqlite3", "psql", "mysql", "mariadb",
+            "ed", "ex",
+        ],
+        flags: "",
+        programs: "",
+        long_programs: &[],
+    },
+    Interpreter {
+        names: &["Rscript", "julia", "osascript", "elixir", "swift", "groovy"],
+        flags: "",
+        programs: "eE",
+        long_programs: &[],
+    },
+];
+
+enum Meaning {
+    Flag,
+    Program,
+    /// A file that has a name.
+    File,
+    /// Its input, by name.
+    Input,
+    /// Says something and runs nothing.
+    Information,
+    /// Perhaps an option with a value.
+    Unclear,
+}
+
+impl Interpreter {
+    fn meaning(&self, arg: &Value) -> Meaning {
+        let Some(text) = arg.known() else {
+            let lead = arg.lead();
+            let is_program = self.long_programs.iter().any(|long| lead.starts_with(&format!("{long}=")));
+            return if is_program { Meaning::Program } else { Meaning::Unclear };
+        };
+        let long = text.split_once('=').map_or(text, |(name, _)| name);
+        match text {
+            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Meaning::Input,
+            "--version" | "-V" | "--help" | "-h" => Meaning::Information,
+            _ if self.long_programs.contains(&long) => Meaning::Program,
+            _ if text.starts_with("--") => Meaning::Unclear,
+            _ if !text.starts_with('-') => Meaning::File,
+            _ => {
+                let first = text[1..].chars().find(|letter| !self.flags.contains(*letter));
+                match first {
+                    None => Meaning::Flag,
+                    Some(letter) if self.programs.contains(letter) => Meaning::Program,
+                    Some(_) => Meaning::Unclear,
+                }
+            }
+        }
+    }
+}
+
+const BASH: Spec = Spec {
+    flags: "abefhiklmnprstuvxBCDEHPTc",
+    valued: "oO",
+    attached: "",
+    long_flags: &[
+        "debugger",
+        "login",
+        "noediting",
+        "noprofile",
+        "norc",
+        "posix",
+        "verbose",
+        "restricted",
+        "help",
+        "version",
+    ],
+    long_valued: &["rcfile", "init-file"],
+};
+
+impl Walk<'_> {
+    /// False when it is no shell, and nothing that runs texts as one.
+    pub fn shell(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
+        match base {
+            "bash" | "rbash" => self.bash(base, args, Dialect::Bash, scope),
+            "eval" => self.eval(args, scope),
+            "trap" => self.traps(args, scope),
+            "." | "source" => self.sources(args),
+            "su" | "runuser" => self.su(base, args, scope),
+            _ if POSIX_SHELLS.contains(&base) => self.bash(base, args, Dialect::Posix, scope),
+            _ if OTHER_SHELLS.contains(&base) => {
+                let is_named_file =
+                    args.first().is_some_and(|arg| arg.known().is_some_and(|text| !text.starts_with('-')));
+                if !is_named_file {
+                    self.draft.unknown(format!("`{base}` reads its script in its own way"));
+                }
+            }
+            _ => {
+                let plain = base.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+                let plain = if base == "sqlite3" { base } else { plain };
+                let Some(interpreter) = INTERPRETERS.iter().find(|one| one.names.contains(&plain)) else {
+                    return false;
+                };
+                self.interpreter(base, interpreter, args, scope);
+            }
+        }
+        true
+    }
+
+    fn bash(&mut self, base: &str, args: &[Value], dialect: Dialect, scope: &mut Scope) {
+        // `+x` turns an option off; it is none that has a meaning here.
+        let args: Vec<Value> = args
+            .iter()
+            .enumerate()
+            .filter(|(at, arg)| {
+                let is_before_script = args[..*at].iter().all(|before| before.lead().starts_with(['-', '+']));
+                !(is_before_script
+                    && arg.known().is_some_and(|text| text.starts_with('+') && !text.contains(['o', 'O'])))
+            })
+            .map(|(_, arg)| arg.clone())
+            .collect();
+        let parsed = match leading(&BASH, &args) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.draft.unknown(format!("`{base}`: {why}")),
+        };
+        if let Some(why) = &parsed.unclear {
+            self.draft.unknown(format!("`{base}`: {why}"));
+        }
+        if parsed.has(&["i", "posix", "O", "rcfile", "init-file", "l", "login", "debugger"]) {
+            self.draft.unknown(format!("`{base}` reads other files first, or reads differently"));
+        }
+        let plain = |value: &Value| {
+            value.known().is_some_and(|name| matches!(name, "pipefail" | "errexit" | "nounset" | "xtrace"))
+        };
+        if parsed.options.iter().any(|option| option.name == "o" && !option.value.as_ref().is_some_and(plain))
+        {
+            self.draft.unknown(format!("`{base} -o` makes it read differently"));
+        }
+        if parsed.has(&["help", "version"]) {
+            return;
+        }
+        if parsed.has(&["c"]) {
+            return match parsed.operands.first() {
+                Some(script) => self.script_of(base, script, dialect, scope),
+                None => self.draft.unknown(format!("`{base} -c` has no script")),
+            };
+        }
+        let reads_input = parsed.has(&["s"]) || parsed.operands.is_empty();
+        if reads_input {
+            return self.fed(base, dialect, scope);
+        }
+        if let Some(file) = parsed.operands.first()
+            && !is_plain_file(file)
+        {
+            self.draft.unknown(format!("nobody can tell which script `{base} {}` runs", file.raw()));
+        }
+    }
+
+    fn script_of(&mut self, base: &str, script: &Value, dialect: Dialect, scope: &Scope) {
+        match script.known() {
+            Some(text) => {
+                let text = text.to_owned();
+                let dialect = if scope.dialect == Dialect::Posix { Dialect::Posix } else { dialect };
+                // Another process: what it sets and where it goes ends with it.
+                self.text(&text, dialect, &mut scope.clone());
+            }
+            None => {
+                self.draft.unknown(format!("nobody can tell which script `{base}` runs: {}", script.raw()))
+            }
+        }
+    }
+
+    fn fed(&mut self, base: &str, dialect: Dialect, scope: &Scope) {
+        match &scope.input {
+            Input::Text(text) => {
+                let text = text.clone();
+                self.text(&text, dialect, &mut scope.with_input(Input::Pipe));
+            }
+            Input::Outside | Input::Pipe => {
+                self.draft.unknown(format!("`{base}` runs whatever its input says"));
+            }
+        }
+    }
+
+    fn interpreter(&mut self, base: &str, interpreter: &Interpreter, args: &[Value], scope: &Scope) {
+        for (at, arg) in args.iter().enumerate() {
+            match interpreter.meaning(arg) {
+                Meaning::Flag => {}
+                Meaning::Program => {
+                    // The program is in this word, or is the next.
+                    if args.get(at + 1).is_some_and(|next| next.known().is_none()) || arg.known().is_none() {
+                        self.draft.unknown(format!("nobody can tell which program `{base}` runs"));
+                    }
+                    return;
+                }
+                Meaning::File => return,
+                Meaning::Information if at + 1 == args.len() => return,
+                Meaning::Unclear if arg.known().is_none() || scope.input == Input::Pipe => {
+                    return self.draft.unknown(format!("nobody can tell which program `{base}` runs"));
+                }
+                Meaning::Information | Meaning::Unclear => {}
+                Meaning::Input => break,
+            }
+        }
+        if scope.input == Input::Pipe {
+            self.draft.unknown(format!("`{base}` runs whatever its input says"));
+        }
+    }
+
+    fn eval(&mut self, args: &[Value], scope: &mut Scope) {
+        let args = if args.first().is_some_and(|arg| arg.is("--")) { &args[1..] } else { args };
+        let words: Option<Vec<&str>> =
+            args.iter().map(|arg| arg.known().filter(|_| !arg.is_pattern())).collect();
+        match words {
+            Some(words) => {
+                let text = words.join(" ");
+                self.text(&text, scope.dialect, scope);
+            }
+            None => self.draft.unknown("nobody can tell what `eval` runs"),
+        }
+    }
+
+    fn traps(&mut self, args: &[Value], scope: &Scope) {
+        let args = if args.first().is_some_and(|arg| arg.is("--")) { &args[1..] } else { args };
+        match args {
+            [] => {}
+            [first, ..] => match first.known() {
+                Some("-" | "" | "-p" | "-l") => {}
+                // A signal alone is reset.
+                Some(_) if args.len() == 1 => {}
+                Some(text) => {
+                    let text = text.to_owned();
+                    self.text(&text, scope.dialect, &mut scope.clone());
+                    self.trap(&text, scope.dialect);
+                }
+                None => self.draft.unknown("nobody can tell what `trap` will run"),
+            },
+        }
+    }
+
+    fn sources(&mut self, args: &[Value]) {
+        let file = args.iter().find(|arg| !arg.is("--"));
+        match file {
+            Some(file) if is_plain_file(file) => {}
+            Some(file) => self.draft.unknown(format!("nobody can tell which script `{}` is", file.raw())),
+            None => {}
+        }
+    }
+
+    fn su(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
+        const SU: Spec = Spec {
+            flags: "flmpP",
+            valued: "cgGsuwT",
+            attached: "",
+            long_flags: &["login", "preserve-environment", "pty", "fast"],
+            long_valued: &[
+                "command",
+                "session-command",
+                "group",
+                "supp-group",
+                "shell",
+                "user",
+                "whitelist-environment",
+            ],
+        };
+        let parsed = anywhere(&SU, args);
+        if parsed.has(&["s", "shell"]) || args.iter().any(|arg| arg.known().is_none()) {
+            self.draft.unknown(format!("nobody can tell what `{base}` runs"));
+        }
+        if let Some(script) = parsed.value(&["c", "command", "session-command"]) {
+            return self.script_of(base, script, Dialect::Posix, scope);
+        }
+        if base == "runuser" && parsed.has(&["u", "user"]) && !parsed.operands.is_empty() {
+            return self.run(&parsed.operands, &mut scope.clone());
+        }
+        self.fed(base, Dialect::Posix, scope);
+    }
+}
+
+/// A file that has a name, and is no input or other open file by another name.
+fn is_plain_file(file: &Value) -> bool {
+    let is_open_file = |text: &str| text == "-" || text.starts_with("/dev/") || text.starts_with("/proc/");
+    file.known().is_some_and(|text| !is_open_file(text)) && !file.is_pattern()
+}

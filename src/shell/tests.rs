@@ -1,0 +1,221 @@
+//! Promises of the judge about single things; the table of whole commands is in `tests/it/shell`.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::protocol::Word;
+
+mod bounds;
+mod risks;
+
+/// Judges in `/w`, the only workspace folder, at home in `/h`.
+fn judged(text: &str) -> Reading {
+    judged_with(text, &Path::to_owned)
+}
+
+fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> Reading {
+    read(
+        text,
+        &Surroundings {
+            directory: Path::new("/w"),
+            home: Some(Path::new("/h")),
+            roots: &["/w".into()],
+            guarded: &["/h/.config/subagentd".into(), "/h/.local/state/subagentd".into()],
+            secret: &["/h/.local/state/subagentd".into()],
+            resolve,
+        },
+    )
+}
+
+fn has_part(reading: &Reading, part: &str) -> bool {
+    let is_part = |command: &Command| command.words.iter().map(Word::text).eq(part.split(' '));
+    reading.commands.iter().any(is_part)
+}
+
+#[test]
+fn other_spellings_of_a_command_are_parts_of_their_own() {
+    let cases = [
+        ("/usr/bin/git push", "git push"),
+        ("\\git push", "git push"),
+        ("git -C x --no-pager push", "git push"),
+        ("/usr/bin/git --git-dir=x push", "git push"),
+        ("EDITOR=true make x", "env EDITOR=true make x"),
+        ("A=1 B=$C make x", "env A=1 B=$C make x"),
+        ("ls | xargs", "echo"),
+    ];
+    for (text, part) in cases {
+        let reading = judged(text);
+        assert!(has_part(&reading, part), "{text}: {:?}", reading.commands);
+    }
+    for harmless in ["RUST_LOG=debug make", "LC_ALL=C make", "IFS= read -r x"] {
+        let reading = judged(harmless);
+        assert!(!reading.commands.iter().any(|command| command.words[0].text() == "env"), "{harmless}");
+    }
+}
+
+#[test]
+fn links_are_followed_before_a_path_is_judged() {
+    let resolve = |path: &Path| match path.strip_prefix("/w/link") {
+        Ok(rest) => Path::new("/h/.config/subagentd").join(rest),
+        Err(_) => path.to_owned(),
+    };
+    let reading = judged_with("echo x > link/settings.json", &resolve);
+    assert_eq!(reading.risk, Risk::Critical);
+    let path = PathBuf::from("/h/.config/subagentd/settings.json");
+    assert_eq!(reading.accesses, [Access::Write { path }]);
+}
+
+#[test]
+fn where_a_folder_may_not_be_reached_both_places_count() {
+    let critical =
+        ["cd x; rm -rf *", "cd x || true; rm -rf *", "cd /h/x; echo > .config/../../.config/subagentd/s"];
+    for text in &critical[..2] {
+        assert_eq!(judged(text).risk, Risk::Critical, "{text}");
+    }
+    for text in ["cd x && rm -rf *", "cd x || exit; rm -rf *", "(cd x && rm -rf *)"] {
+        assert_eq!(judged(text).risk, Risk::High, "{text}");
+    }
+    // A loop comes back with another folder; a function is where it is called.
+    for text in ["for i in 1 2; do echo x > a; cd ..; done", "f() { echo x > a; }; cd ..; f"] {
+        assert_eq!(judged(text).risk, Risk::High, "{text}");
+    }
+    // The end may come anywhere.
+    let trapped = "trap 'rm -rf *' EXIT; cd /h/x && make";
+    assert_eq!(judged(trapped).risk, Risk::Critical);
+}
+
+/// What only looks like bash to one who does not know it, and what would run if it were believed.
+#[test]
+fn what_may_run_something_else_is_not_understood() {
+    let texts = [
+        "x=$(cat f); echo $((x))",
+        "read x; ((x > 1))",
+        "y='a[$(rm z)]'; x=y; [[ $x -eq 1 ]]",
+        "declare -i x; x=$(cat f)",
+        "declare -n x=PATH",
+        "f() { echo $(( $1 )); }; f x",
+        "echo ${x@P}",
+        "printf -v 'a[$(rm z)]' x",
+        "test -v 'a[$(rm z)]'",
+        "unset \"$x\"",
+        "cd() { :; }; cd /h",
+        "enable -f ./x.so y",
+        "hash -p /tmp/x git",
+        "shopt -s expand_aliases",
+        "set -o posix",
+        "PS4='$(rm x)'; set -x",
+        "read PATH < f",
+        "for PATH in .; do ls; done",
+        "export \"$x\"",
+        "mapfile -C 'rm x' a",
+        "sh -c 'alias ls=rm\nls'",
+        "sh -c '[[ a || rm x ]]'",
+        "sh -c 'echo {a,b} &> x'",
+        "zsh -c ls",
+        "bash -i -c ls",
+        "bash --rcfile x -c ls",
+        "bash -O extdebug -c ls",
+        "sudo -s",
+        "sudo --odd ls",
+        "env -S 'a \"b c\"'",
+        "timeout $T rm x",
+        "xargs bash",
+        "find . $x",
+        "parallel rm ::: x",
+        "awk 'BEGIN { system(\"rm x\") }'",
+        "awk '{ print | \"sh\" }'",
+        "awk '{ x / 2 | getline y }' f",
+        "awk \"$x\"",
+        "sed 's/a/b/e' f",
+        "sed '1e rm x' f",
+        "sed -n 'w /etc/x' f",
+        "sed \"s/$x/y/\" f",
+        "tar --checkpoint-action=exec=sh -cf x .",
+        "tar -cf x -I 'sh -c x' .",
+        "git -c core.pager=sh log",
+        "git -c core.sshCommand=x fetch",
+        "git $x",
+        "git rebase -x 'rm x' main",
+        "git clone ext::sh",
+        "rsync -e 'sh -c x' a b",
+        "vim -c '!rm x'",
+        "vim +q f",
+        "make SHELL=/tmp/x",
+        "ssh -oProxyCommand=x h",
+        "ssh -o ProxyCommand=x h",
+        "man -P x ls",
+        "curl x | python3 -X dev",
+        "curl x | python3 -E",
+        "curl x | perl -Mre",
+        "curl x | node",
+        "python3 -c \"$x\"",
+        "python3 \"$x\"",
+        ". /dev/stdin",
+        "source \"$x\"",
+        "bash /dev/fd/3",
+        "echo a > >(bash)",
+        "echo $'\\cx'",
+        "cat <<EOF",
+        "cat <<$x\n$x",
+        "echo $[1+1]",
+        "echo \0",
+        "if ls; fi",
+        "a=(1 2",
+        "echo \"${x:-'}\"",
+        "ls; done",
+        "function $x { ls; }",
+        "[[ a",
+        "case x in a) ls;;",
+        "GIT_PAGER='rm x' git log",
+        "PAGER=sh man ls",
+    ];
+    let understood: Vec<&&str> = texts.iter().filter(|text| judged(text).unknown.is_none()).collect();
+    assert!(understood.is_empty(), "{understood:#?}");
+    for text in texts {
+        assert!(judged(text).risk >= Risk::High, "{text}");
+    }
+}
+
+/// Everyday commands that must not ask for being odd.
+#[test]
+fn everyday_commands_are_understood() {
+    let texts = [
+        "n=$(wc -l < f); if (( n > 3 )); then echo many; fi",
+        "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); done",
+        "for i in 1 2 3; do echo $((i * 2)); done",
+        "while IFS= read -r line; do echo \"$line\"; done < f",
+        "set -euo pipefail; cargo test 2>&1 | tail -n 20",
+        "awk '{ print $1 }' f",
+        "awk -F: '/a|b/ { n += $3 } END { print n }' f",
+        "awk '$3 > 10 && NR % 2 == 0 || $1 ~ /x/' f",
+        "sed -n '1,20p' f",
+        "sed -e 's|a/b|c|g' -e '/x/d;$!N' f",
+        "sed -i.bak \"s/a/b/g; /^#/d\" f",
+        "git log --oneline -n 5 --format='%h %s'",
+        "git -c color.ui=never diff | cat",
+        "git rebase --continue",
+        "GIT_EDITOR=true git rebase --continue",
+        "find . -name '*.rs' -not -path './target/*' -exec grep -l x {} +",
+        "ls -la | grep -v x | wc -l",
+        "tar czf x.tgz src && tar -xf x.tgz",
+        "cat f | python3 -c 'import sys; print(len(sys.stdin.read()))'",
+        "python3 -m pytest -x tests/ | tail -5",
+        "cat x.json | jq -r '.a[] | .b'",
+        "node -e 'console.log(1)' | cat",
+        "perl -pi -e 's/a/b/' f",
+        "test -f a && source venv/bin/activate",
+        "trap 'rm -f x.tmp' EXIT; make",
+        "out=$(make 2>&1) || { echo \"$out\"; exit 1; }",
+        "cat > x.py <<'EOF'\nprint(\"$(x)\")\nEOF\npython3 x.py",
+        "diff <(sort a) <(sort b)",
+        "make -j\"$(nproc)\" all",
+        "printf '%s\\n' \"$x\" | sort -u",
+        "rg -n 'a|b' src && cargo clippy --all-targets -- -D warnings",
+        "echo ${x:-y} ${x%.*} ${#x} \"${a[@]}\"",
+        "wait $!; echo $?",
+        "kubectl get pods -o json",
+    ];
+    let odd: Vec<String> =
+        texts.iter().filter_map(|text| judged(text).unknown.map(|why| format!("{text}: {why}"))).collect();
+    assert!(odd.is_empty(), "{odd:#?}");
+}

@@ -1,0 +1,349 @@
+//! What does a word become when it is expanded? As many values as its braces make, each known or not.
+
+use std::path::Path;
+
+use super::syntax::{Piece, Word};
+use crate::protocol;
+
+/// Values that the braces of one word may make. More are one that is not known.
+const MOST_VALUES: usize = 256;
+/// Numbers that `{1..9}` may count.
+const MOST_COUNTED: i64 = 100;
+
+/// One word of a command.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Value {
+    letters: Vec<Letter>,
+    /// For people: as written.
+    raw: String,
+    /// What it is, without quotes, where all of it is known.
+    text: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Letter {
+    Plain(char),
+    Quoted(char),
+    /// Any letters.
+    Unknown,
+    /// Any letters, and any number of words.
+    Splitting,
+}
+
+/// What is known of the shell's own variables.
+pub(super) struct Known<'a> {
+    pub home: Option<&'a Path>,
+    pub directory: Option<&'a Path>,
+}
+
+impl Value {
+    fn new(letters: Vec<Letter>, raw: &str) -> Value {
+        let text = letters.iter().map(|letter| match letter {
+            Letter::Plain(letter) | Letter::Quoted(letter) => Some(*letter),
+            Letter::Unknown | Letter::Splitting => None,
+        });
+        Value { text: text.collect(), letters, raw: raw.to_owned() }
+    }
+
+    /// Just these letters.
+    pub fn literal(text: &str) -> Value {
+        Value::new(text.chars().map(Letter::Quoted).collect(), text)
+    }
+
+    /// Nobody knows, and it may be several words.
+    pub fn unknown(raw: &str) -> Value {
+        Value::new(vec![Letter::Splitting], raw)
+    }
+
+    /// This one with every `marker` replaced by something unknown; itself when there is none.
+    pub fn replacing(&self, marker: &str) -> Value {
+        match &self.text {
+            Some(text) if !marker.is_empty() && text.contains(marker) => {
+                let mut letters = Vec::new();
+                for (at, part) in text.split(marker).enumerate() {
+                    if at > 0 {
+                        letters.push(Letter::Unknown);
+                    }
+                    letters.extend(part.chars().map(Letter::Quoted));
+                }
+                Value::new(letters, text)
+            }
+            _ => self.clone(),
+        }
+    }
+
+    pub fn known(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    pub fn is(&self, text: &str) -> bool {
+        self.known() == Some(text)
+    }
+
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    /// The known letters it begins with.
+    pub fn lead(&self) -> String {
+        self.letters.iter().map_while(|letter| letter.known()).collect()
+    }
+
+    /// Its known letters: what it is when everything unknown in it is empty.
+    pub fn hollow(&self) -> String {
+        self.letters.iter().filter_map(|letter| letter.known()).collect()
+    }
+
+    /// Whether it may become no word, or several.
+    pub fn may_split(&self) -> bool {
+        self.letters.contains(&Letter::Splitting)
+    }
+
+    /// Whether it may be an option, as far as can be told.
+    pub fn may_be_option(&self) -> bool {
+        self.known().is_none() && (self.may_split() || self.lead().is_empty() || self.lead().starts_with('-'))
+    }
+
+    /// Whether it is a pattern that files are found by.
+    pub fn is_pattern(&self) -> bool {
+        let plain = |wanted: char| self.letters.contains(&Letter::Plain(wanted));
+        plain('*') || plain('?') || (plain('[') && plain(']'))
+    }
+
+    /// Its text with each letter that is part of a pattern marked.
+    pub fn pattern(&self) -> Vec<(char, bool)> {
+        let letters = self.letters.iter().filter_map(|letter| match letter {
+            Letter::Plain(letter) => Some((*letter, matches!(letter, '*' | '?' | '['))),
+            Letter::Quoted(letter) => Some((*letter, false)),
+            Letter::Unknown | Letter::Splitting => None,
+        });
+        letters.collect()
+    }
+
+    /// From this letter on, e.g. behind a `=`.
+    pub fn after(&self, count: usize) -> Value {
+        let rest = self.letters.iter().skip(count).copied().collect();
+        let mut value = Value::new(rest, &self.raw);
+        if let Some(text) = &value.text {
+            value.raw = text.clone();
+        }
+        value
+    }
+
+    pub fn word(&self) -> protocol::Word {
+        match &self.text {
+            Some(text) => protocol::Word::Known(text.clone()),
+            None => protocol::Word::Unknown(self.raw.clone()),
+        }
+    }
+}
+
+impl Letter {
+    fn known(self) -> Option<char> {
+        match self {
+            Letter::Plain(letter) | Letter::Quoted(letter) => Some(letter),
+            Letter::Unknown | Letter::Splitting => None,
+        }
+    }
+}
+
+/// The values of a word among a command's words.
+pub(super) fn values(word: &Word, known: &Known<'_>) -> Vec<Value> {
+    let letters = letters(word, known);
+    let mut expanded = Vec::new();
+    let is_bounded = braces(&letters, &mut expanded, 0);
+    if !is_bounded {
+        return vec![Value::unknown(&word.raw)];
+    }
+    // An alternative of nothing is no word; quotes without anything between are one.
+    let has_quotes = word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_)));
+    let words = expanded.into_iter().filter(|letters| has_quotes || !letters.is_empty());
+    words.map(|letters| Value::new(tilde(letters, known), &word.raw)).collect()
+}
+
+/// The one value of a word that no braces count in: the target of a redirection, what is assigned.
+pub(super) fn value(word: &Word, known: &Known<'_>) -> Value {
+    Value::new(tilde(letters(word, known), known), &word.raw)
+}
+
+fn letters(word: &Word, known: &Known<'_>) -> Vec<Letter> {
+    let mut letters = Vec::new();
+    for piece in &word.pieces {
+        letters_of(piece, known, &mut letters);
+    }
+    letters
+}
+
+fn letters_of(piece: &Piece, known: &Known<'_>, letters: &mut Vec<Letter>) {
+    let unknown = |quoted: bool| if quoted { Letter::Unknown } else { Letter::Splitting };
+    match piece {
+        Piece::Plain(text) => letters.extend(text.chars().map(Letter::Plain)),
+        Piece::Quoted(text) => letters.extend(text.chars().map(Letter::Quoted)),
+        Piece::Variable { name, quoted } => {
+            let path = match name.as_str() {
+                "HOME" => known.home,
+                "PWD" => known.directory,
+                _ => None,
+            };
+            let path = path.and_then(Path::to_str);
+            // Without quotes, blanks part it and patterns count.
+            let is_whole = |path: &&str| *quoted || !path.contains([' ', '\t', '\n', '*', '?', '[', '\\']);
+            match path.filter(is_whole) {
+                Some(path) => letters.extend(path.chars().map(Letter::Quoted)),
+                None => letters.push(unknown(*quoted && name != "@")),
+            }
+        }
+        // `"${list[@]}"` is many words.
+        Piece::Expansion { .. } => letters.push(Letter::Splitting),
+        Piece::Substitution { quoted, .. } => letters.push(unknown(*quoted)),
+        Piece::Process(_) | Piece::Arithmetic(_) => letters.push(Letter::Unknown),
+        Piece::Document(text) => match text.get() {
+            Some(pieces) => pieces.iter().for_each(|piece| letters_of(piece, known, letters)),
+            None => letters.push(Letter::Unknown),
+        },
+    }
+}
+
+/// `~` at the beginning, and behind `name=`.
+fn tilde(letters: Vec<Letter>, known: &Known<'_>) -> Vec<Letter> {
+    let mut begins = vec![0];
+    let name = letters.iter().take_while(|letter| match letter {
+        Letter::Plain(letter) => letter.is_ascii_alphanumeric() || *letter == '_',
+        _ => false,
+    });
+    let equals = name.count();
+    if equals > 0 && letters.get(equals) == Some(&Letter::Plain('=')) {
+        begins.extend(
+            (equals + 1..=letters.len())
+                .filter(|at| *at == equals + 1 || letters[at - 1] == Letter::Plain(':')),
+        );
+    }
+    let mut result = Vec::new();
+    let mut at = 0;
+    while at < letters.len() {
+        if letters[at] != Letter::Plain('~') || !begins.contains(&at) {
+            result.push(letters[at]);
+            at += 1;
+            continue;
+        }
+        let is_end = |letter: &Letter| matches!(letter, Letter::Plain('/' | ':'));
+        let length = letters[at..].iter().position(is_end).unwrap_or(letters.len() - at);
+        let name: Option<String> = letters[at + 1..at + length]
+            .iter()
+            .map(|letter| match letter {
+                Letter::Plain(letter) => Some(*letter),
+                _ => None,
+            })
+            .collect();
+        let path = match name.as_deref() {
+            Some("") => known.home,
+            Some("+") => known.directory,
+            // A quoted letter among them makes it no `~`.
+            None => {
+                result.push(letters[at]);
+                at += 1;
+                continue;
+            }
+            Some(_) => None,
+        };
+        match path.and_then(Path::to_str) {
+            Some(path) => result.extend(path.chars().map(Letter::Quoted)),
+            None => result.push(Letter::Unknown),
+        }
+        at += length;
+    }
+    result
+}
+
+/// `{a,b}` and `{1..3}`. False when there would be too many.
+fn braces(letters: &[Letter], into: &mut Vec<Vec<Letter>>, depth: usize) -> bool {
+    if depth > MOST_VALUES || into.len() >= MOST_VALUES {
+        return false;
+    }
+    for open in 0..letters.len() {
+        if letters[open] != Letter::Plain('{') {
+            continue;
+        }
+        let Some((close, commas)) = matching(letters, open) else { continue };
+        let (before, inside, after) = (&letters[..open], &letters[open + 1..close], &letters[close + 1..]);
+        let alternatives: Vec<Vec<Letter>> = if commas.is_empty() {
+            match counted(inside) {
+                Counted::These(these) => these,
+                Counted::Unclear => vec![vec![Letter::Splitting]],
+                Counted::Nothing => continue,
+            }
+        } else {
+            let mut parts = Vec::new();
+            let mut begin = open + 1;
+            for comma in commas.iter().copied().chain([close]) {
+                parts.push(letters[begin..comma].to_vec());
+                begin = comma + 1;
+            }
+            parts
+        };
+        for alternative in alternatives {
+            let whole: Vec<Letter> = before.iter().chain(&alternative).chain(after).copied().collect();
+            if !braces(&whole, into, depth + 1) {
+                return false;
+            }
+        }
+        return true;
+    }
+    into.push(letters.to_vec());
+    true
+}
+
+/// The `}` of the `{` at `open`, and the commas between that are its own.
+fn matching(letters: &[Letter], open: usize) -> Option<(usize, Vec<usize>)> {
+    let mut depth = 0;
+    let mut commas = Vec::new();
+    for (at, letter) in letters.iter().enumerate().skip(open) {
+        match letter {
+            Letter::Plain('{') => depth += 1,
+            Letter::Plain('}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some((at, commas));
+                }
+            }
+            Letter::Plain(',') if depth == 1 => commas.push(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+enum Counted {
+    These(Vec<Vec<Letter>>),
+    /// It counts something that is not read.
+    Unclear,
+    Nothing,
+}
+
+fn counted(inside: &[Letter]) -> Counted {
+    let text: Option<String> = inside
+        .iter()
+        .map(|letter| match letter {
+            Letter::Plain(letter) => Some(*letter),
+            _ => None,
+        })
+        .collect();
+    let Some(text) = text.filter(|text| text.contains("..")) else {
+        let dots = inside.windows(2).any(|pair| pair == [Letter::Plain('.'), Letter::Plain('.')]);
+        return if dots { Counted::Unclear } else { Counted::Nothing };
+    };
+    let is_padded = |text: &str| text.trim_start_matches('-').starts_with('0') && text.len() > 1;
+    match text.split("..").collect::<Vec<_>>().as_slice() {
+        [from, to] if !is_padded(from) && !is_padded(to) => match (from.parse::<i64>(), to.parse::<i64>()) {
+            (Ok(from), Ok(to)) if from.abs_diff(to) < MOST_COUNTED as u64 => {
+                let numbers: Vec<i64> =
+                    if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
+                let these =
+                    numbers.iter().map(|number| number.to_string().chars().map(Letter::Plain).collect());
+                Counted::These(these.collect())
+            }
+            _ => Counted::Unclear,
+        },
+        _ => Counted::Unclear,
+    }
+}

@@ -1,0 +1,123 @@
+//! One command with its assignments: which variables change, and what runs with which words?
+
+use std::rc::Rc;
+
+use super::{Scope, Walk};
+use crate::shell::{
+    meaning,
+    syntax::{Assignment, Simple, Word},
+    value::{self, Value},
+};
+
+impl Walk<'_> {
+    pub(super) fn each(&mut self, name: &str, words: Option<&[Word]>, scope: &mut Scope) {
+        let mut all: Option<Vec<Value>> = words.map(|_| Vec::new());
+        for word in words.unwrap_or_default() {
+            self.inside(word, scope);
+            if let Some(all) = &mut all {
+                all.extend(value::values(word, &scope.known()));
+            }
+        }
+        match all {
+            Some(values) => values.iter().for_each(|value| self.numbers.assigned(name, Some(value))),
+            None => self.numbers.assigned(name, None),
+        }
+        self.renamed(name, None, scope);
+    }
+
+    /// A variable gets another value, and perhaps this one.
+    pub fn renamed(&mut self, name: &str, value: Option<&str>, scope: &mut Scope) {
+        meaning::forget(name, scope);
+        if let Some(why) = meaning::decides_what_runs(name, value) {
+            self.draft.unknown(format!("it sets `{name}`: {why}"));
+        }
+    }
+
+    pub(super) fn assignment(&mut self, assignment: &Assignment, scope: &Scope) {
+        if let Some(index) = &assignment.index {
+            self.computed(index, scope);
+        }
+        for word in &assignment.values {
+            self.inside(word, scope);
+        }
+        match assignment.values.as_slice() {
+            [] => {}
+            [one] => {
+                let value = value::value(one, &scope.known());
+                self.numbers.assigned_word(&assignment.name, one, &value);
+            }
+            _ => self.numbers.assigned(&assignment.name, None),
+        }
+    }
+
+    pub(super) fn simple(&mut self, simple: &Simple, scope: &mut Scope) {
+        for assignment in &simple.assignments {
+            self.assignment(assignment, scope);
+        }
+        let mut values = Vec::new();
+        for word in &simple.words {
+            self.inside(word, scope);
+            values.extend(value::values(word, &scope.known()));
+        }
+        let input = self.redirects(&simple.redirects, scope);
+        if values.is_empty() {
+            for assignment in &simple.assignments {
+                let value = single(assignment, scope);
+                self.renamed(&assignment.name, value.as_ref().and_then(Value::known), scope);
+            }
+            return;
+        }
+        let before = std::mem::replace(&mut scope.input, input);
+        if simple.assignments.is_empty() {
+            self.run(&values, scope);
+        } else {
+            self.run_with(&simple.assignments, &values, scope);
+        }
+        scope.input = before;
+    }
+
+    /// A command with assignments that hold for it alone.
+    fn run_with(&mut self, assignments: &[Assignment], values: &[Value], scope: &mut Scope) {
+        let mut inner = scope.clone();
+        let mut telling = Vec::new();
+        for assignment in assignments {
+            let value = single(assignment, scope);
+            let text = value.as_ref().and_then(Value::known);
+            self.renamed(&assignment.name, text, &mut inner);
+            if !meaning::is_harmless(&assignment.name) {
+                telling.push(match text {
+                    Some(text) => Value::literal(&format!("{}={text}", assignment.name)),
+                    None => Value::unknown(&assignment.raw),
+                });
+            }
+        }
+        if !telling.is_empty() {
+            // A rule that allows the command alone does not allow it with these.
+            let words = [Value::literal("env")].into_iter().chain(telling).chain(values.iter().cloned());
+            self.draft.command(words.map(|value| value.word()).collect());
+        }
+        self.run(values, &mut inner);
+        *scope = Scope { home: scope.home.clone(), keeps_directory: scope.keeps_directory, ..inner };
+    }
+
+    /// A function of this name, if the text defines one.
+    pub fn call(&mut self, name: &str, scope: &mut Scope) {
+        let Some(body) = scope.functions.get(name).map(Rc::clone) else { return };
+        if scope.calls.iter().any(|call| call == name) {
+            return;
+        }
+        let before = Rc::clone(&scope.calls);
+        Rc::make_mut(&mut scope.calls).push(name.to_owned());
+        self.command(&body, scope);
+        scope.calls = before;
+    }
+}
+
+/// What is assigned, where that is one text.
+fn single(assignment: &Assignment, scope: &Scope) -> Option<Value> {
+    match assignment.values.as_slice() {
+        [] => Some(Value::literal("")),
+        [one] => Some(value::value(one, &scope.known())),
+        _ => None,
+    }
+}

@@ -1,0 +1,67 @@
+//! What runs while a word is expanded? Substitutions, and names in what is computed.
+
+use super::{Scope, Walk};
+use crate::shell::{
+    meaning,
+    syntax::{Piece, Word},
+};
+
+/// Operators of `[[` that compute both sides as numbers.
+const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+impl Walk<'_> {
+    /// All that runs inside of a word.
+    pub(super) fn inside(&mut self, word: &Word, scope: &Scope) {
+        self.pieces(&word.pieces, scope);
+    }
+
+    pub(super) fn pieces(&mut self, pieces: &[Piece], scope: &Scope) {
+        for piece in pieces {
+            match piece {
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } => {}
+                Piece::Expansion { name, parts, used, sets, .. } => {
+                    self.computed(used, scope);
+                    self.pieces(parts, scope);
+                    if *sets {
+                        self.numbers.assigned(name, None);
+                        self.renamed(name, None, &mut scope.clone());
+                        // A default that was taken holds from here on, in places that are not followed.
+                        if meaning::is_followed_variable(name) {
+                            self.draft.unknown(format!("it gives `{name}` a value in passing"));
+                        }
+                    }
+                }
+                Piece::Substitution { script, .. } | Piece::Process(script) => {
+                    self.script(script, &mut scope.clone());
+                }
+                Piece::Arithmetic(computed) => self.computed(computed, scope),
+                Piece::Document(text) => match text.get() {
+                    Some(pieces) => self.pieces(pieces, scope),
+                    None => self.draft.unknown("a here-document has no text"),
+                },
+            }
+        }
+    }
+
+    /// `[[ … ]]`
+    pub(super) fn test(&mut self, words: &[Word], scope: &Scope) {
+        for word in words {
+            self.inside(word, scope);
+        }
+        for (at, word) in words.iter().enumerate() {
+            let Some(operator) = word.plain() else { continue };
+            if NUMERIC.contains(&operator) {
+                let sides = [at.checked_sub(1), Some(at + 1)];
+                sides
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|at| words.get(at))
+                    .for_each(|side| self.numbers.word(side));
+            }
+            // A variable's name may have a computed index.
+            if operator == "-v" || operator == "-R" {
+                words.get(at + 1).into_iter().for_each(|side| self.numbers.word(side));
+            }
+        }
+    }
+}

@@ -15,8 +15,10 @@ mod policy;
 mod process;
 mod provider;
 mod questions;
+mod search;
 mod table;
 mod texts;
+mod timed;
 mod trees;
 mod turns;
 mod wire;
@@ -32,7 +34,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 11] = [
+    let groups: [(&str, Group); 12] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -41,6 +43,7 @@ fn main() -> anyhow::Result<()> {
         ("attach", attach::measure),
         ("policy", policy::measure),
         ("edits", edits::measure),
+        ("search", search::measure),
         ("questions", questions::measure),
         ("wire", wire::measure),
         ("process", process::measure),

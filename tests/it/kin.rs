@@ -80,7 +80,7 @@ until "$2" --no-spawn status >"$HOME/left.new" 2>&1; [ $? -ne 69 ]; do :; done
 "#;
     let script = format!(
         "({script}\n echo \"exit $(\"$2\" --no-spawn status >/dev/null 2>&1; echo $?)\" >>\"$HOME/left.new\"; \
-         mv \"$HOME/left.new\" \"$HOME/left\"; exec sleep 1000) & exec \"$1\" --socket \"$3\" --state-dir \"$4\""
+         mv \"$HOME/left.new\" \"$HOME/left\"; exec sleep 60) & exec \"$1\" --socket \"$3\" --state-dir \"$4\""
     );
     let mut command = home.command("sh");
     let log = fs::File::create(home.path("daemon.log")).unwrap();

@@ -263,6 +263,15 @@ export interface CaughtUp {
 
 export type CheckOutcome = "pass" | "warn" | "fail" | (string & {});
 
+/** How something stands that was looked at. */
+export type CheckState =
+  | "ok"
+  /** It works, and may not be what was meant. */
+  | "warning"
+  /** Something does not work, or is not safe. */
+  | "failed"
+  | (string & {});
+
 /** Somebody is reading a question. */
 export interface Claim {
   clientId?: ClientId | null;
@@ -761,6 +770,24 @@ export type Disposition =
   /** It was said to the living run, whose ids these are. */
   | "steered"
   | (string & {});
+
+export interface DoctorCheck {
+  /** What was looked at, e.g. `database`; later versions look at more. */
+  name: string;
+  state: CheckState;
+  /** What was found. */
+  message: string;
+  /** What to do about it. */
+  hint?: string | null;
+}
+
+/** What was found by looking. */
+export interface DoctorResult {
+  /** In the order in which it matters. */
+  checks: DoctorCheck[];
+  /** No check failed; there may be warnings. */
+  ok: boolean;
+}
 
 /** What becomes of the runs when a daemon is drained. */
 export type DrainMode =
@@ -2549,6 +2576,11 @@ export interface Methods {
   "rpc/discover": { params: NoParams; result: unknown };
   /** How the daemon is: version, uptime, runs by state, clients, database, memory, what is degraded. */
   "daemon/status": { params: NoParams; result: DaemonStatusResult };
+  /**
+   * Looks whether the daemon and its surroundings are as they should be: the database page by page, disk,
+   * settings, agents, keys, who may come in. Takes seconds when the database is large.
+   */
+  "daemon/doctor": { params: NoParams; result: DoctorResult };
   /**
    * Stops the daemon. A turn that is under way may end (setting `shutdown.graceSeconds`); live runs go on at
    * the next start.

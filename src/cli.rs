@@ -12,6 +12,7 @@ mod cancel;
 mod completions;
 mod config;
 mod daemon_flags;
+mod doctor;
 mod editor;
 mod ending;
 mod failure;
@@ -134,6 +135,8 @@ enum Command {
     Queue(queue::QueueVerb),
     /// Show how the daemon is; never starts one
     Status(status::StatusArguments),
+    /// Look whether the daemon and what it stands on are as they should be; exits 1 when something failed
+    Doctor(doctor::DoctorArguments),
     /// Show what the daemon says about itself; never starts one
     Logs(logs::LogsArguments),
     /// Show the settings in force, and where each was set
@@ -261,6 +264,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
         Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, &mut link, surroundings),
         Command::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
         Command::Stop(arguments) => stop::stop(&arguments, &mut link, surroundings),
         Command::Config(verb) => config::config(&verb, &mut link, surroundings),

@@ -29,6 +29,7 @@ use crate::{
 mod clients;
 mod command;
 mod desk;
+mod doctor;
 mod failures;
 mod feed;
 mod handlers;
@@ -143,6 +144,7 @@ impl Daemon {
             settings: Current::new(InForce { config, problems, models }),
             sources: Arc::new(sources),
             reloads: Semaphore::new(1),
+            examinations: Semaphore::new(1),
             started_at: clock.now(),
             started: clock.monotonic(),
             clock,

@@ -21,6 +21,7 @@ use crate::{
 mod consumers;
 mod context;
 mod event;
+mod examine;
 mod filter;
 mod follow;
 mod keys;

@@ -4,23 +4,20 @@ use std::{
     fs::{self, File},
     io::Write as _,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, ensure};
-use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
-use subagentd::{
-    protocol::{Access, Effect, Location, Replay, Risk, ToolDeclaration, ToolError, ToolResult},
-    tools::{CallContext, Invocation, Permit, PrepareContext, Registry, Tool},
-};
+use serde_json::json;
+use subagentd::protocol::{Effect, ToolResult};
 
 use crate::{
     ground::{now, since},
     house::{House, HouseParts, client_runtime},
     model::{Reply, Zero},
     table::{Row, Table, least, listed, millis},
+    timed::Timed,
 };
 
 /// Bytes of the file that is edited.
@@ -30,8 +27,8 @@ const EDITOR: &str =
     "---\nkind: agent\nname: editor\ndescription: Edits.\ncompletion: tool\ntools: [edit_file]\n---\nEdit.\n";
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
-    let timed = Timed::new()?;
-    let times = Arc::clone(&timed.times);
+    let is_edit = |result: &ToolResult| matches!(result.effects[..], [Effect::File(_)]);
+    let (timed, times) = Timed::new("edit_file", is_edit)?;
     let model = Zero::new(|asked| match asked.ordinal {
         0 => Reply::Calls(vec![(
             "edit_file",
@@ -52,8 +49,7 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
             fs::read_to_string(&file)? == content.replace("the one place", "another place"),
             "not edited"
         );
-        let took = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
-        edits.push(millis(took.iter().sum()));
+        edits.push(millis(times.take()));
     }
     table.row(Row {
         name: "edit_file, exact match in 10 MB, kept for undo",
@@ -96,78 +92,4 @@ fn durably(path: &Path, bytes: &[u8]) -> anyhow::Result<Duration> {
     fs::rename(&draft, path)?;
     File::open(folder)?.sync_all()?;
     Ok(since(began))
-}
-
-/// The built-in tool, timed; said to be safe, since nobody is there to be asked.
-struct Timed {
-    declaration: ToolDeclaration,
-    tool: Arc<dyn Tool>,
-    times: Arc<Mutex<Vec<Duration>>>,
-}
-
-impl Timed {
-    fn new() -> anyhow::Result<Timed> {
-        let registry = Registry::built_in();
-        let tool = Arc::clone(registry.get(&"edit_file".into()).context("it is built in")?);
-        let declaration = ToolDeclaration { risk: Risk::Safe, ..tool.declaration().clone() };
-        Ok(Timed { declaration, tool, times: Arc::default() })
-    }
-}
-
-impl Tool for Timed {
-    fn declaration(&self) -> &ToolDeclaration {
-        &self.declaration
-    }
-
-    fn replay(&self) -> Replay {
-        self.tool.replay()
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a PrepareContext,
-    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
-        Box::pin(async move {
-            let began = now();
-            let invocation = self.tool.prepare(arguments, cx).await?;
-            note(&self.times, since(began));
-            let times = Arc::clone(&self.times);
-            Ok::<Box<dyn Invocation>, _>(Box::new(TimedCall { invocation, times }))
-        })
-    }
-}
-
-struct TimedCall {
-    invocation: Box<dyn Invocation>,
-    times: Arc<Mutex<Vec<Duration>>>,
-}
-
-impl Invocation for TimedCall {
-    fn accesses(&self) -> &[Access] {
-        self.invocation.accesses()
-    }
-
-    fn description(&self) -> String {
-        self.invocation.description()
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        self.invocation.locations()
-    }
-
-    fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let TimedCall { invocation, times } = *self;
-        Box::pin(async move {
-            let began = now();
-            let result = invocation.run(permit, cx).await;
-            note(&times, since(began));
-            assert!(matches!(result.effects[..], [Effect::File(_)]), "{:?}", result.error);
-            result
-        })
-    }
-}
-
-fn note(times: &Mutex<Vec<Duration>>, took: Duration) {
-    times.lock().unwrap_or_else(PoisonError::into_inner).push(took);
 }

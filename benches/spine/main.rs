@@ -15,9 +15,11 @@ mod policy;
 mod process;
 mod provider;
 mod questions;
+mod search;
 mod shell;
 mod table;
 mod texts;
+mod timed;
 mod trees;
 mod turns;
 mod wire;
@@ -43,6 +45,7 @@ fn main() -> anyhow::Result<()> {
         ("policy", policy::measure),
         ("shell", shell::measure),
         ("edits", edits::measure),
+        ("search", search::measure),
         ("questions", questions::measure),
         ("wire", wire::measure),
         ("process", process::measure),

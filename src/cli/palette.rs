@@ -12,7 +12,7 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" => Some(Ink::Green),
         // Somebody should look, or something has to happen first.
         "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "warn"
-        | "ask" | "medium" => Some(Ink::Yellow),
+        | "warning" | "ask" | "medium" => Some(Ink::Yellow),
         // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"
@@ -23,6 +23,7 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         | "LOOP_DETECTED"
         | "invalid"
         | "fail"
+        | "failed"
         | "deny"
         | "high"
         | "critical" => Some(Ink::Red),
@@ -38,7 +39,8 @@ mod tests {
 
     use super::*;
     use crate::protocol::{
-        AgentStatus, CheckOutcome, ConfirmationState, Reason, Risk, RunState, SessionState, Verdict,
+        AgentStatus, CheckOutcome, CheckState, ConfirmationState, Reason, Risk, RunState, SessionState,
+        Verdict,
     };
 
     /// Every value of an enum of a schema.
@@ -61,11 +63,12 @@ mod tests {
             values::<SessionState>(),
             values::<AgentStatus>(),
             values::<CheckOutcome>(),
+            values::<CheckState>(),
             values::<ConfirmationState>(),
             values::<Risk>(),
             values::<Verdict>(),
         ];
-        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 4, 3, 4, 5, 3]);
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 4, 3, 3, 4, 5, 3]);
         let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
         assert_eq!(plain, [] as [String; 0]);
         assert!(ink("dreaming").is_none());

@@ -46,7 +46,7 @@ mod check;
 const MAX_WORKERS: usize = 4;
 
 /// What requests over TCP must show lies in this file of the state folder.
-const TOKEN_FILE: &str = "token";
+pub(super) const TOKEN_FILE: &str = "token";
 
 /// What the command line says (spec 12).
 #[derive(Debug, Clone, Default)]

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub sources: Arc<Sources>,
     /// One permit, for whoever reads the settings anew.
     pub reloads: Semaphore,
+    /// One permit, for whoever has the daemon looked over.
+    pub examinations: Semaphore,
     pub clock: Arc<dyn Clock>,
     pub started_at: Timestamp,
     /// The same moment on the monotonic clock.

@@ -344,6 +344,27 @@ async fn tamper(dir: &Path, statement: &'static str) {
 }
 
 #[tokio::test]
+async fn a_damaged_database_is_told_from_a_whole_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, tracker) = open(dir.path()).await;
+    store.append(vec![tick("r")]).await.unwrap();
+    assert_eq!(store.examine().await.unwrap(), [] as [String; 0]);
+    close(store, tracker).await;
+    tamper(dir.path(), "create index bent on events (type)").await;
+    // An index that does not know of a row, as a lost write leaves it.
+    tamper(
+        dir.path(),
+        "pragma writable_schema = on; \
+         update sqlite_schema set sql = 'create index bent on events (run_id)' where name = 'bent'",
+    )
+    .await;
+    let (store, tracker) = open(dir.path()).await;
+    let faults = store.examine().await.unwrap();
+    assert!(!faults.is_empty() && faults.iter().all(|fault| fault.contains("bent")), "{faults:?}");
+    close(store, tracker).await;
+}
+
+#[tokio::test]
 async fn database_from_the_future_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;

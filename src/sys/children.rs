@@ -195,21 +195,23 @@ fn own_number() -> i32 {
 /// Why a process may not talk to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Barred {
-    #[error("what an agent starts may not talk to the daemon (process {peer} descends from it)")]
+    #[error("what an agent starts may not talk to the daemon, and process {peer} descends from the daemon")]
     Descends {
         peer: i32,
         /// The daemon's child that it descends from.
         child: Option<i32>,
     },
-    #[error("what an agent starts may not talk to the daemon (process {peer} lies in its service)")]
+    #[error(
+        "what an agent starts may not talk to the daemon, and process {peer} lies in the daemon's service"
+    )]
     OfOurService { peer: i32 },
     #[error(
-        "the system does not say which process connects (is it in another container?), and what an agent starts may not \
-         talk to the daemon"
+        "what an agent starts may not talk to the daemon, and the system does not say which process connects; is it in \
+         another container?"
     )]
     Unnamed,
     #[error(
-        "it cannot be told where process {peer} comes from: {problem}; and what an agent starts may not talk to the daemon"
+        "what an agent starts may not talk to the daemon, and where process {peer} comes from cannot be told: {problem}"
     )]
     Unknown { peer: i32, problem: String },
 }

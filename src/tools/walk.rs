@@ -23,7 +23,7 @@ mod parallel;
 #[cfg(test)]
 mod tests;
 
-pub use parallel::map_prefix;
+pub use parallel::{map_prefix, map_prefix_with};
 
 /// Entries looked at in one walk. The largest source trees have fewer; a place then costs about 100 bytes.
 const MAX_ENTRIES: usize = 400_000;

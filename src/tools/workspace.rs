@@ -2,7 +2,7 @@
 //!
 //! It hides how a path text becomes a place (`resolve`), how the kernel is made to keep an opening below a root
 //! (`beneath`), how odd names are written (`name`), which ignore rules hold (`ignores`) and how a file is replaced whole
-//! or not at all (`write`). Nothing else in `tools` opens a workspace file.
+//! or not at all (`write`), and how many places are looked at fast (`neighbours`). Nothing else in `tools` opens a workspace file.
 
 use std::{
     ffi::OsStr,
@@ -21,6 +21,7 @@ use crate::protocol::{Timestamp, ToolError, ToolErrorType};
 mod beneath;
 mod ignores;
 mod name;
+mod neighbours;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ mod write;
 
 pub use beneath::Opener;
 pub use ignores::Rules;
+pub use neighbours::Neighbours;
 pub use write::{Attributes, Found, Placed, Wish};
 
 /// The roots of a session. Their folders stay open, so renaming one does not move the boundary.
@@ -81,6 +83,19 @@ pub enum Opened {
     Special(&'static str),
 }
 
+impl Opened {
+    /// What was opened for reading may be something else than what was looked at before.
+    fn of(handle: OwnedFd) -> Result<Opened, Errno> {
+        let stat = fstat(&handle)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                Ok(Opened::File { file: File::from(handle), size: u64::try_from(stat.st_size).unwrap_or(0) })
+            }
+            other => Ok(Opened::Special(special(other))),
+        }
+    }
+}
+
 /// What is known of a place without reading it.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
@@ -88,6 +103,19 @@ pub struct Facts {
     pub is_file: bool,
     pub size: u64,
     pub modified: Timestamp,
+}
+
+impl Facts {
+    fn of(stat: &Stat) -> Facts {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        let micros = i64::try_from(stat.st_mtime_nsec / 1000).unwrap_or(0);
+        Facts {
+            is_folder: kind == FileType::Directory,
+            is_file: kind == FileType::RegularFile,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: Timestamp(stat.st_mtime.saturating_mul(1_000_000).saturating_add(micros)),
+        }
+    }
 }
 
 /// Why a workspace cannot be opened.
@@ -244,14 +272,7 @@ impl Workspace {
             FileType::Directory => return self.open_folder(place).map(Opened::Folder),
             other => return Ok(Opened::Special(special(other))),
         }
-        let handle = self.open_raw(place, OFlags::RDONLY | OFlags::NONBLOCK)?;
-        let stat = fstat(&handle)?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => {
-                Ok(Opened::File { file: File::from(handle), size: u64::try_from(stat.st_size).unwrap_or(0) })
-            }
-            other => Ok(Opened::Special(special(other))),
-        }
+        Opened::of(self.open_raw(place, OFlags::RDONLY | OFlags::NONBLOCK)?)
     }
 
     /// A folder, to list it.
@@ -261,14 +282,7 @@ impl Workspace {
 
     /// Size, time and kind, without opening for reading.
     pub fn facts(&self, place: &Place) -> Result<Facts, Errno> {
-        let (kind, stat) = self.look_at(place)?;
-        let micros = i64::try_from(stat.st_mtime_nsec / 1000).unwrap_or(0);
-        Ok(Facts {
-            is_folder: kind == FileType::Directory,
-            is_file: kind == FileType::RegularFile,
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            modified: Timestamp(stat.st_mtime.saturating_mul(1_000_000).saturating_add(micros)),
-        })
+        Ok(Facts::of(&self.look_at(place)?.1))
     }
 
     fn look_at(&self, place: &Place) -> Result<(FileType, Stat), Errno> {

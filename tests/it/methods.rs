@@ -204,6 +204,23 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "daemon/doctor",
+            good: &[|_| json!({})],
+            bad: &[|_| json!("all")],
+            // How much room there is on this machine's disk is another question.
+            brief: |result| {
+                let checks = result["checks"].as_array().unwrap().iter();
+                checks.filter(|it| it["name"] != "disk").map(|it| json!([it["name"], it["state"]])).collect()
+            },
+            again: |first, again| assert_eq!(first["checks"][0], again["checks"][0]),
+            restarted: |first, again| assert_eq!(first["checks"][0], again["checks"][0]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["callers","warning"],["service","ok"]]
+            "#]],
+        },
+        Row {
             method: "daemon/shutdown",
             good: &[|_| json!({})],
             bad: &[|_| json!([true])],

@@ -481,6 +481,7 @@ async fn answers(client: &mut Client, session: &str, run: &str) -> Vec<(String, 
         ("client/list", json!({})),
         ("daemon/status", json!({})),
         ("daemon/logs", json!({})),
+        ("daemon/doctor", json!({})),
     ];
     let mut answers = Vec::new();
     for (method, params) in asked {

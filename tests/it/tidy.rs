@@ -206,6 +206,24 @@ fn every_task_has_an_owner() {
     assert_none(&violations);
 }
 
+/// A child that was started elsewhere is an orphan to whoever looks after children, and ended; and a tool that was could
+/// talk to the daemon. The companion and its client are other programs.
+#[test]
+fn processes_are_started_in_one_place() {
+    let mut violations = Vec::new();
+    let places = ["sys/children", "cli", "client"];
+    let is_elsewhere =
+        |file: &SourceFile| !is_test(file) && places.iter().all(|allowed| !is_within(place(file), allowed));
+    for file in library().into_iter().filter(is_elsewhere) {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for at in starts_process(&tokens) {
+            violations.push(found(&file, tokens[at], "processes are started by `sys::children::Children`"));
+        }
+    }
+    assert_none(&violations);
+}
+
 #[test]
 fn nothing_is_unbounded() {
     let mut violations = Vec::new();
@@ -343,6 +361,16 @@ mod detectors {
     }
 
     #[test]
+    fn processes_that_are_started_are_seen() {
+        check(starts_process, "command.arg(1).spawn()?; command.output(); command.status().unwrap();", 3);
+        check(
+            starts_process,
+            "children.spawn(&mut command, kin); tracker.spawn(async {}); answer.status();",
+            0,
+        );
+    }
+
+    #[test]
     fn skipped_tests_are_seen() {
         check(skipped_tests, "#[ignore] #[ignore = \"slow\"] #[should_panic(expected = \"x\")]", 3);
         check(skipped_tests, "#[cfg_attr(windows, ignore)] fn a() {}", 1);
@@ -394,6 +422,17 @@ fn unbounded(tokens: &[Token]) -> Vec<usize> {
         WORDS.contains(&tokens[*at].text) || is_limitless
     };
     (0..tokens.len()).filter(is_unbounded).collect()
+}
+
+/// Where a command is executed. Answers of the web have a `status` too, but of a command it is a result.
+fn starts_process(tokens: &[Token]) -> Vec<usize> {
+    let is_started = |at: &usize| {
+        reads(tokens, at + 1, &["spawn", "(", ")"])
+            || reads(tokens, at + 1, &["output", "(", ")"])
+            || reads(tokens, at + 1, &["status", "(", ")", "?"])
+            || reads(tokens, at + 1, &["status", "(", ")", ".", "unwrap"])
+    };
+    (0..tokens.len()).filter(|at| tokens[*at].text == "." && is_started(at)).collect()
 }
 
 fn after_turbofish(tokens: &[Token], at: usize) -> usize {

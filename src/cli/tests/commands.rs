@@ -254,6 +254,14 @@ pub(super) fn rows() -> Vec<Row> {
         },
         Row {
             greets: false,
+            ..Row::new(
+                &["doctor"],
+                "daemon/doctor",
+                json!({"checks": [{"name": "model", "state": "warning", "message": "none", "hint": "name one"}], "ok": true}),
+            )
+        },
+        Row {
+            greets: false,
             ..Row::plain(&["logs"], "daemon/logs", json!({"lines": ["one"], "last": 1, "missed": 0}))
         },
     ]

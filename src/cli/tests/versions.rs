@@ -69,6 +69,7 @@ const NEEDED: &[&str] = &[
     "daemon",
     "instance",
     "pid",
+    "ok",
     "valid",
     "done",
     "reason",

@@ -1,9 +1,10 @@
-//! `daemon/status`, `daemon/shutdown`, `daemon/drain`, `daemon/reload`. `rpc/discover` is the table's own.
+//! `daemon/status`, `daemon/doctor`, `daemon/shutdown`, `daemon/drain`, `daemon/reload`. `rpc/discover` is the table's own.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
+        doctor,
         reload::{self, without_secrets},
         rpc::{Api, Caller},
         state::State,
@@ -12,15 +13,16 @@ use super::{
 };
 use crate::{
     protocol::{
-        DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus, DaemonStatusResult,
-        DatabaseStatus, DrainMode, DrainParams, DrainResult, NoParams, ReloadResult, RpcError,
-        ShutdownResult,
+        CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
+        DaemonStatusResult, DatabaseStatus, DoctorResult, DrainMode, DrainParams, DrainResult, NoParams,
+        ReloadResult, RpcError, ShutdownResult,
     },
     sys::process,
 };
 
 pub fn register(api: &mut Api<State>) {
     api.cancellable::<DaemonStatus, _, _>(status);
+    api.cancellable::<DaemonDoctor, _, _>(doctor);
     api.method::<DaemonShutdown, _, _>(shutdown);
     api.method::<DaemonDrain, _, _>(drain);
     api.method::<DaemonReload, _, _>(reload);
@@ -46,6 +48,12 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
         rss_bytes: process::rss_bytes(),
         degraded: degraded(&state),
     })
+}
+
+async fn doctor(state: Arc<State>, _: Caller, _: NoParams) -> Result<DoctorResult, RpcError> {
+    let checks = doctor::look_over(&state).await;
+    let ok = checks.iter().all(|check| check.state != CheckState::Failed);
+    Ok(DoctorResult { checks, ok })
 }
 
 fn standing(state: &State) -> DaemonState {

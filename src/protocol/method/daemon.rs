@@ -75,6 +75,40 @@ pub struct DatabaseStatus {
     pub storage_full: bool,
 }
 
+/// What was found by looking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorResult {
+    /// In the order in which it matters.
+    pub checks: Vec<DoctorCheck>,
+    /// No check failed; there may be warnings.
+    pub ok: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorCheck {
+    /// What was looked at, e.g. `database`; later versions look at more.
+    pub name: String,
+    pub state: CheckState,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How something stands that was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CheckState {
+    Ok,
+    /// It works, and may not be what was meant.
+    Warning,
+    /// Something does not work, or is not safe.
+    Failed,
+}
+
 /// What becomes of the runs when a daemon is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

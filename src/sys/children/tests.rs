@@ -36,8 +36,8 @@ fn is_alone(name: &str, words: &str) -> bool {
 
 const PLAINLY: &str = r#"exec "$0" "$@""#;
 
-/// Has a child, and one that was forked twice into a session of its own; tells the numbers of both.
-const FAMILY: &str = "sleep 1000 & echo $!; sh -c 'setsid sleep 1000 & echo $!'; cat";
+/// Nobody sleeps longer than a test that failed may leave them. Has a child, and one that was forked twice into a session of its own; tells the numbers of both.
+const FAMILY: &str = "sleep 60 & echo $!; sh -c 'setsid sleep 60 & echo $!'; cat";
 
 /// A household with whoever reaps for it.
 struct Home {
@@ -177,13 +177,13 @@ async fn the_owners_own_program_is_let_in_while_it_lives_and_what_it_leaves_is_l
 async fn whoever_takes_off_their_mark_ends_at_once_and_who_was_there_before_does_not() {
     let name = "whoever_takes_off_their_mark_ends_at_once_and_who_was_there_before_does_not";
     // The shell that becomes the daemon has a child already.
-    let words = r#"sleep 1000 & export BEFORE=$!; exec "$0" "$@""#;
+    let words = r#"sleep 60 & export BEFORE=$!; exec "$0" "$@""#;
     if !is_alone(name, words) {
         return;
     }
     let before: i32 = std::env::var("BEFORE").unwrap().parse().unwrap();
     let home = Home::new();
-    let (tool, _open, numbers) = home.start("sh -c 'env -i setsid sleep 1000 & echo $!'; cat", Kin::Tool, 1);
+    let (tool, _open, numbers) = home.start("sh -c 'env -i setsid sleep 60 & echo $!'; cat", Kin::Tool, 1);
     adopted(numbers[0]).await;
     // Until it has executed what takes its mark off, it has it.
     let ending = async {
@@ -230,7 +230,7 @@ async fn nobody_reaps_a_child_but_its_owner_and_who_is_dropped_ends() {
     gone(pid).await;
     assert!(home.children.register().living.is_empty());
     // What was left when the daemon ends goes with it.
-    let (tool, open, numbers) = home.start("sh -c 'setsid sleep 1000 & echo $!'; cat", Kin::Tool, 1);
+    let (tool, open, numbers) = home.start("sh -c 'setsid sleep 60 & echo $!'; cat", Kin::Tool, 1);
     adopted(numbers[0]).await;
     home.leave().await;
     gone(numbers[0]).await;
@@ -240,7 +240,7 @@ async fn nobody_reaps_a_child_but_its_owner_and_who_is_dropped_ends() {
 #[test]
 fn in_a_shared_process_everybody_is_let_in_and_children_end_when_they_are_dropped() {
     let children = Children::default();
-    let child = children.spawn(Command::new("sleep").arg("1000"), Kin::Tool).unwrap();
+    let child = children.spawn(Command::new("sleep").arg("60"), Kin::Tool).unwrap();
     let pid = number(&child);
     assert_eq!(children.admits(Some(pid)), Ok(()));
     drop(child);

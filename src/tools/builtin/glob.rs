@@ -19,9 +19,9 @@ use crate::{
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         parameters::refusal,
-        walk::{Found, Walk, WalkRequest, map_prefix, walk},
+        walk::{Found, Walk, WalkRequest, map_prefix_with, walk},
         work,
-        workspace::{Place, Workspace},
+        workspace::{Neighbours, Place, Workspace},
     },
 };
 
@@ -173,7 +173,8 @@ impl Call {
         let go_on = || (!stop.is_cancelled()).then_some(());
         // Looking at each one below its root also proves that it is there: a name that was only seen through a
         // folder swapped for a link is dropped.
-        let matches = map_prefix(&walk.files, go_on, |(), found| self.look_at(found));
+        let begin = || self.workspace.neighbours();
+        let matches = map_prefix_with(&walk.files, go_on, begin, |near, (), found| self.look_at(near, found));
         Ok((matches.into_iter().flatten().collect(), walk))
     }
 
@@ -182,14 +183,14 @@ impl Call {
         self.matcher.is_match(path) || path == Path::new(&self.literal)
     }
 
-    fn look_at(&self, found: &Found) -> Option<Match> {
+    fn look_at(&self, near: &mut Neighbours<'_>, found: &Found) -> Option<Match> {
         let facts = if found.is_link {
             // A link counts when it leads to a file inside of the workspace.
             let path = self.workspace.absolute(&found.place);
             let target = self.workspace.resolve(path.to_str()?).ok()?;
             self.workspace.facts(&target).ok().filter(|facts| facts.is_file)?
         } else {
-            self.workspace.facts(&found.place).ok()?
+            near.facts(&found.place).ok()?
         };
         Some(Match { place: found.place.clone(), modified: facts.modified })
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use grep_regex::RegexMatcher;
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::json;
@@ -29,6 +28,7 @@ mod matcher;
 mod report;
 mod search;
 
+use matcher::LineMatcher;
 use search::{Search, Searched};
 
 /// Matching lines per file when the call does not say how many (spec 05).
@@ -159,7 +159,7 @@ struct Call {
     place: Place,
     accesses: Vec<Access>,
     arguments: Arguments,
-    matcher: RegexMatcher,
+    matcher: LineMatcher,
     include: Option<Include>,
     output: OutputLimits,
     redactor: Redactor,

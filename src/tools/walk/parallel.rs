@@ -24,13 +24,28 @@ where
     Item: Sync,
     Outcome: Send,
 {
+    map_prefix_with(items, go_on, || (), |_, seen, item| work(seen, item))
+}
+
+/// The same by workers that each have something of their own, which `begin` makes: a buffer, an open folder. It must not
+/// change what an item comes to.
+pub fn map_prefix_with<Item, Own, Seen, Outcome>(
+    items: &[Item],
+    go_on: impl Fn() -> Option<Seen> + Sync,
+    begin: impl Fn() -> Own + Sync,
+    work: impl Fn(&mut Own, Seen, &Item) -> Outcome + Sync,
+) -> Vec<Outcome>
+where
+    Item: Sync,
+    Outcome: Send,
+{
     let next = AtomicUsize::new(0);
     let run = || {
-        let mut done = Vec::new();
+        let (mut done, mut own) = (Vec::new(), begin());
         while let Some(seen) = go_on() {
             let index = next.fetch_add(1, Ordering::SeqCst);
             let Some(item) = items.get(index) else { break };
-            done.push((index, work(seen, item)));
+            done.push((index, work(&mut own, seen, item)));
         }
         done
     };

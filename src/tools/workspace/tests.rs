@@ -311,3 +311,48 @@ fn renaming_the_root_does_not_move_the_boundary() {
     let Ok(Opened::File { size, .. }) = fixture.workspace.open_place(&place) else { panic!("must open") };
     assert_eq!(size, 6);
 }
+
+#[test]
+fn neighbours_are_opened_no_less_carefully_than_one_alone() {
+    for fixture in Fixture::both() {
+        let root = fixture.root();
+        for path in ["near/a", "near/b", "near/c", "near/deep/d", "top"] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), path).unwrap();
+        }
+        let workspace = &fixture.workspace;
+        let place = |path: &str| workspace.resolve(path).unwrap();
+        let places = ["near/a", "near/b", "near/c", "near/deep/d", "top", "near"].map(place);
+        let [a, b, c, d, top, near] = &places;
+        let mut neighbours = workspace.neighbours();
+        let mut read = |place: &Place| match neighbours.open(place) {
+            Ok(Opened::File { mut file, size }) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text).unwrap();
+                assert_eq!((size, neighbours.facts(place).unwrap().size), (text.len() as u64, size));
+                Ok(text)
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        };
+        assert_eq!(read(a), Ok("near/a".to_owned()));
+        assert_eq!(read(d), Ok("near/deep/d".to_owned()));
+        assert_eq!(read(top), Ok("top".to_owned()));
+        // What was a file when it was listed is a link now, or a FIFO, or gone.
+        fs::remove_file(root.join("near/b")).unwrap();
+        std::os::unix::fs::symlink(root.join("../outside.txt"), root.join("near/b")).unwrap();
+        assert_eq!(read(b), Err(Errno::LOOP));
+        fs::remove_file(root.join("near/c")).unwrap();
+        assert_eq!(read(c), Err(Errno::NOENT));
+        let mode = Mode::from_bits_retain(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, root.join("near/c"), FileType::Fifo, mode, 0).unwrap();
+        assert!(matches!(workspace.neighbours().open(c), Ok(Opened::Special("a FIFO"))));
+        assert!(matches!(workspace.neighbours().open(near), Ok(Opened::Folder(_))));
+        assert!(matches!(workspace.neighbours().open(&place(".")), Ok(Opened::Folder(_))));
+        // The folder itself leads outside now.
+        fs::rename(root.join("near/deep"), root.join("near/moved")).unwrap();
+        std::os::unix::fs::symlink(root.parent().unwrap(), root.join("near/deep")).unwrap();
+        assert!(workspace.neighbours().open(d).is_err());
+        assert!(workspace.neighbours().facts(d).is_err());
+    }
+}

@@ -1,24 +1,25 @@
 //! What do the files say? The search itself: parallel, bounded, and with the same outcome every time.
 
 use std::{
+    borrow::Cow,
+    fmt::Write as _,
     fs::File,
     io::{self, Read},
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use grep_matcher::{LineTerminator, Matcher};
-use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Arguments, DEFAULT_MATCHES_PER_FILE, MAX_MATCHES, OutputMode};
+use super::{Arguments, DEFAULT_MATCHES_PER_FILE, MAX_MATCHES, OutputMode, matcher::LineMatcher};
 use crate::{
     redact::Redactor,
     tools::{
-        walk::{Found, map_prefix},
-        workspace::{Opened, Place, Workspace},
+        walk::{Found, map_prefix_with},
+        workspace::{Neighbours, Opened, Place, Workspace},
     },
 };
 
@@ -32,7 +33,7 @@ const MARK: &str = "[…]";
 /// One search.
 pub struct Search<'a> {
     pub workspace: &'a Workspace,
-    pub matcher: &'a RegexMatcher,
+    pub matcher: &'a LineMatcher,
     pub arguments: &'a Arguments,
     pub max_chars: usize,
     pub redactor: &'a Redactor,
@@ -63,14 +64,24 @@ pub struct FileHits {
 #[derive(Debug)]
 pub struct Line {
     pub text: String,
+    /// Of `text`, with its line end.
+    pub chars: usize,
     /// Whether a match begins here; with `multiline` one has several lines.
     pub begins_match: bool,
 }
 
 impl Line {
-    fn chars(&self) -> usize {
-        self.text.chars().count() + 1
+    fn new(text: String, begins_match: bool) -> Line {
+        Line { chars: text.chars().count() + 1, text, begins_match }
     }
+}
+
+/// What one thread searches with, file after file: made once, since its buffer is large and a matcher that threads share
+/// makes them wait for each other.
+struct Worker<'a> {
+    neighbours: Neighbours<'a>,
+    searcher: Searcher,
+    matcher: LineMatcher,
 }
 
 impl Search<'_> {
@@ -84,10 +95,15 @@ impl Search<'_> {
             let is_over = self.stop.is_cancelled() || MAX_MATCHES <= matches.load(Ordering::SeqCst);
             (!is_over).then(|| kept_chars.load(Ordering::SeqCst) < self.max_chars)
         };
-        let outcomes = map_prefix(files, go_on, |keeps_lines, found| {
-            let hits = self.file(&found.place, keeps_lines)?;
+        let begin = || Worker {
+            neighbours: self.workspace.neighbours(),
+            searcher: self.searcher(),
+            matcher: self.matcher.clone(),
+        };
+        let outcomes = map_prefix_with(files, go_on, begin, |worker, keeps_lines, found| {
+            let hits = self.file(worker, &found.place, keeps_lines)?;
             matches.fetch_add(hits.matches, Ordering::SeqCst);
-            kept_chars.fetch_add(hits.lines.iter().map(Line::chars).sum(), Ordering::SeqCst);
+            kept_chars.fetch_add(hits.lines.iter().map(|line| line.chars).sum(), Ordering::SeqCst);
             Ok::<_, io::Error>(hits)
         });
         self.gathered(files.len(), outcomes)
@@ -117,10 +133,10 @@ impl Search<'_> {
         searched
     }
 
-    fn file(&self, place: &Place, keeps_lines: bool) -> io::Result<FileHits> {
+    fn file(&self, worker: &mut Worker<'_>, place: &Place, keeps_lines: bool) -> io::Result<FileHits> {
         let wants_lines = self.arguments.output_mode == OutputMode::Content && keeps_lines;
         let mut sink = Hits {
-            matcher: self.matcher,
+            matcher: &worker.matcher,
             redactor: self.redactor,
             limit: self.limit(),
             is_one_enough: self.arguments.output_mode == OutputMode::FilesWithMatches,
@@ -128,8 +144,9 @@ impl Search<'_> {
             is_binary: false,
             found: FileHits { place: place.clone(), matches: 0, has_more: false, lines: Vec::new() },
         };
-        let Opened::File { file, .. } = self.workspace.open_quietly(place)? else { return Ok(sink.found) };
-        self.searcher().search_reader(self.matcher, Stoppable { file, stop: self.stop }, &mut sink)?;
+        let Opened::File { file, .. } = worker.neighbours.open(place)? else { return Ok(sink.found) };
+        let file = Stoppable { file, stop: self.stop };
+        worker.searcher.search_reader(&worker.matcher, file, &mut sink)?;
         if sink.is_binary {
             sink.found = FileHits { place: place.clone(), matches: 0, has_more: false, lines: Vec::new() };
         }
@@ -195,7 +212,7 @@ impl Read for Stoppable<'_> {
 
 /// Gathers the hits of one file.
 struct Hits<'a> {
-    matcher: &'a RegexMatcher,
+    matcher: &'a LineMatcher,
     redactor: &'a Redactor,
     limit: u64,
     is_one_enough: bool,
@@ -212,11 +229,16 @@ impl Hits<'_> {
         }
         let mut text = line_text(bytes);
         if MAX_LINE_CHARS < text.len() {
-            text = self.redactor.owned(text);
+            text = self.redactor.owned(text.into_owned()).into();
         }
         let start = if begins_match { self.match_start(&text) } else { 0 };
-        let line = Line { text: format!("{number}{sign} {}", window(&text, start)), begins_match };
-        self.keeps = self.keeps.saturating_sub(line.chars());
+        let window = window(&text, start);
+        // Room for the number; most have fewer digits.
+        let mut shown = String::with_capacity(window.len() + 10);
+        // A string takes all that is written to it.
+        let _written = write!(shown, "{number}{sign} {window}");
+        let line = Line::new(shown, begins_match);
+        self.keeps = self.keeps.saturating_sub(line.chars);
         self.found.lines.push(line);
     }
 
@@ -256,7 +278,7 @@ impl Sink for &mut Hits<'_> {
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
         if 0 < self.keeps && self.found.matches < self.limit {
-            self.found.lines.push(Line { text: "--".to_owned(), begins_match: false });
+            self.found.lines.push(Line::new("--".to_owned(), false));
         }
         Ok(true)
     }
@@ -273,19 +295,19 @@ impl Sink for &mut Hits<'_> {
 }
 
 /// A line as text. What is not UTF-8 is read as Windows-1252, which every byte has a letter in.
-fn line_text(bytes: &[u8]) -> String {
+fn line_text(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
+        Ok(text) => text.into(),
+        Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0,
     }
 }
 
 /// The part of a long line around byte `start`, with marks where it was cut.
-fn window(text: &str, start: usize) -> String {
+fn window(text: &str, start: usize) -> Cow<'_, str> {
     if text.len() <= MAX_LINE_CHARS || text.chars().count() <= MAX_LINE_CHARS {
-        return text.to_owned();
+        return text.into();
     }
     let start = text.floor_char_boundary(start);
     let before = text[..start].chars().count();
@@ -299,5 +321,5 @@ fn window(text: &str, start: usize) -> String {
     if rest.next().is_some() {
         shown.push_str(MARK);
     }
-    shown
+    shown.into()
 }

@@ -1,0 +1,70 @@
+//! `subagent doctor`: is everything as it should be?
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Format, Output, Surroundings,
+    failure::{EXIT_FAILED, Failure},
+    link::Link,
+    paging, palette, safe_text,
+    status::not_running,
+};
+use crate::protocol::{DaemonDoctor, NoParams};
+
+#[derive(Args)]
+pub(super) struct DoctorArguments {
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+pub(super) fn doctor(
+    arguments: &DoctorArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    // Looking how it is starts none.
+    let mut client = link.dialer().connect().map_err(not_running)?;
+    let answer: Value = client.call_as::<DaemonDoctor, _>(&NoParams {})?;
+    let looked: Looked = paging::view(&answer)?;
+    match arguments.format {
+        Format::Json => paging::print_json(&answer, surroundings)?,
+        Format::Table => {
+            let stdout = &surroundings.stdout;
+            let text: String = looked.checks.iter().map(|check| draw(check, stdout)).collect();
+            surroundings.stdout.write(&text)?;
+        }
+    }
+    Ok(if looked.ok { 0 } else { EXIT_FAILED })
+}
+
+/// The answer to `daemon/doctor`; a daemon that does not say that all is well has found something.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Looked {
+    checks: Vec<Check>,
+    ok: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Check {
+    name: String,
+    /// Open: what is not known is shown as it came.
+    state: String,
+    message: String,
+    hint: String,
+}
+
+/// One line a check, what to do below it.
+fn draw(check: &Check, stdout: &Output) -> String {
+    let line = |text: &str| safe_text::line(text, usize::MAX);
+    let state = line(&check.state);
+    let painted = palette::ink(&check.state).map_or_else(|| state.clone(), |ink| stdout.paint(ink, &state));
+    let mut text = format!("{painted}  {}: {}\n", line(&check.name), line(&check.message));
+    if !check.hint.is_empty() {
+        text.push_str(&format!("    hint: {}\n", line(&check.hint)));
+    }
+    text
+}

@@ -1,0 +1,272 @@
+//! Is everything as it should be: the daemon, and what it stands on? One function a check; [`look_over`] lists them.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustix::fs::statvfs;
+
+use super::{command::TOKEN_FILE, reload::without_secrets, state::State};
+use crate::{
+    protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, Severity},
+    sys::key_file,
+};
+
+/// Time for each check. The database is the only one that can need it; so much reads several gigabytes.
+const CHECK_TIME: Duration = Duration::from_secs(20);
+/// Below this a day's work may fill the disk. Runs are parked long before nothing is left.
+const LITTLE_ROOM: u64 = 512 << 20;
+/// Problems that are told one by one; the rest is counted.
+const MOST_TOLD: usize = 3;
+
+/// What was found about one thing.
+struct Finding {
+    state: CheckState,
+    message: String,
+    hint: Option<String>,
+}
+
+/// Looks at everything, one after the other, and for one who asks at a time: it reads the whole database.
+pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
+    // It is closed never, and then there is nobody to wait for.
+    let _turn = state.examinations.acquire().await;
+    vec![
+        within(state, "database", database(state)).await,
+        within(state, "disk", disk(state)).await,
+        within(state, "settings", settings(state)).await,
+        within(state, "agents", agents(state)).await,
+        within(state, "model", model(state)).await,
+        within(state, "token", token(state)).await,
+        within(state, "callers", callers(state)).await,
+        within(state, "service", service(state)).await,
+    ]
+}
+
+/// What a check comes to; one that takes too long has found nothing, which is no good sign.
+async fn within(state: &State, name: &str, check: impl Future<Output = Finding>) -> DoctorCheck {
+    let Finding { state, message, hint } = tokio::select! { biased;
+        finding = check => finding,
+        () = state.clock.sleep(CHECK_TIME) => {
+            let message = format!("nothing wrong was found within {} s, and it is not done", CHECK_TIME.as_secs());
+            Finding::warning(message).with_hint("ask again when the daemon has less to do")
+        }
+    };
+    DoctorCheck { name: name.to_owned(), state, message, hint }
+}
+
+impl Finding {
+    fn new(state: CheckState, message: impl Into<String>) -> Finding {
+        Finding { state, message: message.into(), hint: None }
+    }
+
+    fn ok(message: impl Into<String>) -> Finding {
+        Finding::new(CheckState::Ok, message)
+    }
+
+    fn warning(message: impl Into<String>) -> Finding {
+        Finding::new(CheckState::Warning, message)
+    }
+
+    fn failed(message: impl Into<String>) -> Finding {
+        Finding::new(CheckState::Failed, message)
+    }
+
+    fn with_hint(self, hint: impl Into<String>) -> Finding {
+        Finding { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// What a thread says that may block.
+async fn blocking(look: impl FnOnce() -> Finding + Send + 'static) -> Finding {
+    let looked = tokio::task::spawn_blocking(look).await;
+    looked.unwrap_or_else(|error| Finding::failed(format!("it could not be looked at: {error}")))
+}
+
+async fn database(state: &State) -> Finding {
+    let path = state.store.path().display();
+    if let Some(error) = state.store.failing() {
+        return Finding::failed(format!("nothing can be written to {path}: {error}"));
+    }
+    match state.store.examine().await {
+        Ok(faults) if faults.is_empty() => Finding::ok(format!("{path} is whole")),
+        Ok(faults) => {
+            let hint = "stop the daemon and keep a copy of the file; what can be read of it, `sqlite3 FILE .recover` saves";
+            Finding::failed(format!("{path} is damaged: {}", told(faults.into_iter()))).with_hint(hint)
+        }
+        Err(error) => Finding::failed(format!("{path} cannot be read: {error}")),
+    }
+}
+
+/// The state folder: who can look into it, and how much room is there.
+async fn disk(state: &State) -> Finding {
+    let folder = state_folder(state);
+    let reserve = state.store.missing_reserve().map(str::to_owned);
+    blocking(move || {
+        let shown = folder.display();
+        let (mode, free) = match mode(&folder).and_then(|mode| Ok((mode, free_bytes(&folder)?))) {
+            Ok(found) => found,
+            Err(error) => return Finding::failed(format!("{shown} cannot be looked at: {error}")),
+        };
+        if mode & 0o077 != 0 {
+            let message = format!(
+                "{shown} is open to others (mode {mode:04o}); it holds all that agents said and read"
+            );
+            return Finding::failed(message).with_hint(format!("chmod 700 {shown}"));
+        }
+        let room = format!("{} MiB are free in {shown}", free >> 20);
+        match reserve {
+            Some(missing) => Finding::warning(missing).with_hint("make room; the next start tries again"),
+            None if free < LITTLE_ROOM => {
+                Finding::warning(room).with_hint("make room: runs are parked when it is full")
+            }
+            None => Finding::ok(room),
+        }
+    })
+    .await
+}
+
+fn state_folder(state: &State) -> PathBuf {
+    state.store.path().parent().unwrap_or(Path::new(".")).to_owned()
+}
+
+fn mode(path: &Path) -> io::Result<u32> {
+    Ok(fs::metadata(path)?.permissions().mode() & 0o7777)
+}
+
+fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let system = statvfs(folder)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+/// Settings and rules, as they were read last.
+async fn settings(state: &State) -> Finding {
+    let mut problems = state.settings.get().problems.clone();
+    let files = state.projects.rules().files();
+    let rules = files.problems().cloned().collect();
+    problems.extend(without_secrets(rules, &state.redactor.get()));
+    let hint = "mend them and `subagent reload`, which tells every one; `subagentd --check-config` does so beforehand";
+    of_problems(
+        "the settings and rules have",
+        problems,
+        "settings and rules were read without a mistake",
+        hint,
+    )
+}
+
+/// Those of the user and those built in; a project's are checked where the project is.
+async fn agents(state: &State) -> Finding {
+    let project = match state.project(Vec::new()).await {
+        Ok(project) => project,
+        Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
+    };
+    let agents = project.catalog.list(true, true);
+    let usable = agents.iter().filter(|agent| agent.status == AgentStatus::Ok).count();
+    let problems = agents.into_iter().flat_map(|agent| agent.problems).collect();
+    let problems = without_secrets(problems, &state.redactor.get());
+    let all_well = format!("{usable} can be run");
+    of_problems(
+        "the agents' files have",
+        problems,
+        &all_well,
+        "`subagent validate --all` checks each of them",
+    )
+}
+
+fn of_problems(who_has: &str, problems: Vec<FileProblem>, all_well: &str, hint: &str) -> Finding {
+    let has_errors = problems.iter().any(|problem| problem.severity == Severity::Error);
+    let count = problems.len();
+    let message = || {
+        let noun = if count == 1 { "a mistake" } else { "mistakes" };
+        format!("{who_has} {noun}: {}", told(problems.iter().map(ToString::to_string)))
+    };
+    match (count, has_errors) {
+        (0, _) => Finding::ok(all_well),
+        (_, true) => Finding::failed(message()).with_hint(hint),
+        (_, false) => Finding::warning(message()).with_hint(hint),
+    }
+}
+
+/// The first few, and how many more there are.
+fn told(mut all: impl ExactSizeIterator<Item = String>) -> String {
+    let count = all.len();
+    let mut text = all.by_ref().take(MOST_TOLD).collect::<Vec<_>>().join("; ");
+    if MOST_TOLD < count {
+        text.push_str(&format!("; and {} more", count - MOST_TOLD));
+    }
+    text
+}
+
+/// The model of whoever names none, and its key.
+async fn model(state: &State) -> Finding {
+    let in_force = state.settings.get();
+    let Some(name) = in_force.config.models.default.value.clone() else {
+        return Finding::warning("no default model: each run or agent must name one")
+            .with_hint("set `models.default` in the settings, e.g. to gemini/gemini-2.5-flash");
+    };
+    let (models, redactor) = (in_force.models.clone(), state.redactor.get());
+    blocking(move || match models.resolve(&name) {
+        Ok(resolved) => Finding::ok(format!("{} is there, and has what it needs", resolved.name)),
+        Err(error) => {
+            Finding::failed(redactor.owned(error.to_string())).with_hint(redactor.owned(error.hint()))
+        }
+    })
+    .await
+}
+
+/// Who reads the token of TCP can do what the owner can.
+async fn token(state: &State) -> Finding {
+    let address = state.tcp.get().copied();
+    let path = state_folder(state).join(TOKEN_FILE);
+    blocking(move || {
+        let shown = path.display();
+        match (key_file::read(&path), address) {
+            (Ok(Some(_)), Some(address)) => {
+                Finding::ok(format!("{address} takes the token in {shown}, which is the owner's alone"))
+            }
+            (Ok(_), None) => Finding::ok("TCP is off"),
+            (Ok(None), Some(_)) => {
+                Finding::failed(format!("{shown} is gone: nobody new can come in over TCP"))
+                    .with_hint("start the daemon anew; it makes another")
+            }
+            (Err(error), _) => Finding::failed(error.to_string()),
+        }
+    })
+    .await
+}
+
+/// Whether whoever descends from an agent's tool is known at the door.
+async fn callers(state: &State) -> Finding {
+    if state.children.is_alone() {
+        Finding::ok("the owner's clients come in, and nothing that an agent starts")
+    } else {
+        Finding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
+            .with_hint("run the program `subagentd`")
+    }
+}
+
+async fn service(state: &State) -> Finding {
+    let variable = |name: &str| {
+        state
+            .sources
+            .environment
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.to_string_lossy())
+    };
+    // systemd names the process that it executed (systemd.exec(5)); others inherit the variable. An older one names none,
+    // and then has a socket to be told on.
+    let is_executed = match variable("SYSTEMD_EXEC_PID") {
+        Some(pid) => pid == std::process::id().to_string(),
+        None => variable("NOTIFY_SOCKET").is_some(),
+    };
+    if is_executed {
+        Finding::ok("systemd runs it, and starts it anew when it ends")
+    } else {
+        Finding::ok("not run by systemd: it starts with the first client and not with the machine")
+            .with_hint("`systemd/install` makes it a service")
+    }
+}

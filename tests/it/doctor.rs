@@ -1,0 +1,102 @@
+//! Does `daemon/doctor` find what is wrong, and does the companion tell it?
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::{
+    process::{Home, output, text},
+    support::{House, Running},
+};
+
+/// The check of this name, and whether nothing failed.
+async fn check(running: &Running, name: &str) -> (Value, bool) {
+    let answer = running.client().call("daemon/doctor", json!({})).await;
+    let found = answer["checks"].as_array().unwrap().iter().find(|check| check["name"] == name);
+    (found.unwrap_or_else(|| panic!("no check {name}: {answer}")).clone(), answer["ok"].as_bool().unwrap())
+}
+
+async fn assert_found(running: &Running, name: &str, state: &str, words: &str) {
+    let (found, ok) = check(running, name).await;
+    assert_eq!(found["state"], state, "{found}");
+    assert!(text(&found, "message").contains(words), "{found}");
+    assert_eq!(ok, state != "failed", "{found}");
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn whatever_is_wrong_is_found_and_what_is_mended_is_well() {
+    let house = House::new();
+    let running = house.boot().await;
+    let state = house.dir.path().join("state");
+    assert_found(&running, "database", "ok", "is whole").await;
+    assert_found(&running, "model", "warning", "no default model").await;
+    // Tests share a process, which the program itself does not.
+    assert_found(&running, "callers", "warning", "shares its process").await;
+
+    set_mode(&state, 0o750);
+    assert_found(&running, "disk", "failed", "open to others (mode 0750)").await;
+    let (found, _) = check(&running, "disk").await;
+    assert_eq!(found["hint"], format!("chmod 700 {}", state.display()));
+    set_mode(&state, 0o700);
+    let (found, ok) = check(&running, "disk").await;
+    assert!(found["state"] != "failed" && ok, "{found}");
+
+    fs::write(state.join("token"), "x").unwrap();
+    set_mode(&state.join("token"), 0o644);
+    assert_found(&running, "token", "failed", "is open to others (mode 0644)").await;
+    fs::remove_file(state.join("token")).unwrap();
+    assert_found(&running, "token", "ok", "TCP is off").await;
+
+    let agents = house.dir.path().join("agents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(agents.join("odd.md"), "---\nkind: agent\nname: odd\nrun: { maxTurns: many }\n---\nx\n")
+        .unwrap();
+    assert_found(&running, "agents", "failed", "odd.md").await;
+    fs::remove_file(agents.join("odd.md")).unwrap();
+    assert_found(&running, "agents", "ok", "can be run").await;
+
+    let settings = house.dir.path().join("settings.json");
+    let policies = house.dir.path().join("policies");
+    fs::write(&settings, r#"{"run": {"maxTurns": "many"}, "models": {"default": "nobody/knows"}}"#).unwrap();
+    running.client().call("daemon/reload", json!({})).await;
+    assert_found(&running, "settings", "failed", "run.maxTurns").await;
+    assert_found(&running, "model", "failed", "nobody/knows").await;
+    fs::write(&settings, r#"{"models": {"default": "offline"}}"#).unwrap();
+    fs::create_dir_all(&policies).unwrap();
+    fs::write(policies.join("odd.toml"), "[[rule]]\ncolour = 1\n").unwrap();
+    running.client().call("daemon/reload", json!({})).await;
+    assert_found(&running, "settings", "failed", "odd.toml").await;
+    fs::remove_file(policies.join("odd.toml")).unwrap();
+    running.client().call("daemon/reload", json!({})).await;
+    assert_found(&running, "settings", "ok", "without a mistake").await;
+    assert_found(&running, "model", "ok", "offline is there").await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_companion_tells_what_was_found_and_what_to_do() {
+    let home = Home::new();
+    let none = output(&mut home.companion(&["--no-spawn", "doctor"])).await;
+    assert_eq!(none.code, Some(69), "{}", none.stderr);
+    let served = home.start().await;
+    let told = output(&mut home.companion(&["doctor"])).await;
+    assert_eq!(told.code, Some(0), "{} {}", told.stdout, told.stderr);
+    for line in [
+        "warning  model: no default model",
+        "    hint: set `models.default`",
+        "ok  callers: the owner's clients come in, and nothing that an agent starts\n",
+        "is whole\n",
+    ] {
+        assert!(told.stdout.contains(line), "{line}: {}", told.stdout);
+    }
+    set_mode(&home.state_dir(), 0o755);
+    let told = output(&mut home.companion(&["doctor"])).await;
+    assert_eq!(told.code, Some(1), "{} {}", told.stdout, told.stderr);
+    assert!(told.stdout.contains("failed  disk: "), "{}", told.stdout);
+    set_mode(&home.state_dir(), 0o700);
+    served.stop().await;
+}

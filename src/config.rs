@@ -6,7 +6,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use crate::protocol::{AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, ToolName};
+use crate::protocol::{
+    AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, SandboxProfile, ToolName,
+};
 // For whoever reads what people wrote: through this door come file, place and word together.
 pub use crate::sys::{
     mark::{Mark, one_based, problem},
@@ -91,6 +93,7 @@ pub struct Config {
     pub access: AccessSettings,
     pub redaction: RedactionSettings,
     pub approval: ApprovalSettings,
+    pub sandbox: SandboxSettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -134,6 +137,36 @@ pub struct ToolSettings {
     pub exclude: Setting<Vec<ToolName>>,
     /// Longer output is cut for the model, in characters.
     pub output_max_chars: Setting<usize>,
+    /// How long a command may put out nothing before it is ended.
+    pub shell_inactivity: Setting<Duration>,
+    /// How long a command may take.
+    pub shell_timeout: Setting<Duration>,
+}
+
+/// How commands are confined (spec 11, "What a tool may do").
+#[derive(Debug, Clone, PartialEq)]
+pub struct SandboxSettings {
+    /// Without a sandbox no command is run.
+    pub required: Setting<bool>,
+    /// Of agents that do not say.
+    pub profile: Setting<SandboxProfile>,
+    pub network: Setting<bool>,
+    /// Names of variables that commands get beside the usual ones.
+    pub environment: Setting<Vec<String>>,
+    pub limits: SandboxLimits,
+}
+
+/// What one command may use, with all that it starts. `None` = no limit but the system's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SandboxLimits {
+    pub cpu_seconds: Setting<Option<u64>>,
+    /// Resident.
+    pub memory_mb: Setting<Option<u64>>,
+    pub processes: Setting<Option<u64>>,
+    /// For each process.
+    pub open_files: Setting<Option<u64>>,
+    /// What it puts out.
+    pub output_mb: Setting<Option<u64>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -200,6 +233,21 @@ impl Default for Config {
             tools: ToolSettings {
                 exclude: Setting::default_of(Vec::new()),
                 output_max_chars: Setting::default_of(40_000),
+                shell_inactivity: Setting::default_of(Duration::from_secs(5 * 60)),
+                shell_timeout: Setting::default_of(Duration::from_secs(30 * 60)),
+            },
+            sandbox: SandboxSettings {
+                required: Setting::default_of(false),
+                profile: Setting::default_of(SandboxProfile::WorkspaceWrite),
+                network: Setting::default_of(false),
+                environment: Setting::default_of(Vec::new()),
+                limits: SandboxLimits {
+                    cpu_seconds: Setting::default_of(Some(3_600)),
+                    memory_mb: Setting::default_of(Some(8_192)),
+                    processes: Setting::default_of(Some(1_024)),
+                    open_files: Setting::default_of(Some(8_192)),
+                    output_mb: Setting::default_of(Some(4_096)),
+                },
             },
             shutdown: ShutdownSettings { grace: Setting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: Setting::default_of(Vec::new()) },

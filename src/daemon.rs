@@ -13,16 +13,17 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     agents::AgentPlaces,
-    config::{Config, Origin, Setting, Sources},
+    config::{Config, Origin, SandboxSettings, Setting, Sources},
     models::Models,
     project::Projects,
     protocol::{ApprovalParams, FileProblem, LimitsParams, WorkspaceTrusted},
     redact::Redactor,
     rules::{RuleFiles, RulePlaces, RulesInForce},
     run::{Executor, ExecutorParts, RunDefaults},
+    sandbox::{self, Sandbox},
     store::{Store, StoreError, StoredTrust},
-    sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier},
-    tools::{OutputLimits, OwnFiles, Registry},
+    sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier, warden::Limits},
+    tools::{Background, CommandRules, Commands, OutputLimits, OwnFiles, Registry},
     trust::Trust,
 };
 
@@ -57,6 +58,8 @@ pub struct Edges {
     pub tools: Registry,
     /// What starts processes; whether whoever descends from this process is refused goes with it.
     pub children: Children,
+    /// What confines the commands of agents.
+    pub sandbox: Sandbox,
 }
 
 /// Where a daemon lives and what its users set.
@@ -98,10 +101,13 @@ impl Daemon {
         let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let leaving = CancellationToken::new();
-        let Edges { clock, models, tools, children } = edges;
+        let Edges { clock, models, tools, children, sandbox } = edges;
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         let projects = projects(&settings, &store).await?;
+        // Commands in the background go on while turns end, so they stand beside the connections.
+        let background = Background::new(connections.clone(), stop.clone());
+        let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -110,6 +116,7 @@ impl Daemon {
             defaults: defaults(&settings.config),
             redactor: settings.redactor.clone(),
             own_files: Arc::new(settings.own_files.clone()),
+            commands: Arc::clone(&commands),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
@@ -136,6 +143,7 @@ impl Daemon {
             executor,
             tools,
             children: children.clone(),
+            commands,
             projects,
             rule_places: rules,
             trust_changes: Semaphore::new(1),
@@ -154,6 +162,7 @@ impl Daemon {
             desk: desk.clone(),
             tokens: Arc::new(tokens),
             tcp: OnceLock::new(),
+            socket: OnceLock::new(),
             receipts: Arc::default(),
             closing: closing.clone(),
             stop: stop.clone(),
@@ -163,6 +172,11 @@ impl Daemon {
         if children.is_alone() {
             base.spawn(children.reap_orphans(leaving.clone()));
         }
+        let (trying, trying_stop) = (Arc::clone(&state.commands), stop.clone());
+        // Known before anybody asks; whoever needs it sooner waits for it.
+        connections.spawn(async move {
+            trying_stop.run_until_cancelled(trying.sandbox.mechanism()).await.map(drop)
+        });
         let methods = handlers::methods(Arc::clone(&state));
         Ok(Daemon { state, methods, runs, connections, base, closing, stop, leaving })
     }
@@ -172,6 +186,9 @@ impl Daemon {
         let allowed = Arc::clone(&self.state.allowed_uids);
         let peers = rpc::Peers::owner_and(allowed, self.state.children.clone());
         let door = rpc::UnixDoor::new(listener.into(), peers);
+        if let Some(path) = door.path() {
+            let _first = self.state.socket.set(path);
+        }
         self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
     }
 
@@ -329,6 +346,30 @@ fn defaults(config: &Config) -> RunDefaults {
             max_depth: is_set(run.max_depth.origin).then_some(run.max_depth.value),
         },
         output: OutputLimits { max_chars: config.tools.output_max_chars.value },
+        commands: command_rules(config),
         excluded: config.tools.exclude.value.clone(),
+    }
+}
+
+/// What commands of agents may do that say nothing of it themselves.
+fn command_rules(config: &Config) -> CommandRules {
+    let SandboxSettings { required, profile, network, environment, limits } = &config.sandbox;
+    let bytes = |mebibytes: &Setting<Option<u64>>| mebibytes.value.map(|it| it.saturating_mul(1 << 20));
+    CommandRules {
+        confinement: sandbox::Rules {
+            profile: profile.value,
+            network: network.value,
+            required: required.value,
+            limits: Limits {
+                cpu_seconds: limits.cpu_seconds.value,
+                memory_bytes: bytes(&limits.memory_mb),
+                processes: limits.processes.value,
+                open_files: limits.open_files.value,
+            },
+        },
+        environment: environment.value.clone().into(),
+        inactivity: config.tools.shell_inactivity.value,
+        timeout: config.tools.shell_timeout.value,
+        max_output: bytes(&limits.output_mb),
     }
 }

@@ -11,7 +11,10 @@ use tokio::sync::OnceCell;
 
 use crate::{
     protocol::SandboxProfile,
-    sys::warden::{Limits, Sockets, TerminalSize},
+    sys::{
+        children::Children,
+        warden::{Limits, Sockets, TerminalSize},
+    },
 };
 
 mod bubblewrap;
@@ -24,7 +27,7 @@ mod running;
 pub use environment::{Environment, MARKER};
 pub use hidden::Hidden;
 pub use proof::{Places, Proof, Trial};
-pub use running::{Cannot, Running};
+pub use running::{Cannot, Hold, Running};
 
 /// What this daemon confines commands with. A cheap handle.
 #[derive(Debug, Clone)]
@@ -35,6 +38,7 @@ struct Inner {
     /// The program that is a warden when it is told to be; `None` = commands cannot be run.
     warden: Option<PathBuf>,
     hidden: Hidden,
+    children: Children,
     mechanism: OnceCell<Mechanism>,
 }
 
@@ -96,20 +100,21 @@ pub struct Launch {
 
 impl Sandbox {
     /// `warden`: this daemon's own program.
-    pub fn new(warden: PathBuf, hidden: Hidden) -> Sandbox {
-        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, mechanism: OnceCell::new() }))
+    pub fn new(warden: PathBuf, hidden: Hidden, children: Children) -> Sandbox {
+        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, children, mechanism: OnceCell::new() }))
     }
 
     /// One that runs nothing: for judging calls, and for tests of what needs no command.
     pub fn none() -> Sandbox {
         let mechanism = OnceCell::new_with(Some(Mechanism::Nothing("no command can be run here".to_owned())));
-        Sandbox(Arc::new(Inner { warden: None, hidden: Hidden::default(), mechanism }))
+        let (hidden, children) = (Hidden::default(), Children::default());
+        Sandbox(Arc::new(Inner { warden: None, hidden, children, mechanism }))
     }
 
     /// One that has just this mechanism, to try it where a better one is there.
     pub fn with(warden: PathBuf, hidden: Hidden, mechanism: Mechanism) -> Sandbox {
-        let mechanism = OnceCell::new_with(Some(mechanism));
-        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, mechanism }))
+        let (children, mechanism) = (Children::default(), OnceCell::new_with(Some(mechanism)));
+        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, children, mechanism }))
     }
 
     /// What is kept from commands.
@@ -147,7 +152,14 @@ impl Sandbox {
         match mechanism {
             Some(Mechanism::Bubblewrap { program }) => {
                 let arguments = bubblewrap::arguments(&launch, &self.0.hidden, warden);
-                running::start(program, arguments, launch.order(None, Sockets::Usual, true), mechanism).await
+                running::start(
+                    &self.0.children,
+                    program,
+                    arguments,
+                    launch.order(None, Sockets::Usual, true),
+                    mechanism,
+                )
+                .await
             }
             Some(Mechanism::Landlock { .. }) => {
                 let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
@@ -155,6 +167,7 @@ impl Sandbox {
                 let files = looked.map_err(|_| Cannot::NoWarden)?;
                 let sockets = if launch.rules.network { Sockets::Internet } else { Sockets::None };
                 running::start(
+                    &self.0.children,
                     warden,
                     running::as_warden(),
                     launch.order(Some(files), sockets, false),
@@ -164,6 +177,7 @@ impl Sandbox {
             }
             Some(Mechanism::Nothing(_)) | None => {
                 running::start(
+                    &self.0.children,
                     warden,
                     running::as_warden(),
                     launch.order(None, Sockets::All, false),

@@ -9,15 +9,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{
-        Access, CallId, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, SessionId,
+        Access, CallId, Command, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, SessionId,
         ToolDeclaration, ToolError, ToolErrorType, ToolResult,
     },
     redact::Redactor,
+    store::LiveAppender,
     sys::clock::Clock,
 };
 
 mod artifacts;
 mod builtin;
+mod commands;
 mod digest;
 mod nearest;
 mod outputs;
@@ -33,6 +35,7 @@ mod work;
 mod workspace;
 
 pub use artifacts::Artifacts;
+pub use commands::{Background, CommandRules, Commands};
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
@@ -48,6 +51,11 @@ pub trait Tool: Send + Sync + 'static {
 
     /// What a restart may do with a call that was running.
     fn replay(&self) -> Replay;
+
+    /// Whether calls put something out while they run, which is shown as it comes.
+    fn streams(&self) -> bool {
+        false
+    }
 
     /// Names of arguments that are paths into the workspace: rules see the places that they lead to.
     fn path_arguments(&self) -> &'static [&'static str] {
@@ -75,6 +83,16 @@ pub trait Invocation: Send + 'static {
 
     /// This call's own risk, where it differs from its tool's.
     fn risk(&self) -> Option<Risk> {
+        None
+    }
+
+    /// Every command that the call runs, where it runs any and they can be told; rules about commands look at these.
+    fn commands(&self) -> Option<&[Command]> {
+        None
+    }
+
+    /// Why its commands cannot be told, of a call that runs some.
+    fn unread(&self) -> Option<&str> {
         None
     }
 
@@ -119,6 +137,9 @@ pub struct PrepareContext {
     pub reads: Reads,
     /// Whose kept outputs may be read; `None` = no session's.
     pub session: Option<SessionId>,
+    /// What commands are run with, and what they may do.
+    pub commands: Arc<Commands>,
+    pub command_rules: CommandRules,
 }
 
 /// How long outputs are.
@@ -156,6 +177,8 @@ pub struct CallContext {
     /// Time left for the call; `None` = the tool's own bound.
     pub deadline: Option<Duration>,
     pub clock: Arc<dyn Clock>,
+    /// Where a call that streams puts what people see while it runs; `None` = nobody looks.
+    pub output: Option<LiveAppender>,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.

@@ -18,6 +18,7 @@ use subagentd::{
     models::Models,
     redact::{Redactor, RedactorParts},
     rules::RulePlaces,
+    sandbox::Sandbox,
     sys::{children::Children, clock::SystemClock},
     tools::{OwnFiles, Registry, Tool},
 };
@@ -115,6 +116,7 @@ impl House {
             models: parts.models,
             tools: Registry::with(parts.tools),
             children: Children::default(),
+            sandbox: Sandbox::none(),
         };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;

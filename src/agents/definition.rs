@@ -15,7 +15,7 @@ use crate::{
     protocol::{
         AgentDefinition, AgentName, AgentScope, Completion,
         FileProblemCode::{BadValue, MissingField, UnknownField, WrongType},
-        InputSpec,
+        InputSpec, SandboxProfile,
     },
 };
 
@@ -47,6 +47,7 @@ const FIELDS: &[&str] = &[
     "query",
     "initialMessages",
     "tools",
+    "sandbox",
     "hidden",
     "mcp",
     "approval",
@@ -80,6 +81,13 @@ enum Kind {
     Agent,
     Graph,
 }
+
+/// How closely an agent's commands may be confined; see [`SandboxProfile`].
+const SANDBOXES: &[(&str, SandboxProfile)] = &[
+    ("readOnly", SandboxProfile::ReadOnly),
+    ("workspaceWrite", SandboxProfile::WorkspaceWrite),
+    ("full", SandboxProfile::Full),
+];
 
 const COMPLETIONS: &[(&str, Completion)] = &[("tool", Completion::Tool), ("message", Completion::Message)];
 
@@ -125,6 +133,7 @@ pub(super) fn read(
     let initial_messages = messages::read(&fields, &inputs, findings);
     let tools = tools::read(&fields, findings);
     let auto_approve = approval::auto_approve(&fields, findings);
+    let sandbox = fields.one_of("sandbox", SANDBOXES, findings);
     if body.text.is_empty() {
         let message = "the file has no text after the front matter, so the agent has no system prompt";
         findings.warning(None, MissingField, message, None);
@@ -147,6 +156,7 @@ pub(super) fn read(
         initial_messages,
         tools,
         auto_approve,
+        sandbox,
         hidden,
         prompt: body.text.replace("\r\n", "\n"),
     })

@@ -182,6 +182,17 @@ pub(super) struct Choice {
     remembers: Option<Rule>,
 }
 
+/// What would be run, where, in what, and what is dangerous about it.
+fn command(field: &dyn Fn(&str) -> Value) -> String {
+    let text = |name: &str| field(name).as_str().unwrap_or_default().to_owned();
+    let mut lines = format!("{}\nin {}, {}", text("command"), text("directory"), text("sandbox"));
+    for reason in field("reasons").as_array().into_iter().flatten().filter_map(Value::as_str) {
+        lines.push_str("\n! ");
+        lines.push_str(reason);
+    }
+    lines
+}
+
 impl Asked {
     pub(super) fn details(&self) -> Details {
         let field = |name: &str| self.details.get(name).cloned().unwrap_or_default();
@@ -190,6 +201,7 @@ impl Asked {
                 let EditDetails { path, diff, new_content, cut_bytes } = edit;
                 Details::Edit { path, diff, new_content, cut_bytes }
             }),
+            Some("exec") => Some(Details::Info(command(&field))),
             Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
             Some("question") => serde_json::from_value(field("questions")).ok().map(Details::Questions),
             _ => None,

@@ -13,7 +13,9 @@ use super::{
         Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Typed, Whole, Word, plain,
     },
 };
-use crate::protocol::{AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, ToolName};
+use crate::protocol::{
+    AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, SandboxProfile, ToolName,
+};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -32,6 +34,12 @@ const MOST_RUNS: u64 = 100_000;
 
 /// Longest time in milliseconds a setting may name: the same year.
 const LONGEST_MS: u64 = 366 * 24 * 3_600 * 1_000;
+
+/// Longest processor time in seconds a setting may name: the same year.
+const MOST_SECONDS: u64 = LONGEST_MS / 1_000;
+
+/// Most mebibytes a setting may name: a pebibyte, beyond which sums could overflow.
+const MOST_MB: u64 = 1 << 30;
 
 /// One setting.
 pub(super) struct Key {
@@ -176,6 +184,86 @@ pub(super) const KEYS: &[Key] = &[
          read on and for `tools/output`.",
         expected: "a whole number from 1000 to 10000000",
         example: "20000"
+    ),
+    key!(
+        "tools.shell.inactivityMs", tools.shell_inactivity, Whole { least: 1, most: LONGEST_MS },
+        in: |ms| Ok(Duration::from_millis(ms)), out: |time: &Duration| json!(time.as_millis()),
+        "A command that puts out nothing for so many milliseconds is ended. Commands in the background are not.",
+        expected: "a whole number of milliseconds from 1 to a year",
+        example: "600000"
+    ),
+    key!(
+        "tools.shell.timeoutMs", tools.shell_timeout, Whole { least: 1, most: LONGEST_MS },
+        in: |ms| Ok(Duration::from_millis(ms)), out: |time: &Duration| json!(time.as_millis()),
+        "A command that takes longer than so many milliseconds is ended; a call may ask for less. Commands in the background \
+         are not ended by it.",
+        expected: "a whole number of milliseconds from 1 to a year",
+        example: "3600000"
+    ),
+    key!(
+        "sandbox.required", sandbox.required, Flag,
+        in: Ok, out: |required: &bool| json!(required),
+        "Whether commands of agents are refused where there is nothing to confine them with, and where the profile is `full`.",
+        expected: "true or false",
+        example: "true"
+    ),
+    key!(
+        "sandbox.profile", sandbox.profile, OneOf(&["readOnly", "workspaceWrite", "full"]),
+        in: word, out: |profile: &SandboxProfile| json!(profile),
+        "What commands of agents may write: their temporary folder (`readOnly`), the workspace too (`workspaceWrite`), or \
+         everything that you may (`full`: no sandbox). An agent may name a closer one, never a wider one.",
+        expected: "one of \"readOnly\", \"workspaceWrite\", \"full\"",
+        example: "\"readOnly\""
+    ),
+    key!(
+        "sandbox.network", sandbox.network, Flag,
+        in: Ok, out: |network: &bool| json!(network),
+        "Whether commands of agents reach the network, and programs that listen on this machine.",
+        expected: "true or false",
+        example: "true"
+    ),
+    key!(
+        "sandbox.environment", sandbox.environment, ListOf(Name),
+        in: Ok, out: |names: &Vec<String>| json!(names),
+        "Variables of the daemon's environment that commands get beside the usual ones (PATH, HOME, LANG, …). What is known \
+         to be a secret is not passed on.",
+        expected: "a list of names, e.g. [\"JAVA_HOME\"]",
+        example: "[\"JAVA_HOME\", \"CARGO_HOME\"]"
+    ),
+    key!(
+        "sandbox.limits.cpuSeconds", sandbox.limits.cpu_seconds, OrNull(Whole { least: 1, most: MOST_SECONDS }),
+        in: Ok, out: |most: &Option<u64>| json!(most),
+        "Seconds of processor time that a command may use, with all that it starts; null is no limit.",
+        expected: "a whole number from 1 to a year of seconds, or null",
+        example: "600"
+    ),
+    key!(
+        "sandbox.limits.memoryMb", sandbox.limits.memory_mb, OrNull(Whole { least: 1, most: MOST_MB }),
+        in: Ok, out: |most: &Option<u64>| json!(most),
+        "Mebibytes of memory that a command may use, with all that it starts; null is no limit.",
+        expected: "a whole number from 1 to 1073741824, or null",
+        example: "2048"
+    ),
+    key!(
+        "sandbox.limits.processes", sandbox.limits.processes, OrNull(Whole { least: 1, most: 1 << 22 }),
+        in: Ok, out: |most: &Option<u64>| json!(most),
+        "Processes that a command may be at a time; null is no limit.",
+        expected: "a whole number from 1 to 4194304, or null",
+        example: "200"
+    ),
+    key!(
+        "sandbox.limits.openFiles", sandbox.limits.open_files, OrNull(Whole { least: 16, most: 1 << 20 }),
+        in: Ok, out: |most: &Option<u64>| json!(most),
+        "Files that each process of a command may have open; null is what the system allows.",
+        expected: "a whole number from 16 to 1048576, or null",
+        example: "1024"
+    ),
+    key!(
+        "sandbox.limits.outputMb", sandbox.limits.output_mb, OrNull(Whole { least: 1, most: MOST_MB }),
+        in: Ok, out: |most: &Option<u64>| json!(most),
+        "Mebibytes that a command may put out before it is ended; null is no limit. What is kept of it is less.",
+        expected: "a whole number from 1 to 1073741824, or null",
+        example: "100"
     ),
     key!(
         "shutdown.graceSeconds", shutdown.grace, Amount { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },

@@ -30,6 +30,7 @@ use crate::{
     protocol::{FileProblem, Severity},
     redact::{PatternError, Redactor},
     rules::RulePlaces,
+    sandbox::{Hidden, Sandbox},
     store::StoreError,
     sys::{
         children::Children,
@@ -132,6 +133,14 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     runtime.block_on(run(options, places, sources, passed, children))
 }
 
+/// What confines commands. This program is their warden; wherever it lies by now, it is this one.
+fn sandbox(own_files: &OwnFiles, children: Children) -> Result<Sandbox, DaemonError> {
+    let warden = env::current_exe()
+        .map_err(|error| DaemonError::System { what: "this program's own file cannot be told", error })?;
+    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.guarded().iter().cloned());
+    Ok(Sandbox::new(warden, hidden, children))
+}
+
 async fn run(
     options: Options,
     places: Places,
@@ -169,6 +178,7 @@ async fn run(
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
     let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded);
+    let sandbox = sandbox(&own_files, children.clone())?;
     let settings = Settings {
         state_dir,
         own_files,
@@ -180,7 +190,7 @@ async fn run(
         redactor,
     };
     let models = Models::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
-    let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in(), children };
+    let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in(), children, sandbox };
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
         Err(error) => {

@@ -16,6 +16,8 @@ use crate::{
     sys::key_file,
 };
 
+mod sandbox;
+
 /// Time for each check. The database is the only one that can need it; so much reads several gigabytes.
 const CHECK_TIME: Duration = Duration::from_secs(20);
 /// Below this a day's work may fill the disk. Runs are parked long before nothing is left.
@@ -41,6 +43,7 @@ pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
         within(state, "agents", agents(state)).await,
         within(state, "model", model(state)).await,
         within(state, "token", token(state)).await,
+        within(state, "sandbox", sandbox::check(state)).await,
         within(state, "callers", callers(state)).await,
         within(state, "service", service(state)).await,
     ]

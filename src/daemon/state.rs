@@ -27,7 +27,7 @@ use crate::{
     run::Executor,
     store::Store,
     sys::{children::Children, clock::Clock, current::Current},
-    tools::Registry,
+    tools::{Commands, Registry},
 };
 
 pub(super) struct State {
@@ -41,6 +41,8 @@ pub(super) struct State {
     pub tools: Registry,
     /// What this daemon starts.
     pub children: Children,
+    /// What agents' commands are run with.
+    pub commands: Arc<Commands>,
     /// What workspaces bring along, and what of it counts; the rules in force among it.
     pub projects: Projects,
     pub rule_places: RulePlaces,
@@ -72,6 +74,8 @@ pub(super) struct State {
     pub tokens: Arc<Tokens>,
     /// Where HTTP over TCP is served, if it is.
     pub tcp: OnceLock<SocketAddr>,
+    /// The Unix socket that it listens on, if that is a file.
+    pub socket: OnceLock<PathBuf>,
     pub receipts: Arc<Receipts>,
     /// Nothing new begins.
     pub closing: CancellationToken,

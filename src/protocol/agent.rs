@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentName, ModelRef, Risk, Role, ToolName};
+use super::{AgentName, ModelRef, Risk, Role, SandboxProfile, ToolName};
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct AgentDefinition {
     /// Risks whose default ask is dropped for its calls; never `critical` (spec 02, `approval`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<Risk>,
+    /// How closely its commands are confined; `None` = as the settings say. Never wider than those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxProfile>,
     #[serde(default)]
     pub hidden: bool,
     /// The body of the file: template of the system prompt.

@@ -80,6 +80,22 @@ pub enum ConfirmationDetails {
         #[serde(default, skip_serializing_if = "is_zero")]
         cut_bytes: u64,
     },
+    /// A command is run.
+    Exec {
+        /// As bash gets it.
+        command: String,
+        /// Absolute.
+        directory: String,
+        /// The programs that it names, each once.
+        root_commands: Vec<String>,
+        /// Each command in it, in words; some in several spellings.
+        parsed: Vec<String>,
+        /// Why it is dangerous, or why it cannot be told what would run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        reasons: Vec<String>,
+        /// What it would be confined by, or that and why it would not be.
+        sandbox: String,
+    },
     /// Anything else, in words.
     Info { prompt: String },
     /// The agent asks something of a person.
@@ -95,6 +111,7 @@ impl ConfirmationDetails {
     pub fn kind(&self) -> &'static str {
         match self {
             ConfirmationDetails::Edit { .. } => "edit",
+            ConfirmationDetails::Exec { .. } => "exec",
             ConfirmationDetails::Info { .. } => "info",
             ConfirmationDetails::Question { .. } => "question",
         }

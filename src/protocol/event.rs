@@ -244,6 +244,9 @@ pub struct ToolState {
     /// On `executing` of a call that another agent answers: its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_run_id: Option<RunId>,
+    /// On `executing` of a call that may put something out while it runs, as `tool.output`; one that an agent answers does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streams: bool,
     /// On the end of a call that put something out while it ran: all that was streamed as `tool.output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -251,6 +254,13 @@ pub struct ToolState {
     pub result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+}
+
+impl ToolState {
+    /// Of one that says `executing`: whether a text is open from here on, of what the call puts out.
+    pub fn puts_out(&self) -> bool {
+        self.streams || self.child_run_id.is_some()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

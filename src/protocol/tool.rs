@@ -46,6 +46,9 @@ pub struct ToolResult {
     /// What the call changed that deserves an event of its own; the run makes them of it, so it is not sent here.
     #[serde(skip)]
     pub effects: Vec<Effect>,
+    /// What the call put out while it ran, for the event of its end.
+    #[serde(skip)]
+    pub streamed: Option<String>,
 }
 
 /// An output that was longer than the model's budget (spec 05, "Scheduler"). `tools/output` gives it by page.
@@ -157,11 +160,13 @@ tool_error_types! {
     GlobExecutionError = "GLOB_EXECUTION_ERROR",
     GrepExecutionError = "GREP_EXECUTION_ERROR",
     LsExecutionError = "LS_EXECUTION_ERROR",
+    ShellExecuteError = "SHELL_EXECUTE_ERROR",
     MemoryToolExecutionError = "MEMORY_TOOL_EXECUTION_ERROR",
     MaxDepth = "MAX_DEPTH",
     PolicyDenied = "POLICY_DENIED",
     UserDenied = "USER_DENIED",
     NoClient = "NO_CLIENT",
+    SandboxDenied = "SANDBOX_DENIED",
     Interrupted = "INTERRUPTED",
 }
 

@@ -68,6 +68,17 @@ impl Redactor {
                     cut_bytes,
                 }
             }
+            ConfirmationDetails::Exec { command, directory, root_commands, parsed, reasons, sandbox } => {
+                let all = |texts: Vec<String>| texts.into_iter().map(|text| self.owned(text)).collect();
+                ConfirmationDetails::Exec {
+                    command: self.owned(command),
+                    directory: self.owned(directory),
+                    root_commands: all(root_commands),
+                    parsed: all(parsed),
+                    reasons: all(reasons),
+                    sandbox,
+                }
+            }
             ConfirmationDetails::Info { prompt } => ConfirmationDetails::Info { prompt: self.owned(prompt) },
             ConfirmationDetails::Question { questions } => ConfirmationDetails::Question {
                 questions: questions.into_iter().map(|question| self.question(question)).collect(),

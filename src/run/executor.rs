@@ -32,7 +32,7 @@ use crate::{
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{Artifacts, OutputStore, OwnFiles, Registry, Toolset, UndoStore},
+    tools::{Artifacts, Commands, OutputStore, OwnFiles, Registry, Toolset, UndoStore},
 };
 
 mod answers;
@@ -65,6 +65,7 @@ pub struct ExecutorParts {
     pub redactor: Redactor,
     /// What tools must not change unasked, and where what they change is kept.
     pub own_files: Arc<OwnFiles>,
+    pub commands: Arc<Commands>,
     /// What workspaces bring along, for runs that are resumed; and the rules in force.
     pub projects: Projects,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
@@ -157,12 +158,13 @@ impl Drop for Place {
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        let ExecutorParts { store, clock, models, registry, defaults, redactor, own_files, .. } = parts;
+        let ExecutorParts { store, clock, models, registry, defaults, redactor, own_files, commands, .. } =
+            parts;
         let (per_session, in_all) = parts.max_concurrent;
         let shared = Shared {
             store,
             clock,
-            supplies: Current::new(Supplies { models, registry, defaults, redactor, own_files }),
+            supplies: Current::new(Supplies { models, registry, defaults, redactor, own_files, commands }),
             projects: parts.projects,
             tracker: parts.tracker,
             closing: parts.closing,
@@ -184,9 +186,9 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, own_files, .. } = &*self.supplies();
-        let (registry, own_files) = (registry.clone(), Arc::clone(own_files));
-        self.shared.supplies.replace(Supplies { models, registry, defaults, redactor, own_files });
+        let Supplies { registry, own_files, commands, .. } = &*self.supplies();
+        let (registry, own_files, commands) = (registry.clone(), Arc::clone(own_files), Arc::clone(commands));
+        self.shared.supplies.replace(Supplies { models, registry, defaults, redactor, own_files, commands });
         self.shared.slots.resize(per_session, in_all);
     }
 

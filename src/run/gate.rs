@@ -221,8 +221,8 @@ impl Gate {
                 (Work::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
             }
         };
-        let (kind, replay) = (declaration.kind, tool.replay());
-        let call = PreparedCall { kind, accesses, replay, basis, child };
+        let (kind, replay, streams) = (declaration.kind, tool.replay(), tool.streams());
+        let call = PreparedCall { kind, accesses, replay, streams, basis, child };
         let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
         Ok(Prepared { tool, work, details, arguments, judged, call, decision, shown })
     }

@@ -407,6 +407,11 @@ impl Call {
     fn child(&self) -> Option<&RunId> {
         self.prepared.as_ref().and_then(|it| it.child.as_ref())
     }
+
+    /// Whether it puts something out while it runs.
+    fn streams(&self) -> bool {
+        self.prepared.as_ref().is_some_and(|it| it.streams)
+    }
 }
 
 /// Sorted, so that the driver begins them in one order.

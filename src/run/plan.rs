@@ -22,7 +22,10 @@ use crate::{
         ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp, ToolName, Violation, default_max_depth,
     },
     redact::Redactor,
-    tools::{OutputLimits, OwnFiles, PrepareContext, Reads, Registry, Toolset, Workspace, WorkspaceError},
+    tools::{
+        CommandRules, Commands, OutputLimits, OwnFiles, PrepareContext, Reads, Registry, Toolset, Workspace,
+        WorkspaceError,
+    },
 };
 
 /// Turns of a run (spec 02, `run.maxTurns`).
@@ -62,6 +65,8 @@ pub struct RunDefaults {
     /// Whether the mode `yolo` counts (setting `approval.allowYolo`); without, it is as `default`.
     pub allow_yolo: bool,
     pub output: OutputLimits,
+    /// What commands may do that its agents run.
+    pub commands: CommandRules,
     /// Tools that no run gets (setting `tools.exclude`).
     pub excluded: Vec<ToolName>,
 }
@@ -114,6 +119,7 @@ pub(super) struct Supplies {
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
     pub own_files: Arc<OwnFiles>,
+    pub commands: Arc<Commands>,
 }
 
 /// What a run that is called by another gets from it.
@@ -322,6 +328,8 @@ fn equipment(
             reads: Reads::default(),
             // The gate knows it, call by call.
             session: None,
+            commands: Arc::clone(&supplies.commands),
+            command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),

@@ -81,7 +81,7 @@ async fn tried(sandbox: &Sandbox, launch: Launch, mechanism: &Mechanism) -> Resu
         sandbox.start_with(launch, Some(mechanism)).await.map_err(|error: Cannot| error.to_string())?;
     let (mut out, mut problem) = (String::new(), String::new());
     let told = async {
-        let ended = running.ended().await;
+        let ended = running.hold.ended().await;
         // To the end of both: whoever holds one open has outlived the command.
         let stdout = (&mut running.stdout).take(MAX_TOLD).read_to_string(&mut out).await;
         let stderr = (&mut running.stderr).take(MAX_TOLD).read_to_string(&mut problem).await;
@@ -92,7 +92,7 @@ async fn tried(sandbox: &Sandbox, launch: Launch, mechanism: &Mechanism) -> Resu
         Ok((Err(error), _)) => Err(format!("{error} {}", problem.trim())),
         Ok((_, Err(error))) => Err(error.to_string()),
         Err(_) => {
-            running.wish(Wish::Kill);
+            running.hold.wish(Wish::Kill);
             Err(format!("something of it was there after {} s", PATIENCE.as_secs()))
         }
     }

@@ -2,20 +2,23 @@
 
 use std::{
     io,
+    os::unix::process::CommandExt as _,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::Path,
-    process::Stdio,
+    process::{Command, Stdio},
 };
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixStream, unix::pipe::Receiver},
-    process::{Child, Command},
 };
 
 use super::{Launch, Mechanism};
-use crate::sys::warden::{self, Ended, Files, Order, Report, Sockets, Wish};
+use crate::sys::{
+    children::{Children, Kin, OwnChild},
+    warden::{self, Ended, Files, Order, Report, Sockets, Wish},
+};
 
 /// Bytes of a warden's report: names of processes and numbers.
 const MAX_REPORT: usize = 64 << 10;
@@ -40,13 +43,18 @@ pub struct Running {
     pub stderr: Receiver,
     /// By what it is confined; `None` = by nothing.
     pub confined_by: Option<&'static str>,
-    control: BufReader<UnixStream>,
-    report: Vec<u8>,
-    /// Reaped by the runtime when it is dropped. It ends when `control` does.
-    child: Child,
+    pub hold: Hold,
 }
 
-impl Running {
+/// The hold on a command. Dropping it ends the command.
+pub struct Hold {
+    control: BufReader<UnixStream>,
+    report: Vec<u8>,
+    /// It ends when `control` does. `None` = it was let go.
+    child: Option<OwnChild>,
+}
+
+impl Hold {
     /// How it ended. Cancel safe: what was read is kept.
     pub async fn ended(&mut self) -> Result<Ended, Cannot> {
         let failed = |source| Cannot::System { what: "the command cannot be waited for", source };
@@ -61,25 +69,26 @@ impl Running {
             }
             self.control.consume(length);
         }
-        let waited = self.child.wait().await;
         match serde_json::from_slice(&self.report) {
             Ok(Report::Ended(ended)) => Ok(ended),
             Ok(Report::NotRun(problem)) => Err(Cannot::NotRun(problem)),
-            Err(_) => {
-                let how = waited.map_or_else(|error| error.to_string(), |status| status.to_string());
-                Err(Cannot::NotRun(format!("what watches over the command ended by itself ({how})")))
-            }
+            Err(_) => Err(Cannot::NotRun("what watches over the command ended by itself".to_owned())),
         }
-    }
-
-    /// Lets go of the command, as when this is dropped, and keeps what it has put out.
-    pub fn abandon(self) -> Receiver {
-        self.stdout
     }
 
     /// Asks for something. Nobody hears it any more when the command has ended.
     pub fn wish(&self, wish: Wish) {
         let _ended = self.control.get_ref().try_write(&[wish.byte()]);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // Both ways, so that the warden reads the end whoever else might have the socket.
+        let _gone = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
+        if let Some(child) = self.child.take() {
+            child.let_go();
+        }
     }
 }
 
@@ -115,6 +124,7 @@ pub fn as_warden() -> Vec<String> {
 
 /// Starts a warden and tells it its order.
 pub async fn start(
+    children: &Children,
     program: &Path,
     arguments: Vec<String>,
     order: Order,
@@ -131,9 +141,11 @@ pub async fn start(
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::from(out_end))
         .stderr(Stdio::from(err_end));
-    let child = command.spawn().map_err(failed("the command's warden cannot be started"))?;
-    // The command's sides of the pipes are its own now.
-    drop(command);
+    let children = children.clone();
+    // The command, with its sides of the pipes, is dropped there.
+    let spawning = tokio::task::spawn_blocking(move || children.spawn(&mut command, Kin::Tool));
+    let child = spawning.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+    let child = child.map_err(failed("the command's warden cannot be started"))?;
     ours.set_nonblocking(true).map_err(no_pipe())?;
     let mut control = UnixStream::from_std(ours).map_err(no_pipe())?;
     let mut line =
@@ -149,8 +161,6 @@ pub async fn start(
             Some(Mechanism::Nothing(_)) | None => None,
             Some(mechanism) => Some(mechanism.name()),
         },
-        control: BufReader::new(control),
-        report: Vec::new(),
-        child,
+        hold: Hold { control: BufReader::new(control), report: Vec::new(), child: Some(child) },
     })
 }

@@ -171,6 +171,7 @@ impl Drop for LiveWriter {
 }
 
 /// Adds to an open text.
+#[derive(Clone)]
 pub struct LiveAppender {
     text: Arc<LiveText>,
     live: Live,

@@ -60,6 +60,8 @@ struct Household {
     spawning: Mutex<()>,
     /// Held for moments only.
     register: Mutex<Register>,
+    /// Children that were let go: they end by themselves, and are reaped then.
+    departing: Mutex<Vec<OwnChild>>,
     /// A child is gone, so what it left may go.
     left: Notify,
 }
@@ -96,8 +98,16 @@ impl Children {
     fn new(is_alone: bool, inherited: Vec<Entry>) -> Children {
         let (mark_of_ours, mark_of_tools) = (ids::fresh::<String>(), ids::fresh::<String>());
         let (spawning, register, left) = (Mutex::default(), Mutex::default(), Notify::new());
-        let household =
-            Household { is_alone, mark_of_ours, mark_of_tools, inherited, spawning, register, left };
+        let household = Household {
+            is_alone,
+            mark_of_ours,
+            mark_of_tools,
+            inherited,
+            spawning,
+            register,
+            departing: Mutex::default(),
+            left,
+        };
         Children(Arc::new(household))
     }
 
@@ -275,6 +285,18 @@ impl OwnChild {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Leaves it to itself: it has been told to end, and does so soon. It is reaped when it has.
+    pub fn let_go(mut self) {
+        if self.children.0.is_alone {
+            let household = Arc::clone(&self.children.0);
+            household.departing.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+            household.left.notify_one();
+        } else {
+            // Nobody reaps for us there.
+            let _ended = self.wait();
         }
     }
 

@@ -33,7 +33,7 @@ impl Artifacts {
     }
 
     /// A session's own folder; `None` when its id is no name.
-    pub(super) fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
+    pub(in crate::tools) fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
         is_name(session.as_str()).then(|| self.root.join(session.as_str()))
     }
 

@@ -13,8 +13,10 @@ mod ask_user;
 mod changing;
 mod delete_file;
 mod edit_file;
+mod git_commit;
 mod glob;
 mod grep;
+mod kill_shell;
 mod list_directory;
 mod move_file;
 mod page;
@@ -22,7 +24,9 @@ mod patterns;
 mod read_file;
 mod read_many_files;
 mod reading;
+mod run_shell_command;
 mod save_memory;
+mod shell_output;
 #[cfg(test)]
 mod tests;
 mod write_file;
@@ -40,6 +44,10 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         BuiltIn::<edit_file::EditFile>::tool(),
         BuiltIn::<delete_file::DeleteFile>::tool(),
         BuiltIn::<move_file::MoveFile>::tool(),
+        run_shell_command::RunShellCommand::tool(),
+        BuiltIn::<shell_output::ShellOutput>::tool(),
+        BuiltIn::<kill_shell::KillShell>::tool(),
+        BuiltIn::<git_commit::GitCommit>::tool(),
         BuiltIn::<save_memory::SaveMemory>::tool(),
         BuiltIn::<write_todos::WriteTodos>::tool(),
         BuiltIn::<ask_user::AskUser>::tool(),

@@ -44,6 +44,11 @@ impl OwnFiles {
         }
     }
 
+    /// Files and folders whose change is critical.
+    pub fn guarded(&self) -> &[PathBuf] {
+        &self.guarded
+    }
+
     /// What no tool reads, not even where it lies in a workspace.
     pub fn state_dir(&self) -> &Path {
         &self.state_dir

@@ -78,6 +78,8 @@ impl Bench {
             own_files: Arc::clone(&self.own_files),
             reads: self.reads.clone(),
             session: Some("s1".into()),
+            commands: Arc::new(Commands::none()),
+            command_rules: CommandRules::default(),
         }
     }
 
@@ -87,6 +89,7 @@ impl Bench {
             cancel: self.cancel.clone(),
             deadline: None,
             clock: Arc::clone(&self.clock),
+            output: None,
         }
     }
 

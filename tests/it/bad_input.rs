@@ -18,6 +18,7 @@ use subagentd::{
     config::{Config, Sources},
     daemon::{Daemon, Edges, Settings},
     models::Models,
+    sandbox::Sandbox,
     sys::{children::Children, clock::SystemClock},
     tools::{OwnFiles, Registry},
 };
@@ -476,6 +477,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         models: Models::new(),
         tools: Registry::built_in(),
         children: Children::default(),
+        sandbox: Sandbox::none(),
     };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();
     let refused = refused.replace(house.dir.path().to_str().unwrap(), "<home>");

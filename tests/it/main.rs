@@ -8,6 +8,7 @@ mod attach;
 mod bad_input;
 mod child_output;
 mod children;
+mod commands;
 mod companion;
 mod companion_newcomer;
 mod companion_runs;

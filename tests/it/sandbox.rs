@@ -72,7 +72,7 @@ impl Ground {
     async fn run(&self, launch: Launch) -> (Ended, String) {
         let mut running = self.sandbox.start(launch).await.unwrap();
         let said = all_of(&mut running).await;
-        (running.ended().await.unwrap(), said)
+        (running.hold.ended().await.unwrap(), said)
     }
 
     async fn bash(&self, script: &str) -> (Ended, String) {
@@ -186,7 +186,8 @@ async fn what_a_command_leaves_behind_ends_with_it() {
         let script = "sleep 1001 & setsid sleep 1002 & (setsid sleep 1003 & exit) ; trap '' TERM; exit 3";
         let (ended, _) = ground.bash(script).await;
         assert_eq!(ended.code, Some(3), "{mechanism:?}");
-        assert_eq!(ended.left, ["sleep", "sleep", "sleep"], "{mechanism:?}");
+        // One may not have become what it is going to be.
+        assert_eq!(ended.left.len(), 3, "{mechanism:?}: {:?}", ended.left);
     }
 }
 
@@ -201,9 +202,9 @@ async fn a_command_that_ignores_being_asked_is_ended() {
             .unwrap();
         let mut ready = [0; 6];
         running.stdout.read_exact(&mut ready).await.unwrap();
-        running.wish(Wish::Stop);
-        running.wish(Wish::Kill);
-        let ended = running.ended().await.unwrap();
+        running.hold.wish(Wish::Stop);
+        running.hold.wish(Wish::Kill);
+        let ended = running.hold.ended().await.unwrap();
         assert_eq!((ended.code, ended.signal), (None, Some(9)), "{mechanism:?}");
     }
 }
@@ -216,7 +217,8 @@ async fn who_lets_go_of_a_command_ends_it() {
             ground.sandbox.start(ground.launch("setsid sleep 1000 & echo ready; sleep 1000")).await.unwrap();
         let mut ready = [0; 6];
         running.stdout.read_exact(&mut ready).await.unwrap();
-        let mut stdout = running.abandon();
+        let Running { mut stdout, hold, .. } = running;
+        drop(hold);
         // It ends when nobody is left who could write to it.
         assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0, "{mechanism:?}");
     }
@@ -256,7 +258,7 @@ async fn what_cannot_be_run_says_why() {
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
         let problem = |launch: Launch| async {
-            ground.sandbox.start(launch).await.unwrap().ended().await.unwrap_err().to_string()
+            ground.sandbox.start(launch).await.unwrap().hold.ended().await.unwrap_err().to_string()
         };
         let words = vec!["no-such-shell".to_owned()];
         assert_eq!(

@@ -19,6 +19,7 @@ use subagentd::{
     protocol::{FinishReason, Seq, Timestamp, Usage},
     redact::Redactor,
     rules::RulePlaces,
+    sandbox::{Hidden, Sandbox},
     store::Filter,
     sys::{
         children::Children,
@@ -47,6 +48,8 @@ pub struct House {
     /// What settings are read from anew; `settings.json` of the house is the user's.
     pub sources: Sources,
     pub redactor: Redactor,
+    /// What confines commands; this system's own, unless a test is about another.
+    pub sandbox: Sandbox,
 }
 
 impl House {
@@ -57,6 +60,7 @@ impl House {
         let sources = quick_to_stop(dir.path());
         let (config, problems) = Config::load(&sources);
         assert_eq!(problems, []);
+        let home = dir.path().to_owned();
         House {
             dir: Arc::new(dir),
             clock: SystemClock::new(),
@@ -65,6 +69,7 @@ impl House {
             config,
             sources,
             redactor: Redactor::none(),
+            sandbox: sandbox(&home),
         }
     }
 
@@ -137,10 +142,18 @@ impl House {
             models: self.models.clone(),
             tools: Registry::with(self.tools.clone()),
             children: Children::default(),
+            sandbox: self.sandbox.clone(),
         };
         let daemon = Daemon::boot(settings, edges).await.unwrap();
         Running { daemon, work: self.work(), _dir: Arc::clone(&self.dir) }
     }
+}
+
+/// A daemon in the test's process is no warden, so the real one is.
+fn sandbox(home: &Path) -> Sandbox {
+    let hidden =
+        Hidden::new(None, ["state", "config", "agents", "settings.json"].map(|name| home.join(name)));
+    Sandbox::new(PathBuf::from(env!("CARGO_BIN_EXE_subagentd")), hidden, Children::default())
 }
 
 /// Turns are cut off at once when the daemon stops, unless a test is about that.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    COMPLETIONS, FIELDS, WITHOUT_EFFECT,
+    COMPLETIONS, FIELDS, SANDBOXES, WITHOUT_EFFECT,
     approval::{APPROVAL_FIELDS, RISKS},
     inputs::{INPUT_FIELDS, SHORT_TYPES},
     look::{CSS_COLORS, SCOPES},
@@ -114,6 +114,11 @@ fn field(name: &str) -> Option<Value> {
             json!({ "anyOf": [tool_names(), map(TOOLS_FIELDS, tools_field)] }),
         ),
         "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
+        "sandbox" => said(
+            "How closely its commands are confined: they may write their temporary folder (`readOnly`), the workspace too \
+             (`workspaceWrite`), or everything (`full`). Never wider than the setting `sandbox.profile`, which is the default.",
+            one_of(SANDBOXES),
+        ),
         "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
         _ => return None,
     })

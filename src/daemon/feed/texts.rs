@@ -17,6 +17,8 @@ const DELTA_PAUSE: Duration = Duration::from_millis(10);
 const TEXT: &str = "model.textDelta";
 const THOUGHT: &str = "model.thoughtDelta";
 const OUTPUT: &str = "tool.output";
+/// In the body of the event that opens a call's output.
+const PUTS_OUT: [&str; 2] = [r#""childRunId":"#, r#""streams":true"#];
 /// Every kind of delta.
 pub(super) const DELTAS: [&str; 3] = [TEXT, THOUGHT, OUTPUT];
 /// The events that open, end or void a text: without them nobody knows what there is to say.
@@ -106,7 +108,7 @@ impl Texts {
                 let rest = data.text.get(progress.text..).unwrap_or_default().to_owned();
                 progress.more_text(&data.stream, rest)
             }
-            EventBody::ToolState(data) if data.to == CallState::Executing && data.child_run_id.is_some() => {
+            EventBody::ToolState(data) if data.to == CallState::Executing && data.puts_out() => {
                 let stream = data.call_id.as_str().to_owned();
                 self.open.insert(stream, begun(Some(data.call_id)));
                 None
@@ -130,7 +132,7 @@ impl Texts {
         let mut outputs = self.open.iter().filter(|(_, progress)| progress.call.is_some());
         match &*event.kind {
             "tool.state" => {
-                event.body.contains(r#""childRunId":"#)
+                PUTS_OUT.iter().any(|mark| event.body.contains(mark))
                     || outputs.any(|(call, _)| event.body.contains(call.as_str()))
             }
             kind => MARKS.contains(&kind),

@@ -15,8 +15,9 @@ use crate::{
     protocol::{
         CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
         DaemonStatusResult, DatabaseStatus, DoctorResult, DrainMode, DrainParams, DrainResult, NoParams,
-        ReloadResult, RpcError, ShutdownResult,
+        ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
     },
+    sandbox::Mechanism,
     sys::process,
 };
 
@@ -46,6 +47,7 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
             storage_full: *state.store.fullness().borrow(),
         },
         rss_bytes: process::rss_bytes(),
+        sandbox: sandbox(&state),
         degraded: degraded(&state),
     })
 }
@@ -62,6 +64,12 @@ fn standing(state: &State) -> DaemonState {
         (false, true) => DaemonState::Draining,
         (false, false) => DaemonState::Running,
     }
+}
+
+fn sandbox(state: &State) -> Option<SandboxStatus> {
+    let mechanism = state.commands.sandbox.known_mechanism()?.name().to_owned();
+    let config = &state.settings.get().config.sandbox;
+    Some(SandboxStatus { mechanism, profile: config.profile.value, network: config.network.value })
 }
 
 /// What does not work as it should, one sentence each.
@@ -82,7 +90,14 @@ fn degraded(state: &State) -> Vec<String> {
         "approval.webhook.url is set, and approval.webhook.secret is not: nothing is posted unsigned"
             .to_owned()
     });
-    settings.chain(rules).chain(store).chain(reserve).chain(runs).chain(webhook).collect()
+    let is_confined = in_force.config.sandbox.profile.value != SandboxProfile::Full;
+    let sandbox = match state.commands.sandbox.known_mechanism() {
+        Some(Mechanism::Nothing(why)) if is_confined => {
+            Some(format!("commands of agents are not confined: {why}"))
+        }
+        _ => None,
+    };
+    settings.chain(rules).chain(sandbox).chain(store).chain(reserve).chain(runs).chain(webhook).collect()
 }
 
 async fn reload(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ReloadResult, RpcError> {

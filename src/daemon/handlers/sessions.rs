@@ -298,6 +298,7 @@ async fn close(
     if session(&state, &session_id).await?.state == SessionState::Open {
         end_runs(&state, &session_id, by(&caller)).await?;
     }
+    state.commands.background.end_session(&session_id);
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let mut seq = None;
@@ -392,6 +393,7 @@ async fn remove(
     let tombstone = event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0 });
     match state.store.delete_session(session, tombstone).await? {
         Deleted::Gone { seq, events } => {
+            state.commands.background.forget_session(session);
             // What is left over matches nothing, but is to be seen.
             if let Err(error) = forget_session(state, by, session).await {
                 tracing::warn!(%session, %error, "rules that held in it could not be forgotten");

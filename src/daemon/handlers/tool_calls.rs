@@ -100,6 +100,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         query: "${prompt}".to_owned(),
         initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(vec![tool.clone()]), ..ToolSelection::default() },
+        sandbox: None,
         hidden: true,
         prompt: "A client calls a tool.".to_owned(),
     }

@@ -276,6 +276,11 @@ impl UnixDoor {
         UnixDoor { listener, peers }
     }
 
+    /// Where the socket lies, if it has a file.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.listener.socket.local_addr().ok()?.as_pathname().map(Path::to_owned)
+    }
+
     /// Serves whoever comes in until `closing` is cancelled, and completes when the last connection has ended.
     pub async fn serve(self, reception: Reception, closing: CancellationToken) {
         serve(self, reception, closing).await;

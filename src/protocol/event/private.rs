@@ -68,6 +68,9 @@ pub struct PreparedCall {
     /// A digest of what the call would change, as it is and as it would be, where the arguments do not say it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
+    /// It puts something out while it runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streams: bool,
     /// The run that answers the call, when the tool is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<RunId>,

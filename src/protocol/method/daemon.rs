@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Seq, Timestamp};
+use crate::protocol::{SandboxProfile, Seq, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -38,8 +38,21 @@ pub struct DaemonStatusResult {
     /// Resident memory; missing where the system does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
+    /// What confines the commands of agents that say nothing of it themselves; missing until it was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxStatus>,
     /// What does not work as it should, one sentence each.
     pub degraded: Vec<String>,
+}
+
+/// What confines the commands of agents (spec 11, "What a tool may do"); `daemon/doctor` proves it by trying.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxStatus {
+    /// `bubblewrap`, `Landlock` or `none`.
+    pub mechanism: String,
+    pub profile: SandboxProfile,
+    pub network: bool,
 }
 
 /// Whether a daemon takes work.

@@ -19,9 +19,9 @@ const RETRY: Duration = Duration::from_secs(1);
 const PATIENCE: u32 = 3;
 
 impl Driver {
-    /// A call's output is open from where a run begins to answer it until the call has ended.
+    /// A call's output is open from where it begins to execute until it has ended, of calls that put something out.
     pub(super) fn follow_output(&mut self, seq: Seq, data: &ToolState) {
-        if data.to == CallState::Executing && data.child_run_id.is_some() {
+        if data.to == CallState::Executing && data.puts_out() {
             self.open_output(data.call_id.clone(), seq);
         } else if data.to.is_end() {
             self.outputs.remove(&data.call_id);

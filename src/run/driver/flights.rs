@@ -192,7 +192,9 @@ impl Driver {
             cancel: cancel.clone(),
             deadline: None,
             clock: Arc::clone(&clock),
+            output: self.outputs.get(&call).map(|output| output.appender()),
         };
+        let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
         let standing = self.standing(&self.machine);
@@ -236,7 +238,9 @@ impl Driver {
                     ToolResult::failure(ToolErrorType::Cancelled, message)
                 }
             };
-            let result = redactor.tool_result(result);
+            // What people saw of it stays as it is now, also when the call was given up.
+            let streamed = shown.map(|output| output.freeze().0).filter(|text| !text.is_empty());
+            let result = ToolResult { streamed, ..redactor.tool_result(result) };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
             Landing::Input(Input::ToolFinished { call, result })

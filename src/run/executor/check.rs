@@ -73,6 +73,8 @@ impl Executor {
             own_files: Arc::clone(&supplies.own_files),
             reads: Reads::default(),
             session: session.clone(),
+            commands: Arc::clone(&supplies.commands),
+            command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
         let refused = |error: ToolError, arguments: &Value| match &prepared.tool {

@@ -183,7 +183,14 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let path = words.get(3).copied().unwrap_or("/w/x").into();
             let access = if kind == ToolKind::Read { Access::Read { path } } else { Access::Write { path } };
             let replay = if kind == ToolKind::Read { Replay::Safe } else { Replay::Unsafe };
-            let prepared = PreparedCall { kind, accesses: vec![access], replay, basis: None, child: None };
+            let prepared = PreparedCall {
+                kind,
+                accesses: vec![access],
+                replay,
+                streams: false,
+                basis: None,
+                child: None,
+            };
             let details = CallDetails {
                 title: String::new(),
                 description: String::new(),
@@ -199,7 +206,14 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         "child" => {
             let child = Some(RunId::from(words[2]));
             let (kind, replay) = (ToolKind::Think, Replay::Unsafe);
-            let prepared = PreparedCall { kind, accesses: vec![Access::Nothing], replay, basis: None, child };
+            let prepared = PreparedCall {
+                kind,
+                accesses: vec![Access::Nothing],
+                replay,
+                streams: false,
+                basis: None,
+                child,
+            };
             let details = CallDetails {
                 title: String::new(),
                 description: String::new(),
@@ -230,6 +244,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 kind,
                 accesses: vec![access],
                 replay: Replay::Unsafe,
+                streams: false,
                 basis: None,
                 child: None,
             };

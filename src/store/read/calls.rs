@@ -56,7 +56,7 @@ fn fold(rows: &[SqliteRow]) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreErr
         let state: ToolState = serde_json::from_str(row.get("body"))
             .map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })?;
         let run = RunId::from(row.get::<&str, _>("run_id"));
-        if state.to == CallState::Executing && state.child_run_id.is_some() {
+        if state.to == CallState::Executing && state.puts_out() {
             let (stream, call) = (state.call_id.as_str().to_owned(), Some(state.call_id.clone()));
             let session = row.get::<&str, _>("session_id").into();
             outputs.push(OpenStream { session, run: run.clone(), stream, call, after_seq: seq });

@@ -1,7 +1,11 @@
 //! What becomes of a process that lost its parent? It is reaped once it has ended, and ended unless a call that still runs,
 //! or the owner's own program, left it.
 
-use std::{path::Path, sync::PoisonError, time::Duration};
+use std::{
+    path::Path,
+    sync::{MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::{
@@ -11,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Children, Kin, MARK, own_number,
+    Children, Kin, MARK, OwnChild, own_number,
     table::{self, Entry},
 };
 
@@ -51,6 +55,8 @@ impl Children {
             }
             self.sweep_beside(When::Running).await;
         }
+        // Those that were let go and are still there are killed when they are dropped.
+        drop(std::mem::take(&mut *self.departing()));
         for _ in 0..LAST_SWEEPS {
             if self.sweep_beside(When::Leaving).await.killed == 0 {
                 return;
@@ -73,6 +79,7 @@ impl Children {
     /// Looks once at each child of this process that is nobody's here.
     pub(super) fn sweep(&self, when: When) -> Swept {
         let mut swept = Swept::default();
+        self.see_out();
         let children = match table::children_of(Path::new(table::PROC), own_number()) {
             Ok(children) => children,
             Err(error) => {
@@ -103,6 +110,19 @@ impl Children {
             }
         }
         swept
+    }
+
+    /// Reaps those that were let go and have ended.
+    fn see_out(&self) {
+        let departing = std::mem::take(&mut *self.departing());
+        let is_there = |child: &mut OwnChild| !matches!(child.try_wait(), Ok(Some(_)));
+        let still_there: Vec<OwnChild> =
+            departing.into_iter().filter_map(|mut child| is_there(&mut child).then_some(child)).collect();
+        self.departing().extend(still_there);
+    }
+
+    fn departing(&self) -> MutexGuard<'_, Vec<OwnChild>> {
+        self.0.departing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_left_alone(&self, number: i32, when: When) -> bool {

@@ -10,6 +10,7 @@ use subagentd::{
     models::Models,
     redact::Redactor,
     rules::RulePlaces,
+    sandbox::Sandbox,
     sys::{children::Children, clock::SystemClock},
     tools::{OwnFiles, Registry},
 };
@@ -68,8 +69,13 @@ async fn serve(effects: &Path) {
     };
     let effects = OpenOptions::new().create(true).append(true).open(effects).unwrap();
     let tools = Registry::with(tools::all(effects));
-    let edges =
-        Edges { clock: SystemClock::new(), models: Models::new(), tools, children: Children::default() };
+    let edges = Edges {
+        clock: SystemClock::new(),
+        models: Models::new(),
+        tools,
+        children: Children::default(),
+        sandbox: Sandbox::none(),
+    };
     let daemon = Daemon::boot(settings, edges).await.unwrap();
     daemon.listen(listener);
     say("ready");

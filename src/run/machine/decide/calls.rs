@@ -106,8 +106,14 @@ impl Deciding<'_> {
             None => (None, None, None),
         };
         let child = prepared.as_ref().map_or_else(|| known.child().cloned(), |it| it.child.clone());
+        let streams = prepared.as_ref().map_or_else(|| known.streams(), |it| it.streams);
         let private = Private { call: prepared, ..Private::default() };
-        self.emit_with(ToolState { child_run_id: child, details, arguments, ..state }, private, None, None);
+        self.emit_with(
+            ToolState { child_run_id: child, streams, details, arguments, ..state },
+            private,
+            None,
+            None,
+        );
     }
 
     pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {
@@ -157,7 +163,8 @@ impl Deciding<'_> {
         let error = result.error.clone();
         let state = tool_state(call, &request, self.state(call), to);
         let (child_usage, output) = child.map(|child| (child.usage, child.output)).unzip();
-        let body = ToolState { output: output.flatten(), result: Some(result), error, ..state };
+        let output = output.flatten().or_else(|| result.streamed.clone());
+        let body = ToolState { output, result: Some(result), error, ..state };
         let private = Private { child_usage, ..Private::default() };
         self.emit_with(body, private, Some(Activity::ToolCallEnd), None);
     }
@@ -217,6 +224,7 @@ pub(super) fn tool_state(
         arguments: None,
         details: None,
         child_run_id: None,
+        streams: false,
         output: None,
         result: None,
         error: None,

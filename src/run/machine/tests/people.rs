@@ -47,7 +47,14 @@ pub fn details(kind: ToolKind) -> CallDetails {
 
 fn prepared() -> PreparedCall {
     let accesses = vec![Access::Write { path: "/w/x".into() }];
-    PreparedCall { kind: ToolKind::Edit, accesses, replay: Replay::Unsafe, basis: None, child: None }
+    PreparedCall {
+        kind: ToolKind::Edit,
+        accesses,
+        replay: Replay::Unsafe,
+        streams: false,
+        basis: None,
+        child: None,
+    }
 }
 
 pub fn answer(call: &str, what: &str) -> Input {

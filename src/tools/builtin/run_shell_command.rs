@@ -1,0 +1,311 @@
+//! `run_shell_command`: runs a command of bash, in a sandbox. (spec 05)
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::declared;
+use crate::{
+    protocol::{
+        Access, Command, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError,
+        ToolErrorType, ToolKind, ToolResult,
+    },
+    shell::Reading,
+    sys::warden::TerminalSize,
+    tools::{
+        CallContext, Invocation, Permit, PrepareContext, Tool,
+        commands::{Bounds, Finished, SHELL, Starter, Wanted, refused, report},
+        parameters::Parameters,
+    },
+};
+
+mod judged;
+
+const NAME: &str = "run_shell_command";
+
+const DESCRIPTION: &str = "\
+Runs a command with `bash -c` and returns its output, and its exit code when that is not 0.
+- It runs in a sandbox as a rule: the workspace and $TMPDIR can be written, the rest can be read, keys and the daemon's own \
+files cannot be seen, and there is no network unless the person allowed it.
+- Nobody answers its questions: use options that make programs ask nothing. Everything it started ends with it; for what is \
+to go on, such as a server, set `background`, then use shell_output and kill_shell.
+- Prefer the other tools for reading, searching and editing files. Keep output short: a long one is cut in the middle and can \
+be paged through.";
+
+/// Of a terminal that nobody looks at.
+const USUAL_TERMINAL: TerminalSize = TerminalSize { columns: 120, rows: 40 };
+
+/// Characters of a terminal's line or column at most; more is no terminal.
+const MOST_CHARS: u16 = 1_000;
+
+/// Longest time a call may ask for, in seconds: a day, beyond which the setting bounds it anyway.
+const MOST_SECONDS: u64 = 24 * 3_600;
+
+/// The tool. It is prepared with waiting: what confines commands is found out by trying, once.
+pub struct RunShellCommand {
+    declaration: ToolDeclaration,
+    parameters: Parameters,
+}
+
+impl RunShellCommand {
+    pub fn tool() -> Arc<dyn Tool> {
+        let declaration = declaration();
+        let parameters = Parameters::compile(&declaration.parameters)
+            .expect("the schema is a literal of this program, and a test compiles every one of them");
+        Arc::new(RunShellCommand { declaration, parameters })
+    }
+}
+
+fn declaration() -> ToolDeclaration {
+    let chars = json!({ "type": "integer", "minimum": 1, "maximum": MOST_CHARS });
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "command": { "type": "string", "minLength": 1, "description": "What bash is to run." },
+            "description": { "type": "string", "description": "In a few words, what it is for; people see it." },
+            "directory": {
+                "type": "string",
+                "description": "Where it runs: absolute, or relative to the workspace root. Default: the root."
+            },
+            "timeoutSeconds": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": MOST_SECONDS,
+                "description": "When it is ended if it has not ended by itself. Default and most: the setting tools.shell.timeoutMs."
+            },
+            "background": {
+                "type": "boolean",
+                "description": "Let it go on after this call, which then returns at once. Default: false."
+            },
+            "pty": {
+                "description": "Give it a terminal, for programs that want one. Default: false.",
+                "anyOf": [
+                    { "type": "boolean" },
+                    {
+                        "type": "object",
+                        "properties": { "columns": chars, "rows": chars },
+                        "required": ["columns", "rows"],
+                        "additionalProperties": false
+                    }
+                ]
+            }
+        },
+        "required": ["command"],
+        "additionalProperties": false
+    });
+    declared(NAME, "Run command", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
+}
+
+impl Tool for RunShellCommand {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::Unsafe
+    }
+
+    fn streams(&self) -> bool {
+        true
+    }
+
+    fn path_arguments(&self) -> &'static [&'static str] {
+        &["directory"]
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = self.parameters.read(arguments)?;
+            let directory = arguments.check(cx)?;
+            let reading = judged::read(&arguments.command, &directory, cx);
+            let starter = Starter::of(cx);
+            let confinement = starter.confinement().await;
+            let mut accesses = vec![Access::Execute { command: arguments.command.clone() }];
+            accesses.extend(reading.accesses.iter().cloned());
+            let invocation = Call { arguments, directory, reading, accesses, confinement, starter };
+            Ok(Box::new(invocation) as Box<dyn Invocation>)
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    command: String,
+    description: Option<String>,
+    directory: Option<String>,
+    timeout_seconds: Option<f64>,
+    #[serde(default)]
+    background: bool,
+    #[serde(default)]
+    pty: Pty,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Pty {
+    Wanted(bool),
+    Size { columns: u16, rows: u16 },
+}
+
+impl Default for Pty {
+    fn default() -> Pty {
+        Pty::Wanted(false)
+    }
+}
+
+impl Arguments {
+    /// What the schema cannot say. Answers the directory.
+    fn check(&self, cx: &PrepareContext) -> Result<PathBuf, ToolError> {
+        let mut problems = Vec::new();
+        if self.command.contains('\0') {
+            problems.push("`command` has a NUL byte, which no program can be given".to_owned());
+        }
+        if crate::shell::LONGEST_TEXT < self.command.len() {
+            problems.push(format!(
+                "`command` has {} bytes, at most {} are run; write a script into a file and run that",
+                self.command.len(),
+                crate::shell::LONGEST_TEXT
+            ));
+        }
+        if self.command.trim().is_empty() {
+            problems.push("`command` is blank".to_owned());
+        }
+        if self.background && self.timeout_seconds.is_some() {
+            problems.push("`timeoutSeconds` means nothing with `background`: it ends by kill_shell, or with the session".to_owned());
+        }
+        if self.background && self.terminal().is_some() {
+            problems.push("`pty` cannot be had with `background`".to_owned());
+        }
+        let place = cx.workspace.resolve(self.directory.as_deref().unwrap_or("."));
+        let directory = match place {
+            Ok(place) => match cx.workspace.facts(&place) {
+                Ok(facts) if facts.is_folder => Ok(cx.workspace.absolute(&place)),
+                Ok(_) => {
+                    problems.push(format!("`directory`: {} is no folder", cx.workspace.shown(&place)));
+                    Ok(PathBuf::new())
+                }
+                Err(errno) => Err(cx.workspace.failure(&place, errno)),
+            },
+            Err(error) => Err(error),
+        };
+        if problems.is_empty() {
+            return directory;
+        }
+        if let Err(error) = directory {
+            problems.push(error.message);
+        }
+        Err(ToolError { kind: ToolErrorType::InvalidToolParams, message: problems.join("; ") })
+    }
+
+    fn terminal(&self) -> Option<TerminalSize> {
+        match self.pty {
+            Pty::Wanted(is_wanted) => is_wanted.then_some(USUAL_TERMINAL),
+            Pty::Size { columns, rows } => Some(TerminalSize { columns, rows }),
+        }
+    }
+}
+
+struct Call {
+    arguments: Arguments,
+    directory: PathBuf,
+    reading: Reading,
+    accesses: Vec<Access>,
+    /// In words, by what it would be confined.
+    confinement: String,
+    starter: Starter,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        let background = if self.arguments.background { " (in the background)" } else { "" };
+        match &self.arguments.description {
+            Some(what) if !what.trim().is_empty() => {
+                format!("{}{background}\n{}", self.arguments.command, what.trim())
+            }
+            _ => format!("{}{background}", self.arguments.command),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location { path: self.directory.to_string_lossy().into_owned(), line: None }]
+    }
+
+    fn risk(&self) -> Option<Risk> {
+        Some(self.reading.risk)
+    }
+
+    fn commands(&self) -> Option<&[Command]> {
+        self.reading.unknown.is_none().then_some(&self.reading.commands)
+    }
+
+    fn unread(&self) -> Option<&str> {
+        self.reading.unknown.as_deref()
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        Some(judged::details(&self.arguments.command, &self.directory, &self.reading, &self.confinement))
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        Box::pin(async move {
+            let rules = self.starter.rules().clone();
+            let asked = self.arguments.timeout_seconds.map(Duration::from_secs_f64);
+            let timeout = asked.map_or(rules.timeout, |asked| asked.min(rules.timeout));
+            let timeout = cx.deadline.map_or(timeout, |left| left.min(timeout));
+            let bounds = Bounds {
+                inactivity: Some(rules.inactivity),
+                timeout: Some(timeout),
+                max_output: rules.max_output,
+            };
+            let wanted = Wanted {
+                words: [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec(),
+                directory: self.directory.clone(),
+                terminal: self.arguments.terminal(),
+            };
+            if self.arguments.background {
+                return self.begin(wanted, bounds, &cx).await;
+            }
+            match self.starter.run(wanted, bounds, &cx).await {
+                Ok(finished) => self.told(&finished),
+                Err(failure) => failure,
+            }
+        })
+    }
+}
+
+impl Call {
+    fn told(&self, finished: &Finished) -> ToolResult {
+        report(finished, self.starter.rules(), self.arguments.terminal().is_some())
+    }
+
+    /// Starts it and leaves it to the session.
+    async fn begin(self: Box<Self>, wanted: Wanted, bounds: Bounds, cx: &CallContext) -> ToolResult {
+        let running = match self.starter.start(wanted, &cx.session).await {
+            Ok(running) => running,
+            Err(error) => return refused(&error),
+        };
+        let command = self.starter.redactor().text(&self.arguments.command).into_owned();
+        match self.starter.background().take(&cx.session, command, running, &bounds, &cx.clock) {
+            Ok(job) => {
+                let text = format!(
+                    "Started in the background as `{id}`. It goes on until it ends, kill_shell ends it, or the session is \
+                     over; shell_output with id `{id}` shows what it puts out.",
+                    id = job.id
+                );
+                ToolResult { data: Some(json!({ "shell": job.id })), ..ToolResult::text(text) }
+            }
+            Err(error) => ToolResult::failure(ToolErrorType::ExecutionFailed, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What the judge of commands says of a call, and how people are shown it.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    protocol::{ConfirmationDetails, Word},
+    shell::{self, Reading, Surroundings},
+    tools::PrepareContext,
+};
+
+/// Judges a command that would run in a folder of the workspace.
+pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> Reading {
+    let home = std::env::home_dir();
+    let roots: Vec<PathBuf> = cx.workspace.roots().map(PathBuf::from).collect();
+    shell::read(
+        command,
+        &Surroundings {
+            directory,
+            home: home.as_deref(),
+            roots: &roots,
+            guarded: cx.own_files.guarded(),
+            secret: &[cx.own_files.state_dir().to_owned()],
+            resolve: &resolved,
+        },
+    )
+}
+
+/// Where a path leads: links are followed as far as there is something.
+fn resolved(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            return match path.strip_prefix(ancestor) {
+                Ok(rest) if rest.as_os_str().is_empty() => real,
+                Ok(rest) => real.join(rest),
+                Err(_) => path.to_owned(),
+            };
+        }
+    }
+    path.to_owned()
+}
+
+/// What a person is shown who is asked.
+pub fn details(command: &str, directory: &Path, reading: &Reading, confinement: &str) -> ConfirmationDetails {
+    let parsed: Vec<String> = reading
+        .commands
+        .iter()
+        .map(|command| command.words.iter().map(Word::text).collect::<Vec<_>>().join(" "))
+        .collect();
+    let mut root_commands: Vec<String> = reading
+        .commands
+        .iter()
+        .filter_map(|command| Some(command.words.first()?.text().to_owned()))
+        .collect();
+    root_commands.sort();
+    root_commands.dedup();
+    let mut reasons: Vec<String> = reading.findings.iter().map(|finding| finding.what.clone()).collect();
+    reasons.extend(reading.unknown.iter().map(|why| format!("it cannot be told what would run: {why}")));
+    ConfirmationDetails::Exec {
+        command: command.to_owned(),
+        directory: directory.to_string_lossy().into_owned(),
+        root_commands,
+        parsed,
+        reasons,
+        sandbox: confinement.to_owned(),
+    }
+}

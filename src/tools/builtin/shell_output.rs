@@ -1,0 +1,158 @@
+//! `shell_output`: what have this session's background commands put out? (spec 05)
+
+use futures_util::future::{BoxFuture, ready};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Definition, safe};
+use crate::{
+    protocol::{
+        Access, Location, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+    },
+    sys::warden::Ended,
+    tools::{
+        CallContext, Invocation, Permit, PrepareContext,
+        commands::{Background, Job, Starter},
+    },
+};
+
+const DESCRIPTION: &str = "\
+Shows what a command that was started with run_shell_command's `background` has put out so far, and whether it still runs. \
+Without `id` it lists this session's background commands. Pass the number after `next:` as `from` to read only what came \
+after.";
+
+/// Bytes shown at once; what is longer is read on with `from`.
+const MOST_BYTES: usize = 32 << 10;
+
+pub struct ShellOutput;
+
+impl Definition for ShellOutput {
+    type Arguments = Arguments;
+
+    const PATHS: &'static [&'static str] = &[];
+
+    fn declaration() -> ToolDeclaration {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "id": { "type": "string", "minLength": 1, "description": "Which one, as run_shell_command named it. Default: list all." },
+                "from": { "type": "integer", "minimum": 0, "description": "The byte to begin at. Default: what is kept of the beginning." }
+            },
+            "additionalProperties": false
+        });
+        safe("shell_output", "Read background command", ToolKind::Read, DESCRIPTION, parameters)
+    }
+
+    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        Ok(Box::new(Call { arguments, background: Starter::of(cx).background().clone() }))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Arguments {
+    id: Option<String>,
+    from: Option<u64>,
+}
+
+struct Call {
+    arguments: Arguments,
+    background: Background,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &[Access::Nothing]
+    }
+
+    fn description(&self) -> String {
+        match &self.arguments.id {
+            Some(id) => format!("shell {id}"),
+            None => "all".to_owned(),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        Box::pin(ready(match &self.arguments.id {
+            None => list(&self.background, &cx.session),
+            Some(id) => match self.background.job(&cx.session, id) {
+                Some(job) => show(&job, self.arguments.from),
+                None => unknown(&self.background, &cx.session, id),
+            },
+        }))
+    }
+}
+
+/// There is none of that name.
+pub(super) fn unknown(background: &Background, session: &SessionId, id: &str) -> ToolResult {
+    let ids: Vec<String> = background.jobs(session).iter().map(|job| format!("`{}`", job.id)).collect();
+    let there = match ids.is_empty() {
+        true => "there is none now".to_owned(),
+        false => format!("there are {}", ids.join(", ")),
+    };
+    let message = format!(
+        "this session has no background command `{id}`; {there}. Those of a daemon that was restarted have ended with it"
+    );
+    ToolResult::failure(ToolErrorType::InvalidToolParams, message)
+}
+
+/// In words, how it stands.
+pub(super) fn standing(job: &Job) -> String {
+    match job.ended() {
+        None => "running".to_owned(),
+        Some(Ended { code: Some(code), .. }) => format!("ended, exit code {code}"),
+        Some(Ended { signal: Some(signal), .. }) => format!("ended by signal {signal}"),
+        Some(_) => "ended".to_owned(),
+    }
+}
+
+fn list(background: &Background, session: &SessionId) -> ToolResult {
+    let jobs = background.jobs(session);
+    if jobs.is_empty() {
+        return ToolResult::text("This session has no commands in the background.");
+    }
+    let mut text = String::new();
+    let mut data = Vec::new();
+    for job in &jobs {
+        let first = job.command.lines().next().unwrap_or_default();
+        text.push_str(&format!("{}: {} ({}, {} bytes)\n", job.id, first, standing(job), job.total()));
+        data.push(facts(job));
+    }
+    ToolResult { data: Some(json!({ "shells": data })), ..ToolResult::text(text) }
+}
+
+fn show(job: &Job, from: Option<u64>) -> ToolResult {
+    let wanted = from.unwrap_or(0);
+    let (start, bytes) = job.output(wanted, MOST_BYTES);
+    let next = start + bytes.len() as u64;
+    let mut text = format!("{}: {}\n", job.id, standing(job));
+    if wanted < start {
+        text.push_str(&format!("[bytes {wanted} to {start} are not kept]\n"));
+    }
+    let output = anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string();
+    text.push_str(if output.is_empty() { "(nothing new)" } else { &output });
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!("next: {next}"));
+    if next < job.total() {
+        text.push_str(&format!(" (of {})", job.total()));
+    }
+    let mut data = facts(job);
+    data["next"] = json!(next);
+    ToolResult { data: Some(data), ..ToolResult::text(text) }
+}
+
+fn facts(job: &Job) -> Value {
+    let ended = job.ended();
+    json!({
+        "id": job.id,
+        "running": ended.is_none(),
+        "exitCode": ended.as_ref().and_then(|it| it.code),
+        "signal": ended.as_ref().and_then(|it| it.signal),
+        "bytes": job.total(),
+    })
+}

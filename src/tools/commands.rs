@@ -1,0 +1,207 @@
+//! How does a call run a command? In a sandbox, with its output shown while it runs and kept within bounds, and with an end
+//! that nothing of it outlives.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{Artifacts, CallContext, PrepareContext, work};
+use crate::{
+    protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
+    redact::Redactor,
+    sandbox::{Cannot, Environment, Launch, Mechanism, Rules, Running, Sandbox},
+    sys::warden::TerminalSize,
+};
+
+mod attend;
+mod background;
+mod capture;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use attend::{Bounds, Finished, attend};
+pub use background::{Background, Job};
+pub use capture::Capture;
+pub use report::report;
+
+/// The shell of commands (spec 05, `run_shell_command`).
+pub const SHELL: &str = "bash";
+
+/// What commands of this daemon are run with. One a daemon.
+#[derive(Debug)]
+pub struct Commands {
+    pub sandbox: Sandbox,
+    /// The daemon's own, of which commands get what is no secret.
+    environment: Vec<(OsString, OsString)>,
+    pub background: Background,
+}
+
+/// What settings and agent say of a run's commands.
+#[derive(Debug, Clone)]
+pub struct CommandRules {
+    pub confinement: Rules,
+    /// Variables that are passed on beside the usual ones.
+    pub environment: Arc<[String]>,
+    /// How long a command may put out nothing.
+    pub inactivity: Duration,
+    /// How long a command may take.
+    pub timeout: Duration,
+    /// What a command may put out, in bytes.
+    pub max_output: Option<u64>,
+}
+
+impl Default for CommandRules {
+    /// As the settings' defaults.
+    fn default() -> CommandRules {
+        CommandRules {
+            confinement: Rules::default(),
+            environment: Arc::default(),
+            inactivity: Duration::from_secs(5 * 60),
+            timeout: Duration::from_secs(30 * 60),
+            max_output: None,
+        }
+    }
+}
+
+impl CommandRules {
+    /// For an agent that wants its commands confined so closely: never wider than the settings.
+    #[must_use]
+    pub fn for_agent(mut self, wanted: Option<SandboxProfile>) -> CommandRules {
+        self.confinement.profile =
+            wanted.map_or(self.confinement.profile, |it| it.min(self.confinement.profile));
+        self
+    }
+}
+
+/// What a call wants to run.
+pub struct Wanted {
+    pub words: Vec<String>,
+    /// Absolute, inside the workspace.
+    pub directory: PathBuf,
+    pub terminal: Option<TerminalSize>,
+}
+
+/// What it takes to start commands of one run.
+#[derive(Clone)]
+pub struct Starter {
+    commands: Arc<Commands>,
+    rules: CommandRules,
+    artifacts: Artifacts,
+    redactor: Redactor,
+    roots: Vec<PathBuf>,
+}
+
+impl Commands {
+    pub fn new(sandbox: Sandbox, environment: Vec<(OsString, OsString)>, background: Background) -> Commands {
+        Commands { sandbox, environment, background }
+    }
+
+    /// Those of a daemon that runs none.
+    pub fn none() -> Commands {
+        Commands::new(Sandbox::none(), Vec::new(), Background::default())
+    }
+}
+
+impl Starter {
+    pub fn of(cx: &PrepareContext) -> Starter {
+        Starter {
+            commands: Arc::clone(&cx.commands),
+            rules: cx.command_rules.clone(),
+            artifacts: cx.own_files.artifacts().clone(),
+            redactor: cx.redactor.clone(),
+            roots: cx.workspace.roots().map(PathBuf::from).collect(),
+        }
+    }
+
+    pub fn rules(&self) -> &CommandRules {
+        &self.rules
+    }
+
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    pub fn background(&self) -> &Background {
+        &self.commands.background
+    }
+
+    /// For people, who are asked whether a command may run: what keeps it from doing harm.
+    pub async fn confinement(&self) -> String {
+        let network = if self.rules.confinement.network { "network" } else { "no network" };
+        match self.rules.confinement.profile {
+            SandboxProfile::Full => "no sandbox (profile full)".to_owned(),
+            profile => match self.commands.sandbox.mechanism().await {
+                Mechanism::Nothing(why) => format!("no sandbox: {why}"),
+                mechanism => format!("{} ({}, {network})", mechanism.name(), profile.as_str()),
+            },
+        }
+    }
+
+    /// The same as the settings want it; whether it can be had is found out when the command runs.
+    pub fn wanted_confinement(&self) -> &'static str {
+        self.rules.confinement.profile.as_str()
+    }
+
+    /// Starts a command of a session.
+    pub async fn start(&self, wanted: Wanted, session: &SessionId) -> Result<Running, Cannot> {
+        let temporary = self.temporary(session).await?;
+        let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
+        let environment =
+            Environment::of(&self.commands.environment, &self.rules.environment, &self.redactor);
+        if !environment.withheld.is_empty() {
+            tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
+        }
+        let launch = Launch {
+            words: wanted.words,
+            directory: wanted.directory,
+            environment,
+            roots: self.roots.clone(),
+            temporary,
+            readable: readable.into_iter().collect(),
+            rules: self.rules.confinement,
+            terminal: wanted.terminal,
+        };
+        self.commands.sandbox.start(launch).await
+    }
+
+    /// Where commands of a session put what is temporary; it goes with the session.
+    async fn temporary(&self, session: &SessionId) -> Result<PathBuf, Cannot> {
+        let failed =
+            |source| Cannot::System { what: "the folder for temporary files cannot be made", source };
+        let folder = self.artifacts.session_folder(session);
+        let folder =
+            folder.ok_or_else(|| failed(io::Error::other("the session's id is no name")))?.join("tmp");
+        work::aside(move || make_private(&folder).map(|()| folder)).await.map_err(failed)
+    }
+
+    /// Runs a command to its end, in the bounds that a call has.
+    pub async fn run(
+        &self,
+        wanted: Wanted,
+        bounds: Bounds,
+        cx: &CallContext,
+    ) -> Result<Finished, ToolResult> {
+        let running = self.start(wanted, &cx.session).await.map_err(|error| refused(&error))?;
+        attend(running, &bounds, cx, &self.redactor).await.map_err(|error| refused(&error))
+    }
+}
+
+/// Nothing was run, as the model learns it.
+pub fn refused(error: &Cannot) -> ToolResult {
+    let kind = match error {
+        Cannot::Required(_) => ToolErrorType::SandboxDenied,
+        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotRun(_) => ToolErrorType::ShellExecuteError,
+    };
+    ToolResult::failure(kind, format!("the command was not run: {error}"))
+}
+
+/// Nobody but its owner looks into it.
+fn make_private(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}

@@ -1,0 +1,287 @@
+//! Stays with a command until it has ended: takes what it puts out, shows it, and ends the command when its time is over or
+//! nobody wants it any more.
+
+use std::{io, time::Duration};
+
+use encoding_rs::{Decoder, UTF_8};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+
+use super::{CallContext, Capture};
+use crate::{
+    redact::{Redactor, StreamRedactor},
+    sandbox::{Cannot, Hold, Running},
+    store::LiveAppender,
+    sys::warden::{Ended, Wish},
+};
+
+/// The least time between two pieces of output that are shown (spec 05, "Scheduler").
+const SHOW_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a command that was asked to end may take. Less than what a stopped run gives its calls, so that what it put
+/// out until then is not lost.
+const STOP_TIME: Duration = Duration::from_millis(1_500);
+
+/// Bytes of output that are shown while a command runs, and which the event of its end has whole. The rest is in its result.
+const MAX_SHOWN: usize = 1 << 20;
+
+/// Bytes read at once.
+const PIECE: usize = 64 << 10;
+
+/// What ends a command before its own end.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// `None` = it may be silent.
+    pub inactivity: Option<Duration>,
+    pub timeout: Option<Duration>,
+    /// In bytes.
+    pub max_output: Option<u64>,
+}
+
+/// Why a command was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// The run was stopped, or somebody asked.
+    Stopped,
+    Silent(Duration),
+    TooLong(Duration),
+    TooMuch(u64),
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    pub ended: Ended,
+    pub stdout: Capture,
+    pub stderr: Capture,
+    pub cut: Option<Cut>,
+    pub confined_by: Option<&'static str>,
+    pub took: Duration,
+}
+
+/// Waits for the end of a command. Dropping this ends it.
+pub async fn attend(
+    running: Running,
+    bounds: &Bounds,
+    cx: &CallContext,
+    redactor: &Redactor,
+) -> Result<Finished, Cannot> {
+    let Running { stdout, stderr, confined_by, hold } = running;
+    let begun = cx.clock.monotonic();
+    let mut watched = Attended {
+        stdout: Stream::of(stdout),
+        stderr: Stream::of(stderr),
+        hold,
+        screen: Screen::new(cx.output.clone(), redactor),
+        cut: None,
+    };
+    let ended = watched.until_end(bounds, cx).await?;
+    let Attended { stdout, stderr, screen, cut, .. } = watched;
+    screen.finish();
+    Ok(Finished {
+        ended,
+        stdout: stdout.capture,
+        stderr: stderr.capture,
+        cut,
+        confined_by,
+        took: cx.clock.monotonic().saturating_sub(begun),
+    })
+}
+
+struct Attended {
+    stdout: Stream,
+    stderr: Stream,
+    hold: Hold,
+    screen: Screen,
+    cut: Option<Cut>,
+}
+
+/// What there was next.
+enum Next {
+    Out(io::Result<usize>),
+    Problem(io::Result<usize>),
+    Show,
+    Cut(Cut),
+    Kill,
+    Ended(Result<Ended, Cannot>),
+}
+
+impl Attended {
+    async fn until_end(&mut self, bounds: &Bounds, cx: &CallContext) -> Result<Ended, Cannot> {
+        let clock = &cx.clock;
+        let too_long = async {
+            match bounds.timeout {
+                Some(time) => (clock.sleep(time).await, Cut::TooLong(time)).1,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(too_long);
+        let silence = |time: Option<Duration>| async move {
+            match time {
+                Some(time) => (clock.sleep(time).await, Cut::Silent(time)).1,
+                None => std::future::pending().await,
+            }
+        };
+        let mut silent = Box::pin(silence(bounds.inactivity));
+        let (mut show, mut shown_at) = (None, None);
+        let mut kill = None;
+        let mut ended = None;
+        loop {
+            if ended.is_some() && self.stdout.is_over && self.stderr.is_over {
+                break;
+            }
+            let is_cut = self.cut.is_some();
+            let next = tokio::select! {
+                biased;
+                () = cx.cancel.cancelled(), if !is_cut => Next::Cut(Cut::Stopped),
+                () = due(&mut kill) => Next::Kill,
+                () = due(&mut show) => Next::Show,
+                read = self.stdout.read(), if !self.stdout.is_over => Next::Out(read),
+                read = self.stderr.read(), if !self.stderr.is_over => Next::Problem(read),
+                it = self.hold.ended(), if ended.is_none() => Next::Ended(it),
+                cut = &mut too_long, if !is_cut => Next::Cut(cut),
+                cut = &mut silent, if !is_cut => Next::Cut(cut),
+            };
+            match next {
+                Next::Out(read) => {
+                    self.stdout.take(read, &mut self.screen);
+                    silent = Box::pin(silence(bounds.inactivity));
+                }
+                Next::Problem(read) => {
+                    self.stderr.take(read, &mut self.screen);
+                    silent = Box::pin(silence(bounds.inactivity));
+                }
+                Next::Show => {
+                    show = None;
+                    self.screen.show();
+                    shown_at = Some(clock.monotonic());
+                }
+                Next::Cut(cut) => {
+                    self.cut = Some(cut);
+                    self.hold.wish(Wish::Stop);
+                    kill = Some(clock.sleep(STOP_TIME));
+                }
+                Next::Kill => {
+                    kill = None;
+                    self.hold.wish(Wish::Kill);
+                }
+                Next::Ended(end) => {
+                    // Nobody is left who could hold the outputs open, so both end as soon as they are read.
+                    ended = Some(end?);
+                }
+            }
+            let total = self.stdout.capture.total() + self.stderr.capture.total();
+            if let Some(most) = bounds.max_output.filter(|most| *most < total && self.cut.is_none()) {
+                self.cut = Some(Cut::TooMuch(most));
+                self.hold.wish(Wish::Kill);
+            }
+            if show.is_none() && self.screen.has_more() {
+                // What comes after a while of nothing is shown at once.
+                let since = shown_at.map(|at| clock.monotonic().saturating_sub(at));
+                show = Some(clock.sleep(SHOW_PAUSE.saturating_sub(since.unwrap_or(SHOW_PAUSE))));
+            }
+        }
+        ended.ok_or(Cannot::NoWarden)
+    }
+}
+
+async fn due(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
+    match timer {
+        Some(timer) => timer.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// One of the outputs.
+struct Stream {
+    pipe: Receiver,
+    piece: Vec<u8>,
+    capture: Capture,
+    decoder: Decoder,
+    is_over: bool,
+}
+
+impl Stream {
+    fn of(pipe: Receiver) -> Stream {
+        Stream {
+            pipe,
+            piece: vec![0; PIECE],
+            capture: Capture::default(),
+            decoder: UTF_8.new_decoder_without_bom_handling(),
+            is_over: false,
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<usize> {
+        self.pipe.read(&mut self.piece).await
+    }
+
+    fn take(&mut self, read: io::Result<usize>, screen: &mut Screen) {
+        match read {
+            Ok(0) | Err(_) => self.is_over = true,
+            Ok(length) => {
+                let bytes = &self.piece[..length];
+                self.capture.push(bytes);
+                screen.take(&mut self.decoder, bytes);
+            }
+        }
+    }
+}
+
+/// What is shown of the outputs while they come.
+struct Screen {
+    /// `None` = nobody is shown anything, or there was too much.
+    live: Option<LiveAppender>,
+    redactor: Option<StreamRedactor>,
+    waiting: String,
+    shown: usize,
+}
+
+impl Screen {
+    fn new(live: Option<LiveAppender>, redactor: &Redactor) -> Screen {
+        Screen { live, redactor: Some(redactor.stream()), waiting: String::new(), shown: 0 }
+    }
+
+    fn take(&mut self, decoder: &mut Decoder, bytes: &[u8]) {
+        if self.live.is_none() {
+            return;
+        }
+        if let Some(room) = decoder.max_utf8_buffer_length(bytes.len()) {
+            self.waiting.reserve(room);
+        }
+        let _all_fits = decoder.decode_to_string(bytes, &mut self.waiting, false);
+    }
+
+    fn has_more(&self) -> bool {
+        self.live.is_some() && !self.waiting.is_empty()
+    }
+
+    fn show(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Some(redactor) = &mut self.redactor {
+            let clean = redactor.push(&waiting);
+            self.put(&clean);
+        }
+    }
+
+    fn finish(mut self) {
+        self.show();
+        if let Some(redactor) = self.redactor.take() {
+            let rest = redactor.finish();
+            self.put(&rest);
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        let Some(live) = &self.live else { return };
+        let room = MAX_SHOWN.saturating_sub(self.shown);
+        if text.len() <= room {
+            self.shown += text.len();
+            // Its own bound is wider than this one.
+            let _fits = live.push_text(text);
+            return;
+        }
+        let _fits = live.push_text(&text[..text.floor_char_boundary(room)]);
+        let _fits = live.push_text("\n[… there is more; the call's result has its beginning and its end]\n");
+        self.live = None;
+    }
+}

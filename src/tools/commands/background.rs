@@ -1,0 +1,258 @@
+//! Commands that go on after the call that started them: a session's own, listed, read and ended by its calls.
+//!
+//! They end with the session, with the daemon, and when somebody says so. Nothing of them is in the log but the calls: after
+//! a restart they are gone, and whoever asks for one is told so.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Bounds, CallContext, Capture};
+use crate::{
+    protocol::SessionId,
+    sandbox::{Hold, Running},
+    sys::{
+        clock::Clock,
+        warden::{Ended, Wish},
+    },
+};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+
+/// Commands that one session may have in the background at a time: more is a loop that starts servers.
+const MOST_AT_ONCE: usize = 16;
+
+/// Ended ones of a session that are remembered, so that what they put out can still be read.
+const MOST_ENDED: usize = 32;
+
+/// Bytes kept of what one put out: its beginning, where it says how it started, and its end.
+const KEPT: (usize, usize) = (256 << 10, 1 << 20);
+
+/// How long one that was asked to end may take.
+const STOP_TIME: Duration = Duration::from_secs(2);
+
+/// Bytes read at once.
+const PIECE: usize = 16 << 10;
+
+/// The background commands of a daemon. A cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct Background {
+    sessions: Arc<Mutex<HashMap<SessionId, Shells>>>,
+    /// Whoever waits here sees to the commands.
+    tasks: TaskTracker,
+    /// Ends all.
+    stop: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Shells {
+    jobs: Vec<Arc<Job>>,
+    /// Of the last one.
+    number: u32,
+    /// The session is over; nothing is started in it any more.
+    is_over: bool,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub struct Job {
+    /// Counted in its session.
+    pub id: String,
+    pub command: String,
+    stop: CancellationToken,
+    state: Mutex<State>,
+    /// Fires when it has ended.
+    pub over: CancellationToken,
+}
+
+#[derive(Debug)]
+struct State {
+    output: Capture,
+    ended: Option<Ended>,
+}
+
+/// Why no other one is started.
+#[derive(Debug, thiserror::Error)]
+pub enum TooMany {
+    #[error("the session has {MOST_AT_ONCE} commands in the background already; end one with kill_shell")]
+    Running,
+    #[error("the session is over")]
+    SessionOver,
+}
+
+impl Background {
+    /// Commands are seen to by tasks of `tasks`, and end with `stop`.
+    pub fn new(tasks: TaskTracker, stop: CancellationToken) -> Background {
+        Background { sessions: Arc::default(), tasks, stop }
+    }
+
+    /// Takes over a command that was started for this session.
+    pub fn take(
+        &self,
+        session: &SessionId,
+        command: String,
+        running: Running,
+        bounds: &Bounds,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Arc<Job>, TooMany> {
+        let job = {
+            let mut sessions = self.lock();
+            let shells = sessions.entry(session.clone()).or_default();
+            if shells.is_over {
+                return Err(TooMany::SessionOver);
+            }
+            let is_running = |job: &&Arc<Job>| !job.over.is_cancelled();
+            if MOST_AT_ONCE <= shells.jobs.iter().filter(is_running).count() {
+                return Err(TooMany::Running);
+            }
+            shells.number += 1;
+            let job = Arc::new(Job {
+                id: shells.number.to_string(),
+                command,
+                stop: self.stop.child_token(),
+                state: Mutex::new(State { output: Capture::of(KEPT.0, KEPT.1), ended: None }),
+                over: CancellationToken::new(),
+            });
+            let ended = shells.jobs.iter().filter(|job| job.over.is_cancelled()).count();
+            if MOST_ENDED <= ended
+                && let Some(oldest) = shells.jobs.iter().position(|job| job.over.is_cancelled())
+            {
+                shells.jobs.remove(oldest);
+            }
+            shells.jobs.push(Arc::clone(&job));
+            job
+        };
+        let (watched, max_output, clock) = (Arc::clone(&job), bounds.max_output, Arc::clone(clock));
+        self.tasks.spawn(async move { watched.watch(running, max_output, &*clock).await });
+        Ok(job)
+    }
+
+    /// Those of a session, in the order they were started.
+    pub fn jobs(&self, session: &SessionId) -> Vec<Arc<Job>> {
+        self.lock().get(session).map(|shells| shells.jobs.clone()).unwrap_or_default()
+    }
+
+    pub fn job(&self, session: &SessionId, id: &str) -> Option<Arc<Job>> {
+        self.jobs(session).into_iter().find(|job| job.id == id)
+    }
+
+    /// Ends all of a session, which is over. Nothing is started in it any more.
+    pub fn end_session(&self, session: &SessionId) {
+        let mut sessions = self.lock();
+        let Some(shells) = sessions.get_mut(session) else { return };
+        shells.is_over = true;
+        shells.jobs.drain(..).for_each(|job| job.stop.cancel());
+    }
+
+    /// What is known of a session that is deleted.
+    pub fn forget_session(&self, session: &SessionId) {
+        self.end_session(session);
+        self.lock().remove(session);
+    }
+
+    /// Commands that run.
+    pub fn running(&self) -> usize {
+        let sessions = self.lock();
+        sessions.values().flat_map(|shells| &shells.jobs).filter(|job| !job.over.is_cancelled()).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Shells>> {
+        // Nothing panics while it is held.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Job {
+    /// Asks it to end; it is ended soon if it does not.
+    pub async fn end(&self, cx: &CallContext) {
+        self.stop.cancel();
+        tokio::select! {
+            () = self.over.cancelled() => (),
+            () = cx.cancel.cancelled() => (),
+        }
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&self) -> Option<Ended> {
+        self.lock().ended.clone()
+    }
+
+    /// Bytes it has put out.
+    pub fn total(&self) -> u64 {
+        self.lock().output.total()
+    }
+
+    /// What it has put out from a byte on: where that begins, and at most so many bytes.
+    pub fn output(&self, from: u64, most: usize) -> (u64, Vec<u8>) {
+        self.lock().output.from(from, most)
+    }
+
+    async fn watch(&self, running: Running, max_output: Option<u64>, clock: &dyn Clock) {
+        let _over = self.over.clone().drop_guard();
+        let Running { mut stdout, mut stderr, mut hold, .. } = running;
+        let ended = {
+            let reading = async {
+                tokio::join!(self.read(&mut stdout, max_output), self.read(&mut stderr, max_output));
+            };
+            tokio::pin!(reading);
+            let ended = self.until_end(&mut hold, clock);
+            tokio::pin!(ended);
+            let mut is_read = false;
+            let ended = loop {
+                tokio::select! {
+                    () = &mut reading, if !is_read => is_read = true,
+                    ended = &mut ended => break ended,
+                }
+            };
+            if !is_read {
+                // Nobody is left who could hold the outputs open.
+                reading.await;
+            }
+            ended
+        };
+        self.lock().ended = Some(ended);
+    }
+
+    async fn until_end(&self, hold: &mut Hold, clock: &dyn Clock) -> Ended {
+        let ended = tokio::select! {
+            ended = hold.ended() => ended,
+            () = self.stop.cancelled() => {
+                hold.wish(Wish::Stop);
+                tokio::select! {
+                    ended = hold.ended() => ended,
+                    () = clock.sleep(STOP_TIME) => {
+                        hold.wish(Wish::Kill);
+                        hold.ended().await
+                    }
+                }
+            }
+        };
+        ended.unwrap_or_else(|error| {
+            let mut state = self.lock();
+            state.output.push(format!("\n[{error}]\n").as_bytes());
+            Ended::default()
+        })
+    }
+
+    async fn read(&self, pipe: &mut Receiver, max_output: Option<u64>) {
+        let mut piece = vec![0; PIECE];
+        while let Ok(length @ 1..) = pipe.read(&mut piece).await {
+            let total = {
+                let mut state = self.lock();
+                state.output.push(&piece[..length]);
+                state.output.total()
+            };
+            if max_output.is_some_and(|most| most < total) {
+                self.stop.cancel();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,202 @@
+//! What the model, people and programs are told of a command that has ended.
+
+use anstream::adapter::strip_str;
+use serde_json::json;
+
+use super::{CommandRules, Finished, attend::Cut};
+use crate::{
+    protocol::{Part, ToolError, ToolErrorType, ToolResult},
+    sys::warden::{Ended, Limit},
+};
+
+/// Characters of a terminal's output that people are shown with its colours.
+const MAX_DISPLAY: usize = 64 << 10;
+
+/// How a refusal of the sandbox looks in what programs say.
+const REFUSALS: &[&str] = &[
+    "Permission denied",
+    "Read-only file system",
+    "Operation not permitted",
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Connection refused",
+    "Failed to connect",
+    "Could not connect",
+    "EACCES",
+    "EROFS",
+    "EPERM",
+];
+
+/// The result of a call that was one command. `is_terminal`: its output is that of a terminal.
+pub fn report(finished: &Finished, rules: &CommandRules, is_terminal: bool) -> ToolResult {
+    let Finished { ended, stdout, stderr, cut, confined_by, took } = finished;
+    let (raw, problems) = (stdout.text(), plain(&stderr.text()));
+    let output = if is_terminal { terminal_text(&raw) } else { plain(&raw) };
+    let mut text = heading(ended, *cut);
+    match (output.is_empty(), problems.is_empty()) {
+        (true, true) if text.is_empty() => text.push_str("(no output)"),
+        (true, true) => text.push_str("(no output)\n"),
+        (false, true) => text.push_str(&output),
+        (true, false) => text.push_str(&format!("stderr:\n{problems}")),
+        (false, false) => {
+            text.push_str(&output);
+            end_line(&mut text);
+            text.push_str(&format!("stderr:\n{problems}"));
+        }
+    }
+    if !ended.left.is_empty() && cut.is_none() && ended.over.is_none() {
+        end_line(&mut text);
+        text.push_str(&format!(
+            "[Still there when the command had ended, and ended with it: {}. What is to go on belongs into a call with \
+             `background`.]",
+            ended.left.join(", ")
+        ));
+    }
+    let failed = ended.code != Some(0);
+    if let Some(name) = confined_by
+        && failed
+        && REFUSALS.iter().any(|it| problems.contains(it) || output.contains(it))
+    {
+        end_line(&mut text);
+        text.push_str(&boundaries(name, rules));
+    }
+    let error = error(ended, *cut);
+    if let Some(error) = &error {
+        text = format!("{}: {}\n{text}", error.kind.as_str(), error.message);
+    }
+    ToolResult {
+        llm_content: vec![Part::text(text)],
+        return_display: is_terminal.then(|| last_chars(&raw, MAX_DISPLAY).to_owned()),
+        data: Some(json!({
+            "exitCode": ended.code,
+            "signal": ended.signal.map(signal_name),
+            "stdoutBytes": stdout.total(),
+            "stderrBytes": stderr.total(),
+            "sandbox": confined_by,
+            "leftBehind": ended.left,
+            "tookMs": took.as_millis(),
+        })),
+        error,
+        ..ToolResult::default()
+    }
+}
+
+fn heading(ended: &Ended, cut: Option<Cut>) -> String {
+    if cut.is_some() || ended.over.is_some() {
+        return String::new();
+    }
+    match (ended.code, ended.signal) {
+        (Some(0), _) => String::new(),
+        (Some(code), _) => format!("Exit code: {code}\n"),
+        (None, Some(signal)) => format!("Ended by signal {}\n", signal_name(signal)),
+        (None, None) => "How it ended is not known\n".to_owned(),
+    }
+}
+
+/// Why the command did not come to its own end.
+fn error(ended: &Ended, cut: Option<Cut>) -> Option<ToolError> {
+    let (kind, message) = match (cut, ended.over) {
+        (Some(Cut::Stopped), _) => (
+            ToolErrorType::Cancelled,
+            "the command was stopped; what it put out until then follows".to_owned(),
+        ),
+        (Some(Cut::Silent(time)), _) => (
+            ToolErrorType::TimedOut,
+            format!(
+                "the command put out nothing for {} s and was ended. It may wait for input, which nobody gives; or start it \
+                 with `background`",
+                time.as_secs_f64()
+            ),
+        ),
+        (Some(Cut::TooLong(time)), _) => (
+            ToolErrorType::TimedOut,
+            format!(
+                "the command took more than {} s and was ended; start what takes longer with `background`",
+                time.as_secs_f64()
+            ),
+        ),
+        (Some(Cut::TooMuch(bytes)), _) => (
+            ToolErrorType::ExecutionFailed,
+            format!("the command put out more than {} MiB and was ended; let it write less", bytes >> 20),
+        ),
+        (None, Some(limit)) => {
+            let (what, setting) = match limit {
+                Limit::Cpu => ("processor time", "cpuSeconds"),
+                Limit::Memory => ("memory", "memoryMb"),
+                Limit::Processes => ("processes", "processes"),
+            };
+            (
+                ToolErrorType::ExecutionFailed,
+                format!("the command used more {what} than `sandbox.limits.{setting}` allows and was ended"),
+            )
+        }
+        (None, None) => return None,
+    };
+    Some(ToolError { kind, message })
+}
+
+/// What the model should know when it may have met the sandbox.
+fn boundaries(name: &str, rules: &CommandRules) -> String {
+    use crate::protocol::SandboxProfile::{Full, ReadOnly, WorkspaceWrite};
+    let writable = match rules.confinement.profile {
+        ReadOnly => "only $TMPDIR can be written",
+        WorkspaceWrite => "only the workspace and $TMPDIR can be written",
+        Full => "files are as open as to the daemon's user",
+    };
+    let network = match rules.confinement.network {
+        true => "",
+        false => ", there is no network",
+    };
+    format!(
+        "[The command ran in a sandbox ({name}): {writable}{network}, and keys, passwords and the daemon's own files cannot be \
+         seen. If it failed for that, do not look for a way around: say what you need, so that the person can do it or change \
+         `sandbox.profile` or `sandbox.network`.]"
+    )
+}
+
+/// Without colours and other orders to a terminal.
+fn plain(text: &str) -> String {
+    strip_str(text).to_string()
+}
+
+/// What is left on a terminal when all was written: without orders, and of a line that was written again and again the last.
+pub fn terminal_text(raw: &str) -> String {
+    let text = plain(raw).replace("\r\n", "\n");
+    let last = |line: &str| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().to_owned();
+    text.split('\n').map(last).collect::<Vec<_>>().join("\n")
+}
+
+fn last_chars(text: &str, most: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
+}
+
+fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// As `kill -l` has it.
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        4 => "ILL",
+        6 => "ABRT",
+        7 => "BUS",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        14 => "ALRM",
+        15 => "TERM",
+        24 => "XCPU",
+        25 => "XFSZ",
+        31 => "SYS",
+        _ => return number.to_string(),
+    };
+    format!("{number} ({name})")
+}

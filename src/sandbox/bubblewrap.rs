@@ -38,14 +38,14 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
     for root in &launch.roots {
         view.bind(roots, root, root);
     }
-    let present = hidden.present();
-    for path in &present {
-        view.cover(path, launch);
+    let seen: Vec<PathBuf> = hidden.present().into_iter().filter(|path| is_seen(path, launch)).collect();
+    for path in &seen {
+        view.cover(path);
     }
     for path in &launch.readable {
         view.bind("--ro-bind-try", path, path);
     }
-    for path in present.iter().filter(|path| path.is_dir()) {
+    for path in seen.iter().filter(|path| path.is_dir()) {
         view.words.extend(["--remount-ro".to_owned(), shown(path)]);
     }
     // Its mount is made; nothing else is to be put there.
@@ -67,18 +67,21 @@ impl View {
         self.words.extend([how.to_owned(), shown(from), shown(to)]);
     }
 
-    /// Puts nothing over what is hidden. What lies in a folder that is another one inside is not seen anyway.
-    fn cover(&mut self, path: &Path, launch: &Launch) {
-        let is_in_root = launch.roots.iter().any(|root| path.starts_with(root));
-        let places = TEMPORARY.iter().chain([&RUNTIME]);
-        if !is_in_root && places.into_iter().any(|place| path.starts_with(place)) {
-            return;
-        }
+    /// Puts nothing over what is hidden.
+    fn cover(&mut self, path: &Path) {
         match path.is_dir() {
             true => self.words.extend(["--tmpfs".to_owned(), shown(path)]),
             false => self.bind("--ro-bind", Path::new("/dev/null"), path),
         }
     }
+}
+
+/// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for the workspace's.
+fn is_seen(path: &Path, launch: &Launch) -> bool {
+    let is_in = |folder: &Path| path.starts_with(folder) || folder.starts_with(path);
+    let is_of_root = launch.roots.iter().any(|root| is_in(root));
+    let mut others = TEMPORARY.iter().chain([&RUNTIME]);
+    is_of_root || !others.any(|place| path.starts_with(place))
 }
 
 /// Roots and the daemon's own places are UTF-8; another home cannot be named to bubblewrap, which then says so.

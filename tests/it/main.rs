@@ -43,6 +43,7 @@ mod resuming;
 mod runs;
 mod sandbox;
 mod secrets;
+mod self_approval;
 mod service;
 mod sessions;
 mod settings;

@@ -97,7 +97,18 @@ fn degraded(state: &State) -> Vec<String> {
         }
         _ => None,
     };
-    settings.chain(rules).chain(sandbox).chain(store).chain(reserve).chain(runs).chain(webhook).collect()
+    let is_loose = !is_confined || sandbox.is_some();
+    let token = (is_loose && state.tcp.get().is_some())
+        .then(|| "TCP is on and commands of agents are not confined, so they can read its token".to_owned());
+    settings
+        .chain(rules)
+        .chain(sandbox)
+        .chain(token)
+        .chain(store)
+        .chain(reserve)
+        .chain(runs)
+        .chain(webhook)
+        .collect()
 }
 
 async fn reload(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ReloadResult, RpcError> {

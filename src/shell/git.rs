@@ -121,6 +121,7 @@ impl Walk<'_> {
     }
 
     fn sub_command(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+        let begins = |beginning: &str| args.iter().any(|arg| arg.lead().starts_with(beginning));
         let has = |wanted: &str| args.iter().any(|arg| arg.is(wanted));
         let runs = args.iter().find(|arg| {
             let lead = arg.lead();
@@ -150,16 +151,10 @@ impl Walk<'_> {
                     None => self.draft.unknown("nobody can tell what `git submodule foreach` runs"),
                 }
             }
-            "rebase" | "difftool" => {
-                if args.iter().any(|arg| arg.lead().starts_with("-x")) {
-                    self.draft.unknown(format!("`git {name} -x` runs a command"));
-                }
+            "rebase" | "difftool" if begins("-x") => {
+                self.draft.unknown(format!("`git {name} -x` runs a command"));
             }
-            "grep" => {
-                if args.iter().any(|arg| arg.lead().starts_with("-O")) {
-                    self.draft.unknown("`git grep -O` runs a command");
-                }
-            }
+            "grep" if begins("-O") => self.draft.unknown("`git grep -O` runs a command"),
             "clone" | "fetch" | "pull" | "ls-remote" => {
                 let is_short = |arg: &Value| {
                     name == "clone" && (arg.lead().starts_with("-u") || arg.lead().starts_with("-c"))
@@ -174,7 +169,6 @@ impl Walk<'_> {
                 self.draft.unknown(format!("`git {name}` runs other commands"));
             }
             "config" => self.configures(args),
-            "remote" | "notes" | "worktree" => {}
             _ => {}
         }
     }

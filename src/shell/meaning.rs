@@ -283,8 +283,9 @@ impl Walk<'_> {
     fn tests(&mut self, args: &[Value]) {
         for pair in args.windows(2) {
             if pair[0].is("-v") || pair[0].is("-R") || pair[0].may_split() {
-                let is_plain = pair[1].known().is_some_and(|text| !text.contains('['));
-                if !is_plain && !(pair[0].may_split() && pair[1].known().is_some()) {
+                // What is known and has no index is a name; an operator that is not known may be another one.
+                let is_plain = pair[1].known().is_some_and(|text| !text.contains('[') || pair[0].may_split());
+                if !is_plain {
                     self.numbers.value(&pair[1]);
                 }
             }

@@ -100,7 +100,7 @@ impl Walk<'_> {
                 && (joined.starts_with('+')
                     && joined.len() > 1
                     && !joined[1..].chars().all(|digit| digit.is_ascii_digit()));
-            if options.iter().any(|option| runs(&option)) || is_command {
+            if options.iter().any(runs) || is_command {
                 self.draft.unknown(format!("`{base} {}` may run a command", arg.raw()));
             }
         }

@@ -31,8 +31,7 @@ impl Parser<'_> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         let mut open = 0_usize;
-        loop {
-            let Some(letter) = self.peek() else { break };
+        while let Some(letter) = self.peek() {
             match letter {
                 '(' | ')' | '|' if until == Until::Pattern && (letter != ')' || open > 0) => {
                     // `||` ends it as `&&` does.

@@ -11,7 +11,7 @@ fn texts_beyond_the_bounds_are_not_understood() {
         "ls;".repeat(20_000),
         (0..3_000).map(|at| format!("c{at};")).collect(),
         deep("$(", ")", 2_000),
-        deep("(", ")", 2_000),
+        deep("( ", ")", 2_000),
         deep("\"$(", ")\"", 2_000),
         deep("{ ", "; }", 2_000),
         deep("a[$(", ")]", 1_000),

@@ -472,6 +472,22 @@ export type ConfirmationDetails =
     /** So many bytes of the diff are not shown, because it is too long. The digest covers all of it. */
     cutBytes?: number;
   }
+  /** A command is run. */
+  | {
+    type: "exec";
+    /** As bash gets it. */
+    command: string;
+    /** Absolute. */
+    directory: string;
+    /** The programs that it names, each once. */
+    rootCommands: string[];
+    /** Each command in it, in words; some in several spellings. */
+    parsed: string[];
+    /** Why it is dangerous, or why it cannot be told what would run. */
+    reasons?: string[];
+    /** What it would be confined by, or that and why it would not be. */
+    sandbox: string;
+  }
   /** Anything else, in words. */
   | {
     type: "info";
@@ -719,6 +735,8 @@ export interface DaemonStatusResult {
   database: DatabaseStatus;
   /** Resident memory; missing where the system does not say. */
   rssBytes?: number | null;
+  /** What confines the commands of agents that say nothing of it themselves; missing until it was tried. */
+  sandbox?: SandboxStatus | null;
   /** What does not work as it should, one sentence each. */
   degraded: string[];
 }
@@ -1965,6 +1983,24 @@ export interface RunWaiting {
   waiting: boolean;
 }
 
+/** What a command may touch. Ordered from the closest on. */
+export type SandboxProfile =
+  /** Only its temporary folder can be written. */
+  | "readOnly"
+  /** The workspace, too. */
+  | "workspaceWrite"
+  /** No sandbox: everything that the daemon's user may touch. */
+  | "full"
+  | (string & {});
+
+/** What confines the commands of agents; `daemon/doctor` proves it by trying. */
+export interface SandboxStatus {
+  /** `bubblewrap`, `Landlock` or `none`. */
+  mechanism: string;
+  profile: SandboxProfile;
+  network: boolean;
+}
+
 /** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
 export type Seq = number;
 
@@ -2293,7 +2329,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -2331,6 +2367,11 @@ export interface ToolState {
   details?: CallDetails | null;
   /** On `executing` of a call that another agent answers: its run. */
   childRunId?: RunId | null;
+  /**
+   * On `executing` of a call that may put something out while it runs, as `tool.output`; one that an agent
+   * answers does.
+   */
+  streams?: boolean;
   /** On the end of a call that put something out while it ran: all that was streamed as `tool.output`. */
   output?: string | null;
   result?: ToolResult | null;

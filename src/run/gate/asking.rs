@@ -111,6 +111,10 @@ impl Gate {
             Scope::User => "user",
         };
         let id = format!("remembered:{place}:{confirmation}");
+        let invocation = match &prepared.work {
+            Work::Tool(invocation) => Some(invocation),
+            Work::Child(_) => None,
+        };
         let answer = Answer { id: &id, scope, created_by: None, created_at: None, confirmation };
         let call = PolicyCall {
             tool: &prepared.tool,
@@ -120,8 +124,8 @@ impl Gate {
             risk: prepared.details.risk,
             accesses: &prepared.call.accesses,
             arguments: &prepared.judged,
-            commands: None,
-            unread: None,
+            commands: invocation.and_then(|it| it.commands()),
+            unread: invocation.and_then(|it| it.unread()),
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),

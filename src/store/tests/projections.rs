@@ -57,6 +57,7 @@ pub(super) fn call(run: &str, call: &str, from: Option<CallState>, to: CallState
         arguments: None,
         details: None,
         child_run_id: None,
+        streams: false,
         output: None,
         result: None,
         error: None,

@@ -246,7 +246,8 @@ impl Invocation for Call {
     }
 
     fn commands(&self) -> Option<&[Command]> {
-        self.reading.unknown.is_none().then_some(&self.reading.commands)
+        // Also of a text that is not understood: what was found in it is judged, and the rest asks.
+        Some(&self.reading.commands)
     }
 
     fn unread(&self) -> Option<&str> {

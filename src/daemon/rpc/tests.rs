@@ -85,6 +85,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     });
     api.method::<Ping, _, _>(async |_, _, NoParams {}| Ok(PingResult { at: Timestamp(0) }));
     api.cancellable::<DaemonStatus, _, _>(async |_, _, _| not_found());
+    api.cancellable::<DaemonDoctor, _, _>(async |_, _, _| not_found());
     api.method::<DaemonShutdown, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsList, _, _>(async |_, _, _| Ok(AgentsListResult { agents: Vec::new() }));
     api.cancellable::<ToolsList, _, _>(async |_, _, _| panic!("a tool list that cannot be"));

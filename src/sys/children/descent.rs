@@ -207,7 +207,7 @@ mod tests {
         let proc = Proc::new(&[(1, 0), (DAEMON, 1), (300, 1)]);
         let service = "/user.slice/app.slice/subagentd@work.service";
         let cases = [
-            (service, format!("{service}"), true),
+            (service, service.to_owned(), true),
             (service, format!("{service}/tools/7"), true),
             (service, format!("{service}s"), false),
             (service, "/user.slice/app.slice".to_owned(), false),

@@ -476,3 +476,60 @@ async fn a_flood_of_output_is_bounded() {
     assert!(ends[0]["output"].as_str().unwrap().len() < 2 << 20);
     assert!(text(&ends[1]).contains("put out more than 64 MiB"), "{}", &text(&ends[1])[..200]);
 }
+
+#[tokio::test]
+async fn a_command_may_have_a_terminal() {
+    let script = "test -t 1 && stty size && printf '10%%\\r100%%\\n\\033[32mgreen\\033[0m\\n'";
+    let ends = run(&house(&[("run_shell_command", json!({ "command": script, "pty": true }))])).await;
+    assert_eq!(text(&ends[0]), "40 120\n100%\ngreen\n");
+    let display = ends[0]["result"]["returnDisplay"].as_str().unwrap();
+    assert!(display.contains("\u{1b}[32mgreen"), "{display:?}");
+}
+
+#[tokio::test]
+async fn nothing_of_a_command_outlives_a_daemon_that_is_killed() {
+    let home = crate::process::Home::new();
+    std::fs::write(home.path("config/subagentd/agents/runner.md"), RUNNER).unwrap();
+    std::fs::create_dir_all(home.path("config/subagentd/policies")).unwrap();
+    std::fs::write(home.path("config/subagentd/policies/all.toml"), ALLOW).unwrap();
+    let mark = format!("8{}", std::process::id());
+    let command = format!("setsid sleep {mark} & (setsid sleep {mark} &) ; touch ready; sleep {mark}");
+    let call = json!({ "functionCall": { "name": "run_shell_command", "args": { "command": command } } });
+    let model = crate::recording::Recording::write_parts(&home, "runs", vec![vec![call]]);
+    for profile in ["workspaceWrite", "full"] {
+        let _old = fs::remove_file(home.work().join("ready"));
+        let settings = json!({ "sandbox": { "profile": profile } });
+        fs::write(home.path("config/subagentd/settings.json"), settings.to_string()).unwrap();
+        let served = home.start().await;
+        let mut wire = home.connect().await;
+        let start = json!({ "workspace": home.work(), "agent": "runner", "model": model, "prompt": "run" });
+        let started = wire.call("run/start", start).await.unwrap();
+        while !home.work().join("ready").exists() {
+            wire.call("ping", json!({})).await.unwrap();
+        }
+        assert_ne!(processes_with(&mark), 0);
+        served.kill().await;
+        let gone = async {
+            while processes_with(&mark) != 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(crate::support::STUCK, gone)
+            .await
+            .unwrap_or_else(|_| panic!("{profile}: some are left"));
+        // What a restart knows of the call: it was cut off, and is not run again.
+        let served = home.start().await;
+        let mut wire = home.connect().await;
+        let run = started["runId"].clone();
+        let filter = json!({ "filter": { "runIds": [run] }, "from": 0, "limit": 1000 });
+        loop {
+            let listed = wire.call("events/list", filter.clone()).await.unwrap();
+            let events = listed["events"].as_array().unwrap();
+            if let Some(end) = events.iter().find(|event| event["activity"] == "TOOL_CALL_END") {
+                assert_eq!(end["data"]["error"]["type"], "INTERRUPTED");
+                break;
+            }
+        }
+        served.stop().await;
+    }
+}

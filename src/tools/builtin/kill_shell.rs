@@ -9,7 +9,7 @@ use super::{
     shell_output::{standing, unknown},
 };
 use crate::{
-    protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolKind, ToolResult},
     tools::{
         CallContext, Invocation, Permit, PrepareContext,
         commands::{Background, Starter},
@@ -36,6 +36,10 @@ impl Definition for KillShell {
             "additionalProperties": false
         });
         safe("kill_shell", "End background command", ToolKind::Execute, DESCRIPTION, parameters)
+    }
+
+    fn replay() -> Replay {
+        Replay::Unsafe
     }
 
     fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {

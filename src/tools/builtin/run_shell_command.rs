@@ -34,11 +34,8 @@ to go on, such as a server, set `background`, then use shell_output and kill_she
 - Prefer the other tools for reading, searching and editing files. Keep output short: a long one is cut in the middle and can \
 be paged through.";
 
-/// Of a terminal that nobody looks at.
-const USUAL_TERMINAL: TerminalSize = TerminalSize { columns: 120, rows: 40 };
-
-/// Characters of a terminal's line or column at most; more is no terminal.
-const MOST_CHARS: u16 = 1_000;
+/// Of a terminal that nobody looks at (spec 05).
+const TERMINAL: TerminalSize = TerminalSize { columns: 120, rows: 40 };
 
 /// Longest time a call may ask for, in seconds: a day, beyond which the setting bounds it anyway.
 const MOST_SECONDS: u64 = 24 * 3_600;
@@ -59,7 +56,6 @@ impl RunShellCommand {
 }
 
 fn declaration() -> ToolDeclaration {
-    let chars = json!({ "type": "integer", "minimum": 1, "maximum": MOST_CHARS });
     let parameters = json!({
         "type": "object",
         "properties": {
@@ -80,16 +76,8 @@ fn declaration() -> ToolDeclaration {
                 "description": "Let it go on after this call, which then returns at once. Default: false."
             },
             "pty": {
-                "description": "Give it a terminal, for programs that want one. Default: false.",
-                "anyOf": [
-                    { "type": "boolean" },
-                    {
-                        "type": "object",
-                        "properties": { "columns": chars, "rows": chars },
-                        "required": ["columns", "rows"],
-                        "additionalProperties": false
-                    }
-                ]
+                "type": "boolean",
+                "description": "Give it a terminal of 120 columns and 40 rows, for programs that want one. Default: false."
             }
         },
         "required": ["command"],
@@ -144,20 +132,7 @@ struct Arguments {
     #[serde(default)]
     background: bool,
     #[serde(default)]
-    pty: Pty,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Pty {
-    Wanted(bool),
-    Size { columns: u16, rows: u16 },
-}
-
-impl Default for Pty {
-    fn default() -> Pty {
-        Pty::Wanted(false)
-    }
+    pty: bool,
 }
 
 impl Arguments {
@@ -205,10 +180,7 @@ impl Arguments {
     }
 
     fn terminal(&self) -> Option<TerminalSize> {
-        match self.pty {
-            Pty::Wanted(is_wanted) => is_wanted.then_some(USUAL_TERMINAL),
-            Pty::Size { columns, rows } => Some(TerminalSize { columns, rows }),
-        }
+        self.pty.then_some(TERMINAL)
     }
 }
 

@@ -36,7 +36,7 @@ fn the_order_never_changes() {
     );
     let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
     let listed = listed.join(" ");
-    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file save_memory write_todos ask_user web_fetch mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
+    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn deny_beats_allow() {
         Some(&["*", "grep"]),
         &["grep", "write_file"],
         expect![
-            "list_directory read_file read_many_files glob edit_file delete_file move_file save_memory write_todos ask_user web_fetch"
+            "list_directory read_file read_many_files glob edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch"
         ],
     );
     check(Some(&["grep"]), &["*"], expect![""]);
@@ -66,7 +66,7 @@ fn aliases_and_class_names_match_like_names() {
         Some(&["*"]),
         &["Grep", "ReadFileTool", "Write"],
         expect![
-            "list_directory read_many_files glob edit_file delete_file move_file save_memory write_todos ask_user web_fetch"
+            "list_directory read_many_files glob edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch"
         ],
     );
 }
@@ -77,7 +77,7 @@ fn a_star_stays_within_its_segment() {
         Some(&["*"]),
         &[],
         expect![
-            "list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file save_memory write_todos ask_user web_fetch"
+            "list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch"
         ],
     );
     check(Some(&["mcp.github.*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);

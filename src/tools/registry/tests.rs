@@ -97,11 +97,11 @@ fn a_star_stays_within_its_segment() {
 #[test]
 fn entries_that_match_nothing_are_told_with_what_was_meant() {
     check(
-        Some(&["red_file", "Bash", "nonsense", "complete_task", "grep"]),
+        Some(&["red_file", "WebSearch", "nonsense", "complete_task", "grep"]),
         &["gerp"],
         expect![[r#"
             grep
-            ! `Bash` means `run_shell_command`, which is not among the tools here
+            ! `WebSearch` means `web_search`, which is not among the tools here
             ! `gerp` matches no tool; did you mean `grep`?
             ! `nonsense` matches no tool
             ! `red_file` matches no tool; did you mean `read_file`?"#]],

@@ -196,6 +196,7 @@ impl Daemon {
     pub fn listen_tcp(&self, door: rpc::TcpDoor) {
         // The first address is told to those who may answer by it; there is one at most.
         let _first = self.state.tcp.set(door.address());
+        let door = door.closed_to(self.state.children.clone());
         self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
     }
 

@@ -17,10 +17,11 @@ use crate::{
     },
 };
 
+mod allowed;
 mod bubblewrap;
 mod environment;
 mod hidden;
-mod landlock;
+
 mod proof;
 mod running;
 
@@ -163,7 +164,7 @@ impl Sandbox {
             }
             Some(Mechanism::Landlock { .. }) => {
                 let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
-                let looked = tokio::task::spawn_blocking(move || landlock::files(&for_files, &hidden)).await;
+                let looked = tokio::task::spawn_blocking(move || allowed::files(&for_files, &hidden)).await;
                 let files = looked.map_err(|_| Cannot::NoWarden)?;
                 let sockets = if launch.rules.network { Sockets::Internet } else { Sockets::None };
                 running::start(

@@ -5,6 +5,7 @@
 //! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
 
 mod attach;
+mod commands;
 mod edits;
 mod ground;
 mod house;
@@ -35,7 +36,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 12] = [
+    let groups: [(&str, Group); 14] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -44,6 +45,7 @@ fn main() -> anyhow::Result<()> {
         ("attach", attach::measure),
         ("policy", policy::measure),
         ("shell", shell::measure),
+        ("commands", commands::measure),
         ("edits", edits::measure),
         ("search", search::measure),
         ("questions", questions::measure),

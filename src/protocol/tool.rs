@@ -48,7 +48,7 @@ pub struct ToolResult {
     pub effects: Vec<Effect>,
     /// What the call put out while it ran, for the event of its end.
     #[serde(skip)]
-    pub streamed: Option<String>,
+    pub streamed: Option<Box<str>>,
 }
 
 /// An output that was longer than the model's budget (spec 05, "Scheduler"). `tools/output` gives it by page.

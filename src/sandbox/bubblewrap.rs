@@ -14,6 +14,23 @@ pub const WARDEN: &str = "/run/subagentd-warden";
 /// Folders for what lives no longer than its makers.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 
+/// Of `/proc`, what is the whole system's and can be written by its owner.
+const KERNEL: &[&str] = &[
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/mtrr",
+    "/proc/pressure",
+    "/proc/driver",
+];
+
+/// Of `/proc`, what shows the memory of others.
+const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kpageflags"];
+
 /// The arguments of bubblewrap, the warden last. Reads the file system: what is not there cannot be covered.
 pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String> {
     let mut view = View::default();
@@ -22,14 +39,25 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
         view.flags(&["--unshare-net"]);
     }
     // The warden is the first process, so that it knows all others and ends last.
-    view.flags(&["--as-pid-1", "--die-with-parent", "--cap-drop", "ALL"]);
+    // It ends when its socket does; `--die-with-parent` would end it with the thread that started it.
+    view.flags(&["--as-pid-1", "--cap-drop", "ALL"]);
     view.flags(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", RUNTIME]);
+    // Root is the owner of the kernel's settings, whatever rights were taken from it.
+    for path in KERNEL.iter().map(Path::new).filter(|path| path.exists()) {
+        view.bind("--ro-bind", path, path);
+    }
+    for path in KERNEL_SECRETS.iter().map(Path::new).filter(|path| path.exists()) {
+        view.bind("--ro-bind", Path::new("/dev/null"), path);
+    }
     for kept in KEPT_OF_RUNTIME.iter().map(Path::new) {
         view.bind("--ro-bind-try", kept, kept);
     }
     for place in TEMPORARY.iter().map(Path::new).filter(|place| place.is_dir()) {
         view.bind("--bind", &launch.temporary, place);
     }
+    // Files in memory are nobody's, so no limit of a command's would count them.
+    view.bind("--bind", &launch.temporary, Path::new("/dev/shm"));
+    view.flags(&["--remount-ro", "/dev"]);
     view.bind("--ro-bind", warden, Path::new(WARDEN));
     let roots = match launch.rules.profile {
         SandboxProfile::ReadOnly => "--ro-bind",

@@ -76,6 +76,13 @@ impl Hold {
         }
     }
 
+    /// Ends the warden, which does not answer. What it watched over is an orphan then, and ended like one.
+    pub fn give_up(&mut self) {
+        if let Some(child) = &self.child {
+            child.kill();
+        }
+    }
+
     /// Asks for something. Nobody hears it any more when the command has ended.
     pub fn wish(&self, wish: Wish) {
         let _ended = self.control.get_ref().try_write(&[wish.byte()]);
@@ -87,6 +94,8 @@ impl Drop for Hold {
         // Both ways, so that the warden reads the end whoever else might have the socket.
         let _gone = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
         if let Some(child) = self.child.take() {
+            // Without a sandbox the command may have stopped it.
+            child.wake();
             child.let_go();
         }
     }

@@ -126,7 +126,7 @@ impl Walk<'_> {
         let runs = args.iter().find(|arg| {
             let lead = arg.lead();
             let given = lead.split_once('=').map_or(lead.as_str(), |(name, _)| name);
-            let is_shortened = |option: &&&str| option.starts_with(given) && given.len() > 4;
+            let is_shortened = |option: &&&str| option.starts_with(given) && given.len() > 2;
             lead.starts_with("ext::")
                 || (given.starts_with("--") && RUNNING.iter().any(|option| is_shortened(&option)))
         });

@@ -200,7 +200,7 @@ fn begins_option(word: &str, option: &str) -> bool {
     }
     if option.starts_with("--") {
         let given = word.split_once('=').map_or(word, |(name, _)| name);
-        return given.len() > 3 && option.starts_with(given);
+        return given.len() > 2 && option.starts_with(given);
     }
     let is_letter = option.len() == 2;
     let is_bundle = word.starts_with('-') && !word.starts_with("--");

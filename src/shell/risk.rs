@@ -93,7 +93,7 @@ fn is_option(arg: &Value, option: &str) -> bool {
     }
     if option.starts_with("--") {
         let given = lead.split_once('=').map_or(lead.as_str(), |(name, _)| name);
-        return given.len() > 3 && option.starts_with(given);
+        return given.len() > 2 && option.starts_with(given);
     }
     match option.strip_prefix('-') {
         Some(letter) => lead.starts_with('-') && !lead.starts_with("--") && lead[1..].contains(letter),

@@ -23,6 +23,7 @@ use super::{ids, process::ChildEnd};
 mod descent;
 mod reaper;
 mod table;
+mod tcp;
 #[cfg(test)]
 mod tests;
 
@@ -285,6 +286,14 @@ impl OwnChild {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Lets it go on, if somebody stopped it (SIGSTOP).
+    pub fn wake(&self) {
+        if self.ended.is_none() {
+            // One that has ended meanwhile is not there to go on.
+            let _ended = kill_process(self.pid(), Signal::CONT);
         }
     }
 

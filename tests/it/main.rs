@@ -8,6 +8,7 @@ mod attach;
 mod bad_input;
 mod child_output;
 mod children;
+mod coding_task;
 mod commands;
 mod companion;
 mod companion_newcomer;

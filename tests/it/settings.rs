@@ -318,6 +318,17 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         maxConcurrentRuns.daemon   256                                               default
         tools.exclude              []                                                default
         tools.output.maxChars      40000                                             default
+        tools.shell.inactivityMs   300000                                            default
+        tools.shell.timeoutMs      1800000                                           default
+        sandbox.required           false                                             default
+        sandbox.profile            "workspaceWrite"                                  default
+        sandbox.network            false                                             default
+        sandbox.environment        []                                                default
+        sandbox.limits.cpuSeconds  3600                                              default
+        sandbox.limits.memoryMb    8192                                              default
+        sandbox.limits.processes   1024                                              default
+        sandbox.limits.openFiles   8192                                              default
+        sandbox.limits.outputMb    4096                                              default
         shutdown.graceSeconds      10                                                default
         access.allowUids           []                                                default
         approval.mode              "default"                                         default

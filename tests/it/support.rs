@@ -4,7 +4,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
     time::Duration,
 };
 
@@ -19,7 +19,7 @@ use subagentd::{
     protocol::{FinishReason, Seq, Timestamp, Usage},
     redact::Redactor,
     rules::RulePlaces,
-    sandbox::{Hidden, Sandbox},
+    sandbox::{Hidden, Mechanism, Sandbox},
     store::Filter,
     sys::{
         children::Children,
@@ -153,8 +153,22 @@ impl House {
 fn sandbox(home: &Path) -> Sandbox {
     let hidden =
         Hidden::new(None, ["state", "config", "agents", "settings.json"].map(|name| home.join(name)));
-    Sandbox::new(PathBuf::from(env!("CARGO_BIN_EXE_subagentd")), hidden, Children::default())
+    Sandbox::with(warden(), hidden, MECHANISM.clone())
 }
+
+fn warden() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_subagentd"))
+}
+
+/// What this machine has, found out once for all tests.
+static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
+    let finding = std::thread::spawn(|| {
+        let sandbox = Sandbox::new(warden(), Hidden::default(), Children::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { sandbox.mechanism().await.clone() })
+    });
+    finding.join().unwrap()
+});
 
 /// Turns are cut off at once when the daemon stops, unless a test is about that.
 fn quick_to_stop(home: &Path) -> Sources {

@@ -206,7 +206,7 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
                 };
                 match admission.and_then(|admission| door.admit(&wire, admission)) {
                     Ok(guest) => {
-                        let background = door.background(guest.peer);
+                        let background = door.background(&wire, guest.peer);
                         connections.spawn(receive::<D>(wire, guest, background, reception.clone()))
                     }
                     Err(error) => connections.spawn(refuse(wire, D::refusal(&error), reception.stop.clone())),
@@ -259,7 +259,7 @@ trait Door: Send + Sync + 'static {
     fn admit(&self, wire: &Self::Wire, admission: Admission) -> Result<Guest, RpcError>;
 
     /// What is to be looked at before anything is read from a guest.
-    fn background(&self, peer: PeerInfo) -> Option<Background>;
+    fn background(&self, wire: &Self::Wire, peer: PeerInfo) -> Option<Background>;
 
     /// Nobody comes in any more.
     fn close(self);
@@ -317,23 +317,10 @@ impl Door for UnixDoor {
 
     /// An agent must never be able to answer its own question. A client that is gone before it was looked at is refused as
     /// well, since nobody can say any more what it was; who waits for an answer is not gone.
-    fn background(&self, peer: PeerInfo) -> Option<Background> {
+    fn background(&self, _: &UnixStream, peer: PeerInfo) -> Option<Background> {
         // Elsewhere descent says nothing.
         let children = Some(self.peers.children.clone()).filter(Children::is_alone)?;
-        Some(Box::new(move || {
-            children.admits(peer.pid).map_err(|barred| {
-                tracing::warn!(%barred, pid = peer.pid, "refused a connection");
-                let error = RpcError::new(ErrorKind::Forbidden, barred.to_string());
-                match barred {
-                    Barred::Descends { .. } | Barred::OfOurService { .. } => {
-                        error.with_hint("an agent that should start runs gets other agents as tools")
-                    }
-                    Barred::Unnamed | Barred::Unknown { .. } => {
-                        error.with_hint("connect from where the daemon runs, and wait for the answer")
-                    }
-                }
-            })
-        }))
+        Some(Box::new(move || children.admits(peer.pid).map_err(|barred| refusal_of(&barred))))
     }
 
     fn close(self) {
@@ -352,6 +339,8 @@ impl Door for UnixDoor {
 pub struct TcpDoor {
     listener: TcpListener,
     gate: Arc<Gate>,
+    /// What this daemon has started; `None` = it was not told.
+    children: Option<Children>,
 }
 
 impl TcpDoor {
@@ -364,7 +353,13 @@ impl TcpDoor {
         let fail = |source| BindError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(fail)?;
         let gate = Gate::open(token_file, listener.local_addr().map_err(fail)?)?;
-        Ok(TcpDoor { listener, gate: Arc::new(gate) })
+        Ok(TcpDoor { listener, gate: Arc::new(gate), children: None })
+    }
+
+    /// Lets nobody in whom these started.
+    #[must_use]
+    pub fn closed_to(self, children: Children) -> TcpDoor {
+        TcpDoor { children: Some(children), ..self }
     }
 
     /// Where it listens.
@@ -403,12 +398,31 @@ impl Door for TcpDoor {
     }
 
     /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
-    /// agents out is the token, whose file they cannot read.
-    fn background(&self, _: PeerInfo) -> Option<Background> {
-        None
+    /// agents out beside this is the token, whose file they cannot read.
+    fn background(&self, wire: &TcpStream, _: PeerInfo) -> Option<Background> {
+        let children = self.children.clone().filter(Children::is_alone)?;
+        let ends = wire.peer_addr().and_then(|client| Ok((client, wire.local_addr()?)));
+        Some(Box::new(move || {
+            let (client, server) = ends.map_err(|_| refusal_of(&Barred::Unnamed))?;
+            children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
+        }))
     }
 
     fn close(self) {}
+}
+
+/// What who may not come in is told.
+fn refusal_of(barred: &Barred) -> RpcError {
+    tracing::warn!(%barred, "refused a connection");
+    let error = RpcError::new(ErrorKind::Forbidden, barred.to_string());
+    match barred {
+        Barred::Descends { .. } | Barred::OfOurService { .. } => {
+            error.with_hint("an agent that should start runs gets other agents as tools")
+        }
+        Barred::Unnamed | Barred::Unknown { .. } => {
+            error.with_hint("connect from where the daemon runs, and wait for the answer")
+        }
+    }
 }
 
 /// One error, then the end.

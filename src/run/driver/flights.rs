@@ -239,7 +239,8 @@ impl Driver {
                 }
             };
             // What people saw of it stays as it is now, also when the call was given up.
-            let streamed = shown.map(|output| output.freeze().0).filter(|text| !text.is_empty());
+            let streamed =
+                shown.map(|output| output.freeze().0).filter(|text| !text.is_empty()).map(Into::into);
             let result = ToolResult { streamed, ..redactor.tool_result(result) };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;

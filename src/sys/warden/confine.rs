@@ -6,7 +6,14 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::{
+    io::Errno,
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    thread::{
+        CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
+        set_capabilities,
+    },
+};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
@@ -19,6 +26,9 @@ const NEWEST: ABI = ABI::V6;
 /// Threads count as processes for the system's own limit, and programs have many.
 const THREADS_PER_PROCESS: u64 = 16;
 
+/// What a single process may use beyond the limit before the kernel ends it.
+const SPARE_SECONDS: u64 = 5;
+
 /// What a command enters before it begins.
 pub struct Confinement {
     limits: Limits,
@@ -30,6 +40,11 @@ impl Confinement {
     /// Everything that can fail, and everything that takes time.
     pub fn prepare(order: &Order) -> Result<Confinement, String> {
         let rules = match &order.files {
+            // The network may be everybody's, and with it sockets that have a name and no file.
+            None if order.sockets != Sockets::All && ABI::V6 as u32 <= landlock_version() => {
+                let scope = Ruleset::default().scope(Scope::AbstractUnixSocket).and_then(Ruleset::create);
+                Some(scope.map_err(|error| format!("Landlock refuses the sandbox: {error}"))?)
+            }
             None => None,
             Some(files) => {
                 let rules = rules(files, order.sockets);
@@ -49,12 +64,14 @@ impl Confinement {
     pub fn enter(self) -> io::Result<()> {
         let Limits { cpu_seconds, processes, open_files, .. } = self.limits;
         lower(Resource::Core, Some(0))?;
-        lower(Resource::Cpu, cpu_seconds)?;
+        // The warden sees it first, and says so; this is for one that outruns it.
+        lower(Resource::Cpu, cpu_seconds.map(|most| most + SPARE_SECONDS))?;
         lower(Resource::Nofile, open_files)?;
         // Beside those that the user has already. Where it does not count, the warden does.
         let threads = processes.map(|most| (most + running()).saturating_mul(THREADS_PER_PROCESS));
         lower(Resource::Nproc, threads)?;
         if let Some(rules) = self.rules {
+            drop_rights()?;
             let status = rules.restrict_self().map_err(io::Error::other)?;
             if status.ruleset == RulesetStatus::NotEnforced {
                 return Err(io::Error::other("the kernel has no Landlock"));
@@ -62,6 +79,24 @@ impl Confinement {
         }
         self.filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))
     }
+}
+
+/// Root's rights go past many a check of Landlock's, so the command has none of them, nor has anything that it executes.
+fn drop_rights() -> io::Result<()> {
+    for number in 0..u64::from(u64::BITS) {
+        let right = CapabilitySet::from_bits_retain(1 << number);
+        match remove_capability_from_bounding_set(right) {
+            Ok(()) => {}
+            // The last one of this kernel is behind us.
+            Err(Errno::INVAL) => break,
+            // Who has no rights gets none by executing anything either: Landlock wants `no_new_privs`.
+            Err(Errno::PERM) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
 /// The oldest Landlock that keeps files closed.
@@ -135,6 +170,14 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
     let always = |calls: &[i64]| -> Rules { calls.iter().map(|call| (*call, Vec::new())).collect() };
     let mut refused = always(FORBIDDEN);
     refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has_flags(0, libc::CLONE_NEWUSER as u64)?])?]);
+    // Typing for whoever sits at a terminal.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX];
+    let typing = typing.iter().map(|request| Ok(SeccompRule::new(vec![is(1, *request)?])?));
+    refused.insert(libc::SYS_ioctl, typing.collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?);
+    if order.files.is_some() {
+        // Landlock does not look at who changes the owner, the mode and the attributes of a file by its name.
+        refused.extend(always(ATTRIBUTES));
+    }
     let version = landlock_version();
     if order.files.is_some() && version < ABI::V3 as u32 {
         // Older kernels let a file be cut by its name that may not be written.
@@ -199,9 +242,27 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_userfaultfd,
 ];
 
+/// What changes files that cannot be opened. A file that was opened can still be given another mode.
+const ATTRIBUTES: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+];
+
 /// Signals to the daemon, to its warden, and to everybody, where Landlock does not keep signals inside.
 fn signals(order: &Order) -> Result<Rules, Box<dyn std::error::Error>> {
-    let mut rules = Rules::from([(libc::SYS_tkill, Vec::new())]);
+    // Which process the last one means, a filter cannot see.
+    let mut rules = Rules::from([(libc::SYS_tkill, Vec::new()), (libc::SYS_pidfd_send_signal, Vec::new())]);
     let mut forbidden = vec![-1_i32];
     for pid in [order.daemon, std::process::id()] {
         let pid = i32::try_from(pid)?;

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub enum Attempt {
     /// To make a file.
     Write(PathBuf),
+    /// To open a file for writing. Writes nothing.
+    Open(PathBuf),
     /// To read a file, or to list a folder.
     Read(PathBuf),
     /// To write, by way of a link that lies in a place that may be written.
@@ -29,6 +31,8 @@ pub enum Attempt {
     },
     ConnectTcp(SocketAddr),
     SendUdp(SocketAddr),
+    /// To change who may read a file. Gives it the mode that it has.
+    ChangeMode(PathBuf),
     /// To connect to a socket file.
     ConnectSocket(PathBuf),
     /// To find a process to send signals to. Sends none.
@@ -59,6 +63,7 @@ impl Attempt {
     fn make(&self) -> io::Result<()> {
         match self {
             Attempt::Write(path) => write(path),
+            Attempt::Open(path) => fs::OpenOptions::new().write(true).open(path).map(drop),
             Attempt::Read(path) if path.is_dir() => {
                 let entries = fs::read_dir(path)?.count();
                 // What is hidden is an empty folder.
@@ -79,6 +84,7 @@ impl Attempt {
             Attempt::SendUdp(address) => {
                 UdpSocket::bind(("127.0.0.1", 0))?.send_to(b"from a sandbox", address).map(drop)
             }
+            Attempt::ChangeMode(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
             Attempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),
             Attempt::Signal(pid) => {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);

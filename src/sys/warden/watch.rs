@@ -7,8 +7,9 @@ use std::{
         unix::{net::UnixStream, process::CommandExt as _},
     },
     process::{Command, Stdio},
+    sync::Arc,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::{
@@ -21,6 +22,7 @@ use rustix::{
     stdio::{dup2_stderr, dup2_stdout},
 };
 
+use super::super::clock::{Clock as _, SystemClock};
 use super::{Ended, Limit, Limits, Order, Wish, confine::Confinement, processes, terminal::Screen};
 
 /// Between two looks at what the command uses. Short enough that a bomb of processes has not grown far; a look costs some
@@ -42,6 +44,7 @@ const TICKS_PER_SECOND: u64 = 100;
 /// A command that runs.
 pub struct Watch {
     command: Pid,
+    clock: Arc<SystemClock>,
     limits: Limits,
     is_first: bool,
     screen: Option<thread::JoinHandle<()>>,
@@ -103,6 +106,7 @@ impl Watch {
         release(has_terminal).map_err(told("what the command puts out cannot be left to it"))?;
         Ok(Watch {
             command: Pid::from_child(&child),
+            clock: SystemClock::new(),
             limits: *limits,
             is_first: *is_first,
             screen: screen.map(|screen| thread::spawn(move || screen.show())),
@@ -113,7 +117,7 @@ impl Watch {
     pub fn until_end(self, mut control: UnixStream) -> io::Result<Ended> {
         let mut ended = Ended::default();
         let command = pidfd_open(self.command, PidfdFlags::empty())?;
-        let mut looked = Instant::now();
+        let mut looked = self.clock.monotonic();
         while !self.reap(&mut ended) {
             match next(&mut control, &command, LOOK)? {
                 Next::Wish(Wish::Stop) => {
@@ -128,8 +132,9 @@ impl Watch {
                 }
                 Next::Nothing => (),
             }
-            if LOOK <= looked.elapsed() {
-                looked = Instant::now();
+            let now = self.clock.monotonic();
+            if LOOK <= now.saturating_sub(looked) {
+                looked = now;
                 ended.over = self.over();
                 if ended.over.is_some() {
                     self.end_all(&mut ended);
@@ -167,8 +172,8 @@ impl Watch {
 
     /// Ends all processes of the command. What is started meanwhile is ended by the next look.
     fn end_all(&self, ended: &mut Ended) {
-        let begun = Instant::now();
-        while begun.elapsed() < KILL_TIME {
+        let begun = self.clock.monotonic();
+        while self.clock.monotonic().saturating_sub(begun) < KILL_TIME {
             let all = processes::of_command(self.is_first);
             if all.is_empty() {
                 break;

@@ -236,7 +236,7 @@ impl Invocation for Call {
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);
-                    let result = report(&finished, rules, false);
+                    let result = report(&finished, &self.starter, false);
                     if is_done || result.error.is_some() { result } else { failed(result) }
                 }
                 Err(failure) => failure,

@@ -259,7 +259,7 @@ impl Invocation for Call {
 
 impl Call {
     fn told(&self, finished: &Finished) -> ToolResult {
-        report(finished, self.starter.rules(), self.arguments.terminal().is_some())
+        report(finished, &self.starter, self.arguments.terminal().is_some())
     }
 
     /// Starts it and leaves it to the session.
@@ -269,7 +269,13 @@ impl Call {
             Err(error) => return refused(&error),
         };
         let command = self.starter.redactor().text(&self.arguments.command).into_owned();
-        match self.starter.background().take(&cx.session, command, running, &bounds, &cx.clock) {
+        match self.starter.background().take(
+            &cx.session,
+            command,
+            running,
+            &bounds,
+            (&cx.clock, self.starter.redactor()),
+        ) {
             Ok(job) => {
                 let text = format!(
                     "Started in the background as `{id}`. It goes on until it ends, kill_shell ends it, or the session is \

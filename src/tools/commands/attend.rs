@@ -21,6 +21,9 @@ const SHOW_PAUSE: Duration = Duration::from_millis(50);
 /// out until then is not lost.
 const STOP_TIME: Duration = Duration::from_millis(1_500);
 
+/// How long one that was to be ended may take: its warden ends what it can see within a second.
+const KILL_TIME: Duration = Duration::from_secs(5);
+
 /// Bytes of output that are shown while a command runs, and which the event of its end has whole. The rest is in its result.
 const MAX_SHOWN: usize = 1 << 20;
 
@@ -102,6 +105,7 @@ enum Next {
     Show,
     Cut(Cut),
     Kill,
+    GiveUp,
     Ended(Result<Ended, Cannot>),
 }
 
@@ -124,6 +128,7 @@ impl Attended {
         let mut silent = Box::pin(silence(bounds.inactivity));
         let (mut show, mut shown_at) = (None, None);
         let mut kill = None;
+        let mut give_up = None;
         let mut ended = None;
         loop {
             if ended.is_some() && self.stdout.is_over && self.stderr.is_over {
@@ -134,6 +139,7 @@ impl Attended {
                 biased;
                 () = cx.cancel.cancelled(), if !is_cut => Next::Cut(Cut::Stopped),
                 () = due(&mut kill) => Next::Kill,
+                () = due(&mut give_up) => Next::GiveUp,
                 () = due(&mut show) => Next::Show,
                 read = self.stdout.read(), if !self.stdout.is_over => Next::Out(read),
                 read = self.stderr.read(), if !self.stderr.is_over => Next::Problem(read),
@@ -163,6 +169,12 @@ impl Attended {
                 Next::Kill => {
                     kill = None;
                     self.hold.wish(Wish::Kill);
+                    give_up = Some(clock.sleep(KILL_TIME));
+                }
+                Next::GiveUp => {
+                    // Whoever watches over it was stopped, or hangs.
+                    self.hold.give_up();
+                    return Ok(ended.unwrap_or_default());
                 }
                 Next::Ended(end) => {
                     // Nobody is left who could hold the outputs open, so both end as soon as they are read.
@@ -173,6 +185,7 @@ impl Attended {
             if let Some(most) = bounds.max_output.filter(|most| *most < total && self.cut.is_none()) {
                 self.cut = Some(Cut::TooMuch(most));
                 self.hold.wish(Wish::Kill);
+                give_up = Some(clock.sleep(KILL_TIME));
             }
             if show.is_none() && self.screen.has_more() {
                 // What comes after a while of nothing is shown at once.

@@ -9,11 +9,13 @@ use std::{
     time::Duration,
 };
 
+use encoding_rs::UTF_8;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Bounds, CallContext, Capture};
 use crate::{
     protocol::SessionId,
+    redact::Redactor,
     sandbox::{Hold, Running},
     sys::{
         clock::Clock,
@@ -96,7 +98,7 @@ impl Background {
         command: String,
         running: Running,
         bounds: &Bounds,
-        clock: &Arc<dyn Clock>,
+        (clock, redactor): (&Arc<dyn Clock>, &Redactor),
     ) -> Result<Arc<Job>, TooMany> {
         let job = {
             let mut sessions = self.lock();
@@ -126,7 +128,8 @@ impl Background {
             job
         };
         let (watched, max_output, clock) = (Arc::clone(&job), bounds.max_output, Arc::clone(clock));
-        self.tasks.spawn(async move { watched.watch(running, max_output, &*clock).await });
+        let redactor = redactor.clone();
+        self.tasks.spawn(async move { watched.watch(running, max_output, &*clock, &redactor).await });
         Ok(job)
     }
 
@@ -190,12 +193,15 @@ impl Job {
         self.lock().output.from(from, most)
     }
 
-    async fn watch(&self, running: Running, max_output: Option<u64>, clock: &dyn Clock) {
+    async fn watch(&self, running: Running, max_output: Option<u64>, clock: &dyn Clock, redactor: &Redactor) {
         let _over = self.over.clone().drop_guard();
         let Running { mut stdout, mut stderr, mut hold, .. } = running;
         let ended = {
             let reading = async {
-                tokio::join!(self.read(&mut stdout, max_output), self.read(&mut stderr, max_output));
+                tokio::join!(
+                    self.read(&mut stdout, max_output, redactor),
+                    self.read(&mut stderr, max_output, redactor)
+                );
             };
             tokio::pin!(reading);
             let ended = self.until_end(&mut hold, clock);
@@ -237,18 +243,30 @@ impl Job {
         })
     }
 
-    async fn read(&self, pipe: &mut Receiver, max_output: Option<u64>) {
+    /// Secrets are taken out before it is kept: whoever reads it by pieces would get parts of them.
+    async fn read(&self, pipe: &mut Receiver, max_output: Option<u64>, redactor: &Redactor) {
         let mut piece = vec![0; PIECE];
-        while let Ok(length @ 1..) = pipe.read(&mut piece).await {
+        let mut decoder = UTF_8.new_decoder_without_bom_handling();
+        let mut redactor = redactor.stream();
+        loop {
+            let read = pipe.read(&mut piece).await;
+            let length = read.unwrap_or(0);
+            let mut text = String::with_capacity(decoder.max_utf8_buffer_length(length).unwrap_or(length));
+            let _all_fits = decoder.decode_to_string(&piece[..length], &mut text, length == 0);
+            let shown = redactor.push(&text);
             let total = {
                 let mut state = self.lock();
-                state.output.push(&piece[..length]);
+                state.output.push(shown.as_bytes());
                 state.output.total()
             };
+            if length == 0 {
+                break;
+            }
             if max_output.is_some_and(|most| most < total) {
                 self.stop.cancel();
             }
         }
+        self.lock().output.push(redactor.finish().as_bytes());
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -3,7 +3,7 @@
 use anstream::adapter::strip_str;
 use serde_json::json;
 
-use super::{CommandRules, Finished, attend::Cut};
+use super::{CommandRules, Finished, Starter, attend::Cut};
 use crate::{
     protocol::{Part, ToolError, ToolErrorType, ToolResult},
     sys::warden::{Ended, Limit},
@@ -30,7 +30,8 @@ const REFUSALS: &[&str] = &[
 ];
 
 /// The result of a call that was one command. `is_terminal`: its output is that of a terminal.
-pub fn report(finished: &Finished, rules: &CommandRules, is_terminal: bool) -> ToolResult {
+pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> ToolResult {
+    let rules = starter.rules();
     let Finished { ended, stdout, stderr, cut, confined_by, took } = finished;
     let (raw, problems) = (stdout.text(), plain(&stderr.text()));
     let output = if is_terminal { terminal_text(&raw) } else { plain(&raw) };
@@ -68,7 +69,9 @@ pub fn report(finished: &Finished, rules: &CommandRules, is_terminal: bool) -> T
     }
     ToolResult {
         llm_content: vec![Part::text(text)],
-        return_display: is_terminal.then(|| last_chars(&raw, MAX_DISPLAY).to_owned()),
+        // A secret with orders to the terminal in it would not be found any more.
+        return_display: (is_terminal && starter.redactor().text(&output) == output)
+            .then(|| last_chars(&raw, MAX_DISPLAY).to_owned()),
         data: Some(json!({
             "exitCode": ended.code,
             "signal": ended.signal.map(signal_name),

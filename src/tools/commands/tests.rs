@@ -1,3 +1,5 @@
+//! What is kept of outputs, what is left on a terminal, what commands find in their environment.
+
 use crate::redact::{Redactor, RedactorParts};
 
 use super::{Capture, report::terminal_text};

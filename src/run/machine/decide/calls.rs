@@ -163,7 +163,7 @@ impl Deciding<'_> {
         let error = result.error.clone();
         let state = tool_state(call, &request, self.state(call), to);
         let (child_usage, output) = child.map(|child| (child.usage, child.output)).unzip();
-        let output = output.flatten().or_else(|| result.streamed.clone());
+        let output = output.flatten().or_else(|| result.streamed.as_deref().map(str::to_owned));
         let body = ToolState { output, result: Some(result), error, ..state };
         let private = Private { child_usage, ..Private::default() };
         self.emit_with(body, private, Some(Activity::ToolCallEnd), None);

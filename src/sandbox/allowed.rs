@@ -14,18 +14,10 @@ use super::{
 };
 use crate::{protocol::SandboxProfile, sys::warden::Files};
 
-/// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
-];
+/// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
+/// types passwords on a terminal. `/dev/tty` is the command's own.
+const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"];
 
 /// Entries of one folder that are named at most; a folder with more that holds something hidden is closed from there on.
 const MOST_ENTRIES: usize = 10_000;

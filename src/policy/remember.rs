@@ -120,12 +120,6 @@ pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<Po
         true => Some(exact_arguments(call)?),
         false => None,
     };
-    // The same words mean another file in another folder, and what a file holds changes.
-    let is_commands_text =
-        args_pattern.is_some() && call.accesses.iter().any(|access| matches!(access, Access::Execute { .. }));
-    if is_commands_text && answer.scope != Scope::Session {
-        return None;
-    }
     let (session, workspace) = place(call, answer.scope)?;
     Some(PolicyRule {
         id: answer.id.to_owned(),

@@ -200,7 +200,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","degraded":[]}
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","sandbox":{"mechanism":"<mechanism>","profile":"workspaceWrite","network":false},"degraded":[]}
             "#]],
         },
         Row {
@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["callers","warning"],["service","ok"]]
+                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["sandbox","ok"],["callers","warning"],["service","ok"]]
             "#]],
         },
         Row {
@@ -322,7 +322,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -461,7 +461,7 @@ fn rows() -> Vec<Row> {
                   /agent: value is not of type "string"
                 NOT_FOUND: there is no agent raeder
                 INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
-                ["list_directory","read_file","read_many_files","glob","grep","write_file","edit_file","delete_file","move_file","save_memory","write_todos","ask_user"]
+                ["list_directory","read_file","read_many_files","glob","grep","write_file","edit_file","delete_file","move_file","run_shell_command","shell_output","kill_shell","git_commit","save_memory","write_todos","ask_user"]
                 ["read_file","complete_task"]
             "#]],
         },
@@ -1839,8 +1839,19 @@ fn is_uuid(text: &str) -> bool {
 /// Replaces times, sizes, places in the log and what depends on the build by the names of their fields.
 fn hide(value: Value) -> Value {
     const HIDDEN: &[&str] = &[
-        "pid", "version", "digest", "uptimeMs", "rssBytes", "bytes", "activeMs", "seq", "prev", "head",
-        "afterSeq", "uid",
+        "pid",
+        "version",
+        "digest",
+        "uptimeMs",
+        "rssBytes",
+        "mechanism",
+        "bytes",
+        "activeMs",
+        "seq",
+        "prev",
+        "head",
+        "afterSeq",
+        "uid",
     ];
     match value {
         Value::Object(fields) => {

@@ -26,12 +26,12 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ("any method", "\"$SUBAGENT\" --no-spawn --socket \"$SOCKET\" rpc confirmation/respond \"$ANSWER\""),
     (
         "a raw socket",
-        "perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Peer => $ENV{SOCKET}) or die \"no socket: $!\\n\"; \
+        "perl -MIO::Socket::UNIX -e '$SIG{PIPE} = \"IGNORE\"; $s = IO::Socket::UNIX->new(Peer => $ENV{SOCKET}) or die \"no socket: $!\\n\"; \
          print $s $ENV{REQUEST}, \"\\n\"; print scalar <$s>'",
     ),
     (
         "a raw socket, gone before it is looked at",
-        "perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Peer => $ENV{SOCKET}) or die \"no socket: $!\\n\"; \
+        "perl -MIO::Socket::UNIX -e '$SIG{PIPE} = \"IGNORE\"; $s = IO::Socket::UNIX->new(Peer => $ENV{SOCKET}) or die \"no socket: $!\\n\"; \
          print $s $ENV{REQUEST}, \"\\n\"; exit 0' && echo \"no answer was waited for\"; false",
     ),
     (

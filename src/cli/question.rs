@@ -182,13 +182,20 @@ pub(super) struct Choice {
     remembers: Option<Rule>,
 }
 
-/// What would be run, where, in what, and what is dangerous about it.
+/// What would be run, where, in what, and what is dangerous about it: a line each.
 fn command(field: &dyn Fn(&str) -> Value) -> String {
-    let text = |name: &str| field(name).as_str().unwrap_or_default().to_owned();
-    let mut lines = format!("{}\nin {}, {}", text("command"), text("directory"), text("sandbox"));
-    for reason in field("reasons").as_array().into_iter().flatten().filter_map(Value::as_str) {
-        lines.push_str("\n! ");
-        lines.push_str(reason);
+    let mut lines = String::new();
+    let mut line = |lead: &str, value: &Value| {
+        if let Some(text) = value.as_str() {
+            lines.push_str(lead);
+            lines.push_str(text);
+        }
+    };
+    line("", &field("command"));
+    line("\nin ", &field("directory"));
+    line("\nsandbox: ", &field("sandbox"));
+    if let Value::Array(reasons) = field("reasons") {
+        reasons.iter().for_each(|reason| line("\n! ", reason));
     }
     lines
 }

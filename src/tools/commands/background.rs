@@ -36,6 +36,9 @@ const KEPT: (usize, usize) = (256 << 10, 1 << 20);
 /// How long one that was asked to end may take.
 const STOP_TIME: Duration = Duration::from_secs(2);
 
+/// How long one that was to be ended may take: its warden ends what it can see within a second.
+const KILL_TIME: Duration = Duration::from_secs(5);
+
 /// Bytes read at once.
 const PIECE: usize = 16 << 10;
 
@@ -231,7 +234,14 @@ impl Job {
                     ended = hold.ended() => ended,
                     () = clock.sleep(STOP_TIME) => {
                         hold.wish(Wish::Kill);
-                        hold.ended().await
+                        tokio::select! {
+                            ended = hold.ended() => ended,
+                            () = clock.sleep(KILL_TIME) => {
+                                // Whoever watches over it was stopped, or hangs; its end closes the socket.
+                                hold.give_up();
+                                hold.ended().await
+                            }
+                        }
                     }
                 }
             }

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    place::Target,
+    place::{self, Target},
     value::Value,
     walk::{Scope, Walk},
 };
 use crate::protocol::Risk;
 
+mod links;
 mod operands;
+mod outputs;
+
+pub(super) use links::Link;
 
 /// Files that are no files: what is written there goes to the reader, or nowhere.
 const NO_FILES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];
@@ -29,6 +33,13 @@ pub(super) enum Change {
     Removes,
     /// With all that lies in it.
     RemovesBelow,
+}
+
+impl Target {
+    /// Whether it may lead into a workspace's own settings for agents.
+    pub fn may_be_own(&self) -> bool {
+        names_own(&self.path) || self.pattern.iter().any(|name| place::names_hidden(name, OWN_FOLDER))
+    }
 }
 
 impl Walk<'_> {
@@ -82,6 +93,16 @@ impl Walk<'_> {
         for target in &targets {
             self.judge_target(target, change);
         }
+        self.goes_through_links(&targets);
+    }
+
+    /// As [`Walk::changes`], of something that is told elsewhere, or that nobody would list.
+    fn judge_quietly(&mut self, value: &Value, change: Change, scope: &Scope) {
+        for target in self.targets(value, scope) {
+            self.judge_target(&target, change);
+            let path = (self.around.resolve)(&target.path);
+            self.is_outside(&target.path, &path);
+        }
     }
 
     fn judge_target(&mut self, target: &Target, change: Change) {
@@ -120,12 +141,14 @@ impl Walk<'_> {
         }
     }
 
+    fn is_inside(&self, path: &Path) -> bool {
+        self.around.roots.iter().any(|root| path.starts_with(root))
+    }
+
     fn is_outside(&mut self, path: &Path, resolved: &Path) {
-        let is_inside = |path: &Path| self.around.roots.iter().any(|root| path.starts_with(root));
-        if !is_inside(resolved) {
+        if !self.is_inside(resolved) {
             self.draft.found(Risk::High, format!("it writes outside of the workspace: {}", path.display()));
         }
-        let names_own = |path: &Path| path.components().any(|name| name.as_os_str() == OWN_FOLDER);
         if names_own(path) || names_own(resolved) {
             self.draft.found(
                 Risk::High,
@@ -163,4 +186,9 @@ impl Walk<'_> {
         targets.extend(resolved);
         targets
     }
+}
+
+/// Whether a path leads into a workspace's own settings for agents.
+fn names_own(path: &Path) -> bool {
+    path.components().any(|name| name.as_os_str() == OWN_FOLDER)
 }

@@ -1,7 +1,10 @@
 //! git: which sub-command is it, and does it run something else?
 
 use super::{
+    files::Change,
     grammar::Dialect,
+    options::{Spec, anywhere},
+    place::Place,
     value::Value,
     walk::{Scope, Walk},
 };
@@ -169,6 +172,55 @@ impl Walk<'_> {
                 self.draft.unknown(format!("`git {name}` runs other commands"));
             }
             "config" => self.configures(args),
+            _ => {}
+        }
+    }
+
+    /// Files that git writes because its words say so. What it changes in the folder it is about is no word.
+    pub fn git_writes(&mut self, args: &[Value], scope: &Scope) {
+        const GIT: Spec = Spec {
+            flags: "",
+            valued: "obBcjn",
+            attached: "",
+            long_flags: &[],
+            long_valued: &[
+                "output",
+                "output-directory",
+                "branch",
+                "depth",
+                "origin",
+                "separate-git-dir",
+                "reference",
+            ],
+        };
+        let behind = behind_options(args);
+        let own = &args[..args.len() - behind.len()];
+        let Some((sub_command, args)) = behind.split_first() else { return };
+        let Some(name) = sub_command.known() else { return };
+        let mut elsewhere = scope.clone();
+        elsewhere.place = Place::unknown();
+        let scope = if own.iter().any(|arg| arg.lead().starts_with("-C")) { &elsewhere } else { scope };
+        let parsed = anywhere(&GIT, args);
+        match name {
+            "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" => {
+                self.named(&parsed, &["output"], Change::Writes, scope);
+            }
+            "archive" => self.named(&parsed, &["o", "output"], Change::Writes, scope),
+            "format-patch" => {
+                self.named(&parsed, &["output"], Change::Writes, scope);
+                self.named(&parsed, &["o", "output-directory"], Change::WritesBelow, scope);
+            }
+            "clone" => {
+                self.named(&parsed, &["separate-git-dir"], Change::WritesBelow, scope);
+                if let Some(folder) = parsed.operands.get(1) {
+                    self.changes(folder, Change::WritesBelow, scope);
+                }
+            }
+            "worktree" if parsed.operands.first().is_some_and(|word| word.is("add")) => {
+                if let Some(folder) = parsed.operands.get(1) {
+                    self.changes(folder, Change::WritesBelow, scope);
+                }
+            }
             _ => {}
         }
     }

@@ -3,10 +3,11 @@
 //! Commands that are known to change files by their operands are judged by `files`. Of any other, whatever names such a file
 //! may change it; and nobody may read the secret ones.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{
-    place::Target,
+    git,
+    place::{self, Target},
     value::Value,
     walk::{Scope, Walk},
 };
@@ -108,7 +109,7 @@ pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Sco
         return;
     }
     let plain = base.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    let is_reader = READERS.contains(&base);
+    let is_reader = READERS.contains(&base) || (base == "git" && git_reads(args));
     let is_wrapper = WRAPPERS.contains(&base);
     let is_deep = goes_deep(base, args);
     // In the folder itself, what has no path may mean all of it.
@@ -140,6 +141,56 @@ pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Sco
     }
 }
 
+/// Sub-commands of git that leave the files they name as they are.
+const GIT_READERS: &[&str] = &[
+    "add",
+    "blame",
+    "check-ignore",
+    "commit",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "stage",
+    "status",
+];
+
+fn git_reads(args: &[Value]) -> bool {
+    let behind = git::behind_options(args);
+    let is_reader = behind.first().and_then(Value::known).is_some_and(|name| GIT_READERS.contains(&name));
+    // `--output` of diff and log, and what it may be shortened to.
+    is_reader && !behind.iter().any(|arg| arg.lead().starts_with("--o") || arg.may_be_option())
+}
+
+/// What in the state folder opens the daemon to whoever reads it.
+const SECRET_FILES: &[&str] = &["token", "subagentd.db", "subagentd.db-wal"];
+
+/// Whether a search with these tests may list `secret`, or something in it. Only a single `-name` says that it does not.
+fn may_find(args: &[Value], secret: &Path) -> bool {
+    let is_one_of = |arg: &Value, names: &[&str]| arg.known().is_some_and(|text| names.contains(&text));
+    let others = ["-o", "-or", "!", "-not", "(", ","];
+    if args.iter().any(|arg| is_one_of(arg, &others) || arg.known().is_none()) {
+        return true;
+    }
+    let mut names = args.windows(2).filter(|pair| is_one_of(&pair[0], &["-name"])).map(|pair| &pair[1]);
+    let (Some(name), None) = (names.next(), names.next()) else { return true };
+    let pattern: Vec<(char, bool)> = name
+        .known()
+        .unwrap_or("*")
+        .chars()
+        .map(|letter| (letter, matches!(letter, '*' | '?' | '[' | '\\')))
+        .collect();
+    if pattern.contains(&('\\', true)) {
+        return true;
+    }
+    let own = secret.file_name().and_then(|name| name.to_str());
+    own.into_iter().chain(SECRET_FILES.iter().copied()).any(|name| place::names(&pattern, name))
+}
+
 impl Walk<'_> {
     /// Something reads what `target` stands for, and what lies below if `is_deep`.
     pub fn reads_secret(&mut self, target: &Target, is_deep: bool) {
@@ -161,6 +212,38 @@ impl Walk<'_> {
                     format!("it may change what is the daemon's own: {}", guarded.display()),
                 );
             }
+        }
+        if target.may_be_own() {
+            self.draft.found(
+                Risk::High,
+                format!("it may change what agents may do in this workspace: {}", target.path.display()),
+            );
+        }
+    }
+
+    /// `find` lists what lies below `starts`; what others do with each of these files, they do with the daemon's own.
+    pub fn searches(&mut self, starts: &[Value], args: &[Value], scope: &Scope) {
+        let lists_secret = starts.iter().flat_map(|start| self.targets(start, scope)).any(|target| {
+            let holds = |secret: &&PathBuf| target.may_hold(secret) || target.may_be_in(secret);
+            self.around.secret.iter().filter(holds).any(|secret| may_find(args, secret))
+        });
+        if !lists_secret {
+            return;
+        }
+        self.searches_secret = true;
+        let runs = ["-exec", "-execdir", "-ok", "-okdir"];
+        if args.iter().any(|arg| arg.known().is_some_and(|text| runs.contains(&text))) {
+            self.opens_what_was_found();
+        }
+    }
+
+    /// Something opens what only running the text would tell, e.g. what a search lists.
+    pub fn opens_what_was_found(&mut self) {
+        if self.searches_secret {
+            self.draft.found(
+                Risk::Critical,
+                "it opens whatever a search finds, and the search goes through what is the daemon's own",
+            );
         }
     }
 

@@ -1,5 +1,9 @@
 //! What changes the meaning of what comes later: variables, and builtins that name or rename things.
 
+mod deciding;
+
+use deciding::{DECIDING, SETTINGS};
+
 use super::{
     value::Value,
     walk::{Scope, Walk},
@@ -73,63 +77,6 @@ pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
-/// Variables whose value decides which programs run, by name or by the beginning of it.
-const DECIDING: &[(&str, &str)] = &[
-    ("PATH", "later commands are looked up elsewhere"),
-    ("EXECIGNORE", "later commands are looked up elsewhere"),
-    ("CDPATH", "`cd` leads elsewhere"),
-    ("LD_*", "foreign code is loaded into programs"),
-    ("DYLD_*", "foreign code is loaded into programs"),
-    ("GCONV_PATH", "foreign code is loaded into programs"),
-    ("BASH_ENV", "shells run it first"),
-    ("ENV", "shells run it first"),
-    ("ZDOTDIR", "shells run what lies there first"),
-    ("BASH_FUNC_*", "shells take functions from it"),
-    ("BASH_LOADABLES_PATH", "shells load code from it"),
-    ("BASH_ALIASES", "names get another meaning"),
-    ("BASH_CMDS", "names get another meaning"),
-    ("SHELLOPTS", "shells read differently"),
-    ("BASHOPTS", "shells read differently"),
-    ("POSIXLY_CORRECT", "shells read differently"),
-    ("PS0", "it is run when it is shown"),
-    ("PS4", "it is run when it is shown"),
-    ("PROMPT_COMMAND", "it is run"),
-    ("TEXTDOMAIN*", "texts are translated to others"),
-    ("SHELL", "programs run it"),
-    ("GIT_*", "git may run what it says"),
-    ("SSH_ASKPASS", "programs run it"),
-    ("SUDO_ASKPASS", "programs run it"),
-    ("LESSOPEN", "it is run"),
-    ("LESSCLOSE", "it is run"),
-    ("PERL5OPT", "programs run it first"),
-    ("PERL5LIB", "programs load code from it"),
-    ("PERL5DB", "programs run it first"),
-    ("PYTHONSTARTUP", "programs run it first"),
-    ("PYTHONPATH", "programs load code from it"),
-    ("PYTHONHOME", "programs load code from it"),
-    ("PYTHONINSPECT", "programs read more commands"),
-    ("PYTHONBREAKPOINT", "programs run it"),
-    ("RUBYOPT", "programs run it first"),
-    ("RUBYLIB", "programs load code from it"),
-    ("NODE_OPTIONS", "programs run it first"),
-    ("NODE_PATH", "programs load code from it"),
-    ("JAVA_TOOL_OPTIONS", "programs run it first"),
-    ("_JAVA_OPTIONS", "programs run it first"),
-    ("RUSTC", "it is run"),
-    ("RUSTDOC", "it is run"),
-    ("RUSTC_WRAPPER", "it is run"),
-    ("RUSTC_WORKSPACE_WRAPPER", "it is run"),
-    ("CARGO_TARGET_*", "programs it names are run"),
-    ("CARGO_BUILD_RUSTC*", "programs it names are run"),
-    ("CARGO_ALIAS_*", "names get another meaning"),
-    ("MAKEFLAGS", "make may run what it says"),
-    ("MAKEFILES", "make reads it"),
-    ("AWKPATH", "programs load code from it"),
-    ("RSYNC_RSH", "it is run"),
-    ("TAR_OPTIONS", "tar may run what it says"),
-    ("npm_config_*", "npm may run what it says"),
-];
-
 /// Programs that others start to show or to edit something.
 const STARTED: &[&str] =
     &["EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER"];
@@ -147,11 +94,20 @@ pub(super) fn decides_what_runs(name: &str, value: Option<&str>) -> Option<&'sta
     if GIT_TEXTS.iter().any(|text| name.starts_with(text)) {
         return None;
     }
-    let is_meant = |pattern: &str| match pattern.strip_suffix('*') {
+    DECIDING.iter().find(|(pattern, _)| is_meant(pattern, name)).map(|(_, why)| *why)
+}
+
+/// Why all commands that come later may do something else with this variable set.
+pub(super) fn leads_to_settings(name: &str) -> Option<&'static str> {
+    let leads = SETTINGS.iter().any(|pattern| is_meant(pattern, name));
+    leads.then_some("programs have their settings where it says, and those may run commands")
+}
+
+fn is_meant(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => name == pattern,
-    };
-    DECIDING.iter().find(|(pattern, _)| is_meant(pattern)).map(|(_, why)| *why)
+    }
 }
 
 /// Variables whose values are followed while a text is read.
@@ -178,7 +134,8 @@ impl Walk<'_> {
             "read" | "mapfile" | "readarray" | "getopts" | "unset" => self.fills(name, args, scope),
             "printf" => self.prints(args, scope),
             "wait" => {
-                if args.iter().any(|arg| arg.lead().starts_with("-p")) {
+                args.iter().filter(|arg| arg.known().is_none()).for_each(|arg| self.numbers.number(arg));
+                if args.iter().any(|arg| is_bundle_with(arg, 'p')) {
                     self.fills(name, args, scope);
                 }
             }
@@ -249,11 +206,12 @@ impl Walk<'_> {
                 self.draft.unknown(format!("nobody can tell which variable `{name} {}` means", arg.raw()));
                 continue;
             };
-            if matches!(name, "mapfile" | "readarray") && text.starts_with("-C") {
+            if matches!(name, "mapfile" | "readarray") && is_bundle_with(arg, 'C') {
                 self.draft.unknown(format!("`{name} -C` runs a command"));
             }
-            if text.contains('[') {
+            if let Some((variable, _)) = text.split_once('[') {
                 self.numbers.value(arg);
+                self.renamed(variable, None, scope);
             }
             if super::grammar::is_name(text) {
                 self.numbers.assigned(text, None);
@@ -339,6 +297,12 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether a word is options by their letters, this one among them.
+fn is_bundle_with(word: &Value, letter: char) -> bool {
+    let lead = word.lead();
+    lead.starts_with('-') && !lead.starts_with("--") && lead.contains(letter)
 }
 
 fn is_plain_option(name: &str) -> bool {

@@ -84,6 +84,13 @@ impl Numbers {
         }
     }
 
+    /// A word that should be a number, and may be something else when it is none: `$pid` of `wait $pid`.
+    pub fn number(&mut self, value: &Value) {
+        let bare = value.raw().trim_matches('"');
+        let name = bare.strip_prefix('$').unwrap_or(bare);
+        self.variable(name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name));
+    }
+
     fn text(&mut self, text: &str) {
         if text.contains(['$', '`', '<']) && text.contains('[') {
             return self.is_dangerous(text);

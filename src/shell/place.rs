@@ -137,6 +137,16 @@ impl Target {
     }
 }
 
+/// Whether a pattern may match this name.
+pub(super) fn names(pattern: &[(char, bool)], name: &str) -> bool {
+    may_match(pattern, &name.chars().collect::<Vec<char>>())
+}
+
+/// Whether a pattern may match `name`, which begins with a `.`: a `*` or `?` does not match that.
+pub(super) fn names_hidden(pattern: &[(char, bool)], name: &str) -> bool {
+    pattern.first() == Some(&('.', false)) && names(pattern, name)
+}
+
 fn is_text(name: &[(char, bool)], text: &str) -> bool {
     name.iter().map(|(letter, _)| *letter).eq(text.chars())
 }

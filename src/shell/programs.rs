@@ -58,7 +58,7 @@ const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     ),
     (&["less", "more"], &["-k", "--lesskey-file"]),
     (&["cargo"], &["--config"]),
-    (&["go"], &["-toolexec", "-exec", "-vettool"]),
+    (&["go"], &["-toolexec", "-exec", "-vettool", "--toolexec", "--exec", "--vettool"]),
     (&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-B", "-specs"]),
     (&["ld"], &["-plugin"]),
     (&["rg"], &["--pre", "--hostname-bin"]),
@@ -71,7 +71,10 @@ const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["pip", "pip3"], &["--python"]),
     (&["pytest"], &["-p", "--override-ini"]),
     (&["gpg", "gpg2"], &["--photo-viewer", "--exec-path", "--agent-program"]),
-    (&["perf", "hyperfine"], &["--prepare", "--setup", "--cleanup", "--shell"]),
+    (&["fzf"], &["--preview", "--bind", "--with-shell", "--listen"]),
+    (&["ssh-keygen"], &["-D", "-w"]),
+    (&["ssh-add"], &["-s"]),
+    (&["ssh-agent"], &["-P"]),
 ];
 
 impl Walk<'_> {
@@ -104,6 +107,11 @@ impl Walk<'_> {
                 self.draft.unknown(format!("`{base} {}` may run a command", arg.raw()));
             }
         }
+        // `openssl engine ./x.so` loads it.
+        if base == "openssl" && args.first().is_none_or(|arg| arg.known().is_none_or(|name| name == "engine"))
+        {
+            self.draft.unknown("`openssl` may load foreign code");
+        }
         if base == "sqlite3" && args.iter().any(|arg| arg.lead().trim_start().starts_with('.')) {
             self.draft.unknown("`sqlite3` may run a command");
         }
@@ -122,10 +130,14 @@ impl Walk<'_> {
         if parsed.has(&["i", "include", "l", "load", "E", "exec", "W"]) {
             return self.draft.unknown(format!("`{base}` runs other programs first"));
         }
-        let named = parsed.has(&["f", "file"]);
+        if parsed.has(&["f", "file"]) {
+            return self
+                .draft
+                .unknown(format!("`{base}` takes its program from a file, which may run commands"));
+        }
         let sources = parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "source"));
         let mut programs: Vec<Option<Value>> = sources.map(|option| option.value.clone()).collect();
-        if programs.is_empty() && !named {
+        if programs.is_empty() {
             programs.push(parsed.operands.first().cloned());
         }
         for program in programs {
@@ -151,11 +163,16 @@ impl Walk<'_> {
         let scripts =
             parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "expression"));
         let mut scripts: Vec<Option<Value>> = scripts.map(|option| option.value.clone()).collect();
-        if scripts.is_empty() && !parsed.has(&["f", "file"]) {
-            scripts.push(parsed.operands.first().cloned());
-        }
         if parsed.has(&["version", "help"]) {
             return;
+        }
+        if parsed.has(&["f", "file"]) {
+            return self.draft.unknown(format!(
+                "`{base}` takes its script from a file, which may run commands or write files"
+            ));
+        }
+        if scripts.is_empty() {
+            scripts.push(parsed.operands.first().cloned());
         }
         for script in scripts {
             // The text between may be anything as long as the command around it is known.

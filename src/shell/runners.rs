@@ -2,7 +2,7 @@
 
 use super::{
     grammar::Dialect,
-    options::{Choice, Parsed, Spec, leading},
+    options::{Choice, Parsed, Spec, anywhere, leading},
     place::Place,
     value::Value,
     walk::{Scope, Walk},
@@ -70,6 +70,8 @@ impl Walk<'_> {
     pub fn runner(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
         match base {
             "xargs" => self.xargs(args, scope),
+            "hyperfine" => self.hyperfine(args, scope),
+            "perf" => self.perf(args, scope),
             "find" => self.find(args, scope),
             "watch" => self.watch(args, scope),
             "flock" => self.flock(args, scope),
@@ -165,7 +167,7 @@ impl Walk<'_> {
                 return None;
             }
             let value = first.after(name.chars().count() + 1);
-            self.renamed(name, value.known(), scope);
+            self.renamed_for_one(name, value.known(), scope);
             rest = others;
         }
         Some(rest.to_vec())
@@ -222,6 +224,7 @@ impl Walk<'_> {
         if let Some(why) = &parsed.unclear {
             self.draft.unknown(format!("`xargs`: {why}"));
         }
+        self.opens_what_was_found();
         let mut inner = scope.with_input(super::walk::Input::Pipe);
         if parsed.operands.is_empty() {
             return self.run_with_more(&[Value::literal("echo")], &mut inner);
@@ -273,6 +276,61 @@ impl Walk<'_> {
             }
             at = end + 1;
         }
+    }
+
+    /// Each operand is a script for `sh`, and so are some options.
+    fn hyperfine(&mut self, args: &[Value], scope: &mut Scope) {
+        const HYPERFINE: Spec = Spec {
+            flags: "NiV",
+            valued: "wmMrpscSuLPDn",
+            attached: "",
+            long_flags: &["ignore-failure", "show-output", "version"],
+            long_valued: &[
+                "warmup",
+                "min-runs",
+                "max-runs",
+                "runs",
+                "prepare",
+                "setup",
+                "cleanup",
+                "conclude",
+                "shell",
+                "style",
+                "sort",
+                "time-unit",
+                "parameter-list",
+                "parameter-scan",
+                "export-json",
+                "export-csv",
+                "export-markdown",
+                "command-name",
+                "output",
+                "input",
+                "reference",
+            ],
+        };
+        let parsed = anywhere(&HYPERFINE, args);
+        let told = ["p", "prepare", "s", "setup", "c", "cleanup", "conclude", "reference"];
+        let scripts = parsed.options.iter().filter(|option| told.contains(&option.name.as_str()));
+        let scripts: Vec<Value> = scripts.filter_map(|option| option.value.clone()).collect();
+        if parsed.has(&["S", "shell", "L", "P", "parameter-list", "parameter-scan"]) {
+            return self.draft.unknown("`hyperfine` runs what only running it would tell");
+        }
+        for script in scripts.iter().chain(&parsed.operands) {
+            match script.known() {
+                Some(text) => self.through_sh(text, scope),
+                None => self.draft.unknown("nobody can tell which script `hyperfine` runs"),
+            }
+        }
+    }
+
+    /// Only some of its sub-commands run something, and those in ways that are not read.
+    fn perf(&mut self, args: &[Value], scope: &mut Scope) {
+        let runs_none = ["annotate", "diff", "evlist", "list", "report", "buildid-list"];
+        if !args.first().and_then(Value::known).is_some_and(|name| runs_none.contains(&name)) {
+            self.draft.unknown("`perf` runs commands in ways that are not read");
+        }
+        self.program("perf", args, scope);
     }
 
     fn watch(&mut self, args: &[Value], scope: &mut Scope) {

@@ -7,6 +7,7 @@ use crate::protocol::Word;
 
 mod bounds;
 mod risks;
+mod writers;
 
 /// Judges in `/w`, the only workspace folder, at home in `/h`.
 fn judged(text: &str) -> Reading {
@@ -40,6 +41,8 @@ fn other_spellings_of_a_command_are_parts_of_their_own() {
         ("git -C x --no-pager push", "git push"),
         ("/usr/bin/git --git-dir=x push", "git push"),
         ("EDITOR=true make x", "env EDITOR=true make x"),
+        ("HOME=/x git status", "env HOME=/x git status"),
+        ("XDG_CONFIG_HOME=. git status", "env XDG_CONFIG_HOME=. git status"),
         ("A=1 B=$C make x", "env A=1 B=$C make x"),
         ("ls | xargs", "echo"),
     ];
@@ -168,6 +171,30 @@ fn what_may_run_something_else_is_not_understood() {
         "case x in a) ls;;",
         "GIT_PAGER='rm x' git log",
         "PAGER=sh man ls",
+        "printf -v BASH_CMDS[ls] ./x; ls",
+        "read BASH_CMDS[ls] < g; ls",
+        "mapfile -tC 'touch x;:' -c 1 < f",
+        "wait -np 'a[$(touch x)]'",
+        "x='-pa[$(touch y)]'; wait -n $x",
+        "wait \"${x[$i]}\"",
+        "HOME=$PWD; git status",
+        "export XDG_CONFIG_HOME=.; git status",
+        "export RIPGREP_CONFIG_PATH=x; rg y",
+        "PYTEST_ADDOPTS='-p x' pytest",
+        "RUSTFLAGS='-C linker=./x' cargo build",
+        "NPM_CONFIG_SCRIPT_SHELL=./x npm test",
+        "CC=./x make",
+        "sed 'a foo\\\\\ne touch x' f",
+        "sed -f x.sed f",
+        "sed -nf x.sed f",
+        "awk -f x.awk f",
+        "go test --exec=./x ./...",
+        "hyperfine \"$x\"",
+        "hyperfine --shell=./x 'ls'",
+        "perf stat ./x",
+        "fzf --preview='touch x'",
+        "openssl engine ./x.so",
+        "ssh-keygen -D ./x.so",
     ];
     let understood: Vec<&&str> = texts.iter().filter(|text| judged(text).unknown.is_none()).collect();
     assert!(understood.is_empty(), "{understood:#?}");
@@ -213,6 +240,7 @@ fn everyday_commands_are_understood() {
         "rg -n 'a|b' src && cargo clippy --all-targets -- -D warnings",
         "echo ${x:-y} ${x%.*} ${#x} \"${a[@]}\"",
         "wait $!; echo $?",
+        "make & pid=$!; wait \"$pid\"; wait ${pid}",
         "kubectl get pods -o json",
     ];
     let odd: Vec<String> =

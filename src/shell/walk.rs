@@ -5,6 +5,7 @@ use std::{collections::HashMap, path::PathBuf, rc::Rc};
 
 use super::{
     LONGEST_TEXT, Reading, Surroundings,
+    files::Link,
     grammar::{self, Dialect},
     meaning,
     numbers::Numbers,
@@ -37,6 +38,8 @@ pub(super) fn read(text: &str, around: &Surroundings<'_>) -> Reading {
         traps: Vec::new(),
         visited: Vec::new(),
         descriptors: Vec::new(),
+        links: Vec::new(),
+        searches_secret: false,
         depth: 0,
         steps: 0,
         letters: 0,
@@ -60,6 +63,10 @@ pub(super) struct Walk<'a> {
     visited: Vec<Place>,
     /// Variables that hold numbers of open files.
     pub descriptors: Vec<String>,
+    /// Links that the text makes.
+    pub links: Vec<Link>,
+    /// A search may list the daemon's secrets, for others to open.
+    pub searches_secret: bool,
     pub depth: usize,
     steps: usize,
     /// Of all texts that were read, nested ones, too.

@@ -79,8 +79,16 @@ impl Walk<'_> {
                 self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
             }
             "mv" => self.moves_files(&anywhere(&COPY, args), scope),
-            "cp" => self.target(&anywhere(&COPY, args), scope),
-            "ln" | "link" => self.target(&anywhere(&LINK, args), scope),
+            "cp" => {
+                let parsed = anywhere(&COPY, args);
+                self.copies(&parsed, scope);
+                self.target(&parsed, scope);
+            }
+            "ln" | "link" => {
+                let parsed = anywhere(&LINK, args);
+                self.target(&parsed, scope);
+                self.links(&parsed, scope);
+            }
             "install" => {
                 let parsed = anywhere(&COPY, args);
                 if parsed.has(&["d", "directory"]) {
@@ -110,10 +118,11 @@ impl Walk<'_> {
             "curl" => self.downloads(args, scope),
             "wget" => {
                 let parsed = anywhere(&WGET, args);
-                self.named(&parsed, &["O", "output-document"], scope);
+                self.named(&parsed, &["O", "output-document"], Change::Writes, scope);
+                self.outputs(base, args, scope);
             }
             "find" => self.finds(args, scope),
-            _ => {}
+            _ => self.outputs(base, args, scope),
         }
     }
 
@@ -133,6 +142,69 @@ impl Walk<'_> {
         self.all(sources, Change::Removes, scope);
         if let Some(target) = target {
             self.changes(&target, Change::WritesBelow, scope);
+            self.take_links_along(sources, &target, scope);
+        }
+    }
+
+    /// A whole tree may bring what lands on the daemon's own, deep below the target.
+    fn copies(&mut self, parsed: &Parsed, scope: &Scope) {
+        let (sources, target) = sources_and_target(parsed);
+        let Some(target) = target else { return };
+        self.take_links_along(&sources, &target, scope);
+        if !parsed.has(&["r", "R", "a", "recursive", "archive"]) {
+            return;
+        }
+        for source in &sources {
+            let name = source.known().filter(|_| !source.is_pattern()).and_then(|text| {
+                // `x/.` is what lies in it, under its own names.
+                let is_contents = text.ends_with("/.") || text.ends_with("/..") || matches!(text, "." | "..");
+                Path::new(text).file_name().filter(|_| !is_contents)
+            });
+            match name {
+                Some(name) if !parsed.has(&["T", "no-target-directory"]) => {
+                    let inside = match target.known() {
+                        Some(text) if !target.is_pattern() => {
+                            Value::literal(&format!("{text}/{}", name.to_string_lossy()))
+                        }
+                        _ => target.clone(),
+                    };
+                    self.judge_quietly(&inside, Change::WritesBelow, scope);
+                }
+                _ => self.judge_quietly(&target, Change::WritesBelow, scope),
+            }
+        }
+    }
+
+    /// Links that were made before go where the folders go that they lie in.
+    fn take_links_along(&mut self, sources: &[Value], target: &Value, scope: &Scope) {
+        if self.links.is_empty() {
+            return;
+        }
+        let to = self.targets(target, scope);
+        for source in sources {
+            let from = self.targets(source, scope);
+            self.renamed_link(&from, &to);
+        }
+    }
+
+    /// What is written below a link that the text made itself is written where the link leads.
+    fn links(&mut self, parsed: &Parsed, scope: &Scope) {
+        let (sources, target) = sources_and_target(parsed);
+        let sources = if sources.is_empty() { parsed.operands.clone() } else { sources };
+        let is_symbolic = parsed.has(&["s", "symbolic"]);
+        for source in &sources {
+            let name = source.known().and_then(|text| Path::new(text).file_name()?.to_str());
+            let own = name.map(Value::literal);
+            // A link of this name, or in this folder under its own name.
+            let within = match (&target, name) {
+                (Some(target), Some(name)) => {
+                    target.known().map(|text| Value::literal(&format!("{text}/{name}")))
+                }
+                _ => own,
+            };
+            for link in target.iter().cloned().chain(within) {
+                self.linked(source, &link, is_symbolic, scope);
+            }
         }
     }
 
@@ -194,6 +266,7 @@ impl Walk<'_> {
         self.named(
             &parsed,
             &["o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr"],
+            Change::Writes,
             scope,
         );
         if parsed.has(&["O", "remote-name", "remote-name-all", "J", "remote-header-name"]) {
@@ -213,14 +286,6 @@ impl Walk<'_> {
         if parsed.has(&["K", "config"]) {
             self.draft.found(Risk::High, "`curl` reads more options from a file, which may write anywhere");
         }
-    }
-
-    /// Files that options name; `-` is the output.
-    fn named(&mut self, parsed: &Parsed, names: &[&str], scope: &Scope) {
-        let given = parsed.options.iter().filter(|option| names.contains(&option.name.as_str()));
-        let files: Vec<Value> =
-            given.filter_map(|option| option.value.clone()).filter(|file| !file.is("-")).collect();
-        self.all(&files, Change::Writes, scope);
     }
 
     fn finds(&mut self, args: &[Value], scope: &Scope) {
@@ -248,6 +313,7 @@ impl Walk<'_> {
         if starts.is_empty() {
             starts.push(Value::literal("."));
         }
+        self.searches(&starts, args, scope);
         for (at, arg) in args.iter().enumerate() {
             if matches!(arg.known(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
                 && let Some(file) = args.get(at + 1)
@@ -266,6 +332,15 @@ impl Walk<'_> {
             self.draft.found(Risk::High, "`find -delete` removes whole trees");
             self.all(&starts, change, scope);
         }
+    }
+}
+
+/// The words of `cp` and `ln` before the target, and the target, unless there is only one word.
+fn sources_and_target(parsed: &Parsed) -> (Vec<Value>, Option<Value>) {
+    match (parsed.value(&["t", "target-directory"]), parsed.operands.split_last()) {
+        (Some(target), _) => (parsed.operands.clone(), Some(target.clone())),
+        (None, Some((target, sources))) if !sources.is_empty() => (sources.to_vec(), Some(target.clone())),
+        _ => (Vec::new(), None),
     }
 }
 
@@ -314,7 +389,7 @@ const CURL: Spec = Spec {
         "oauth2-bearer",
     ],
 };
-const WGET: Spec = Spec {
+pub(super) const WGET: Spec = Spec {
     flags: "bcdEFHhkKLmNnprqSvVx46",
     valued: "aABDeGiIloOPQRtTUwX",
     attached: "",

@@ -23,19 +23,16 @@ pub(super) fn sed_only_edits(script: &str) -> bool {
                 rest = rest.trim_start_matches(|letter: char| letter == ' ' || letter.is_ascii_digit())
             }
             'a' | 'i' | 'c' => {
-                // A text goes to the end of its line, and on behind a `\`.
-                while let Some((line, behind)) = rest.split_once('\n') {
+                // A text goes to the end of its line, and on behind a `\` that no other one quotes.
+                loop {
+                    let (line, behind) = rest.split_once('\n').unwrap_or((rest, ""));
                     rest = behind;
-                    if !line.ends_with('\\') {
+                    let goes_on = line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+                    if !goes_on || rest.is_empty() {
                         break;
                     }
-                    if !rest.contains('\n') {
-                        rest = "";
-                    }
                 }
-                if !rest.is_empty() && !script.contains('\n') {
-                    rest = "";
-                }
+                continue;
             }
             ':' | 'b' | 't' | 'T' => {
                 rest = rest.trim_start_matches(|letter: char| !matches!(letter, ';' | '\n' | '}'))

@@ -27,6 +27,14 @@ impl Walk<'_> {
 
     /// A variable gets another value, and perhaps this one.
     pub fn renamed(&mut self, name: &str, value: Option<&str>, scope: &mut Scope) {
+        self.renamed_for_one(name, value, scope);
+        if let Some(why) = meaning::leads_to_settings(name) {
+            self.draft.unknown(format!("it sets `{name}`: {why}"));
+        }
+    }
+
+    /// … for one command alone, which is told together with it. So no rule about the command by itself lets it pass.
+    pub fn renamed_for_one(&mut self, name: &str, value: Option<&str>, scope: &mut Scope) {
         meaning::forget(name, scope);
         if let Some(why) = meaning::decides_what_runs(name, value) {
             self.draft.unknown(format!("it sets `{name}`: {why}"));
@@ -83,7 +91,7 @@ impl Walk<'_> {
         for assignment in assignments {
             let value = single(assignment, scope);
             let text = value.as_ref().and_then(Value::known);
-            self.renamed(&assignment.name, text, &mut inner);
+            self.renamed_for_one(&assignment.name, text, &mut inner);
             if !meaning::is_harmless(&assignment.name) {
                 telling.push(match text {
                     Some(text) => Value::literal(&format!("{}={text}", assignment.name)),

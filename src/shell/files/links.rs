@@ -1,0 +1,73 @@
+//! Links that a text makes itself: what is written through them lands where they lead, which the disk does not say yet.
+
+use std::path::PathBuf;
+
+use super::names_own;
+use crate::{
+    protocol::Risk,
+    shell::{
+        place::Target,
+        value::Value,
+        walk::{Scope, Walk},
+    },
+};
+
+/// Links of one text that are followed. What is written after more of them is not known.
+const MOST_LINKS: usize = 64;
+
+/// A link that the text makes.
+#[derive(Debug, Clone)]
+pub(in crate::shell) struct Link {
+    path: PathBuf,
+    /// Everywhere it may lead.
+    leads: Vec<PathBuf>,
+}
+
+impl Walk<'_> {
+    pub(super) fn linked(&mut self, source: &Value, link: &Value, is_symbolic: bool, scope: &Scope) {
+        let links: Vec<PathBuf> = self.targets(link, scope).into_iter().map(|target| target.path).collect();
+        for path in links {
+            let mut leads: Vec<PathBuf> =
+                self.targets(source, scope).into_iter().map(|target| target.path).collect();
+            // A symbolic link counts from where it lies.
+            if let Some(folder) = path.parent().filter(|_| is_symbolic) {
+                leads.extend(Target::of(source, folder).map(|target| target.path));
+            }
+            if self.links.len() >= MOST_LINKS {
+                return self.draft.unknown("it makes more links than are followed");
+            }
+            self.links.push(Link { path, leads });
+        }
+    }
+
+    /// What is moved or copied may be a link, or a folder that has one in it.
+    pub(super) fn renamed_link(&mut self, from: &[Target], to: &[Target]) {
+        let moved: Vec<Link> = self
+            .links
+            .iter()
+            .filter(|link| from.iter().any(|from| from.may_hold(&link.path)))
+            .flat_map(|link| to.iter().map(|to| Link { path: to.path.clone(), leads: link.leads.clone() }))
+            .collect();
+        if self.links.len() + moved.len() > MOST_LINKS {
+            return self.draft.unknown("it makes more links than are followed");
+        }
+        self.links.extend(moved);
+    }
+
+    pub(super) fn goes_through_links(&mut self, targets: &[Target]) {
+        let through = |link: &Link| targets.iter().any(|target| target.may_be_in(&link.path));
+        let links: Vec<Link> = self.links.iter().filter(|link| through(link)).cloned().collect();
+        for link in links {
+            let is_bad = |path: &PathBuf| {
+                let resolved = (self.around.resolve)(path);
+                !self.is_inside(&resolved) || names_own(path) || names_own(&resolved)
+            };
+            if link.leads.is_empty() || link.leads.iter().any(is_bad) {
+                self.draft.found(
+                    Risk::High,
+                    format!("it writes through a link that it makes itself: {}", link.path.display()),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Programs that write where their options or their last words say, by table: which of their words are files?
+
+use crate::shell::{
+    options::{Parsed, Spec, anywhere},
+    value::Value,
+    walk::{Scope, Walk},
+};
+
+use super::Change;
+
+const NONE: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+
+/// One program, or several with the same options.
+struct Output {
+    names: &'static [&'static str],
+    /// Enough of its options to tell values from operands.
+    spec: Spec,
+    /// Options that name a file it writes.
+    files: &'static [&'static str],
+    /// Options that name a folder in which it writes what only running it would tell.
+    folders: &'static [&'static str],
+    operands: Operands,
+}
+
+#[derive(Clone, Copy)]
+enum Operands {
+    /// It writes none of them.
+    Read,
+    /// It writes this one, counted from 0.
+    Writes(usize),
+    /// It writes the last one of several, or in it.
+    LastBelow,
+    /// It unpacks what the first names: here, unless an option names a folder.
+    Unpacks,
+}
+
+const OUTPUTS: &[Output] = &[
+    Output {
+        names: &["sort"],
+        spec: Spec {
+            valued: "kStoT",
+            long_valued: &[
+                "output",
+                "key",
+                "buffer-size",
+                "field-separator",
+                "temporary-directory",
+                "compress-program",
+                "files0-from",
+                "batch-size",
+                "parallel",
+                "random-source",
+            ],
+            ..NONE
+        },
+        files: &["o", "output"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["shuf"],
+        spec: Spec { valued: "ino", long_valued: &["output", "input-range", "head-count"], ..NONE },
+        files: &["o", "output"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["uniq"],
+        spec: Spec {
+            valued: "fsw",
+            long_valued: &["skip-fields", "skip-chars", "check-chars", "group", "all-repeated"],
+            ..NONE
+        },
+        files: &[],
+        folders: &[],
+        operands: Operands::Writes(1),
+    },
+    Output {
+        names: &["xxd"],
+        spec: Spec { valued: "cglosnR", ..NONE },
+        files: &[],
+        folders: &[],
+        operands: Operands::Writes(1),
+    },
+    Output {
+        names: &["objcopy"],
+        spec: Spec { valued: "IOFBjR", ..NONE },
+        files: &[],
+        folders: &[],
+        operands: Operands::Writes(1),
+    },
+    Output {
+        names: &["split"],
+        spec: Spec {
+            valued: "abCnlt",
+            long_valued: &["suffix-length", "bytes", "line-bytes", "number", "lines", "separator", "filter"],
+            ..NONE
+        },
+        files: &[],
+        folders: &[],
+        operands: Operands::Writes(1),
+    },
+    Output {
+        names: &["csplit"],
+        spec: Spec { valued: "fbn", long_valued: &["prefix", "suffix-format", "digits"], ..NONE },
+        files: &["f", "prefix"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["less"],
+        spec: Spec { valued: "oObhjkpPtTxyzD", long_valued: &["log-file", "LOG-FILE", "tag"], ..NONE },
+        files: &["o", "O", "log-file", "LOG-FILE"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["tree"],
+        spec: Spec { valued: "LPIoHT", ..NONE },
+        files: &["o"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["iconv"],
+        spec: Spec { valued: "fto", long_valued: &["from-code", "to-code", "output"], ..NONE },
+        files: &["o", "output"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["patch"],
+        spec: Spec {
+            valued: "idopBDFrxYzVg",
+            long_valued: &[
+                "input",
+                "directory",
+                "output",
+                "strip",
+                "reject-file",
+                "fuzz",
+                "prefix",
+                "suffix",
+            ],
+            ..NONE
+        },
+        files: &["o", "output", "r", "reject-file"],
+        folders: &["d", "directory"],
+        operands: Operands::Writes(0),
+    },
+    Output {
+        names: &[
+            "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "as", "rustc", "bison", "flex", "strip",
+            "dot", "pandoc", "gpg", "gpg2", "xmllint", "xsltproc", "sdiff", "tcpdump",
+        ],
+        spec: Spec {
+            valued: "oIDLlUxTw",
+            long_valued: &["output", "out-dir", "target", "edition", "crate-type"],
+            ..NONE
+        },
+        files: &["o", "output", "w"],
+        folders: &["out-dir"],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["zip"],
+        spec: Spec { valued: "xiPtbn", ..NONE },
+        files: &[],
+        folders: &[],
+        operands: Operands::Writes(0),
+    },
+    Output {
+        names: &["unzip"],
+        spec: Spec { valued: "dxP", ..NONE },
+        files: &[],
+        folders: &["d"],
+        operands: Operands::Unpacks,
+    },
+    Output {
+        names: &["rsync"],
+        spec: Spec {
+            valued: "efTBM",
+            long_valued: &[
+                "rsh",
+                "filter",
+                "exclude",
+                "include",
+                "exclude-from",
+                "include-from",
+                "files-from",
+                "log-file",
+                "temp-dir",
+                "partial-dir",
+                "backup-dir",
+                "port",
+                "bwlimit",
+                "timeout",
+                "chmod",
+            ],
+            ..NONE
+        },
+        files: &["log-file"],
+        folders: &["T", "temp-dir", "partial-dir", "backup-dir"],
+        operands: Operands::LastBelow,
+    },
+    Output {
+        names: &["scp"],
+        spec: Spec { valued: "cDFiJloPSX", ..NONE },
+        files: &[],
+        folders: &[],
+        operands: Operands::LastBelow,
+    },
+    Output {
+        names: &["wget"],
+        spec: super::operands::WGET,
+        files: &["o", "output-file", "a", "append-output"],
+        folders: &["P", "directory-prefix"],
+        operands: Operands::Read,
+    },
+];
+
+impl Walk<'_> {
+    /// What a program of the table writes.
+    pub(super) fn outputs(&mut self, base: &str, args: &[Value], scope: &Scope) {
+        match base {
+            "tar" | "bsdtar" | "gtar" => return self.archives(args, scope),
+            "git" => return self.git_writes(args, scope),
+            "openssl" => return self.follow(args, &["-out", "-keyout", "-writerand"], scope),
+            _ => {}
+        }
+        let Some(output) = OUTPUTS.iter().find(|output| output.names.contains(&base)) else { return };
+        let parsed = anywhere(&output.spec, args);
+        self.named(&parsed, output.files, Change::Writes, scope);
+        self.named(&parsed, output.folders, Change::WritesBelow, scope);
+        match output.operands {
+            Operands::Read => {}
+            Operands::Writes(at) => {
+                // One that may be several words moves the others.
+                let before = parsed.operands.get(..at).unwrap_or_default();
+                let moved = before.iter().find(|operand| operand.may_split());
+                if let Some(file) = parsed.operands.get(at).or(moved).filter(|file| !file.is("-")) {
+                    self.changes(file, Change::Writes, scope);
+                }
+            }
+            Operands::LastBelow => {
+                let last = parsed.operands.last().filter(|_| parsed.operands.len() > 1);
+                let is_remote = |target: &Value| target.lead().contains(':');
+                if let Some(target) = last.filter(|target| !is_remote(target)) {
+                    self.changes(target, Change::WritesBelow, scope);
+                }
+            }
+            Operands::Unpacks => {
+                let only_lists = parsed.has(&["l", "v", "p", "t", "Z", "z"]);
+                if !only_lists && !parsed.has(output.folders) {
+                    self.unpacks_here(scope);
+                }
+            }
+        }
+    }
+
+    /// `-x` unpacks: in the folder of `-C`, or here. `-c`, `-r` and `-u` write the file of `-f`.
+    fn archives(&mut self, args: &[Value], scope: &Scope) {
+        const TAR: Spec = Spec {
+            valued: "fCTXbIgNVHKLF",
+            long_valued: &[
+                "file",
+                "directory",
+                "files-from",
+                "exclude",
+                "exclude-from",
+                "transform",
+                "xform",
+                "strip-components",
+                "owner",
+                "group",
+                "mode",
+                "mtime",
+                "format",
+                "use-compress-program",
+                "to-command",
+                "checkpoint-action",
+                "listed-incremental",
+                "one-top-level",
+                "suffix",
+            ],
+            long_flags: &["extract", "get", "create", "append", "update", "concatenate", "list", "delete"],
+            ..NONE
+        };
+        // `tar xzf a.tgz` means `tar -xzf a.tgz`, but for the order of the values, which follow in turn.
+        let (bundle, args) = match args.split_first() {
+            Some((first, rest)) if !first.lead().starts_with('-') => match first.known() {
+                Some(text) => (text.to_owned(), rest),
+                None => return self.unpacks_here(scope),
+            },
+            _ => (String::new(), args),
+        };
+        let mut behind = args;
+        let mut given: Vec<(char, Value)> = Vec::new();
+        for letter in bundle.chars().filter(|letter| TAR.valued.contains(*letter)) {
+            let Some((value, rest)) = behind.split_first() else { break };
+            given.push((letter, value.clone()));
+            behind = rest;
+        }
+        let parsed = anywhere(&TAR, behind);
+        let has = |letter: char, long: &[&str]| {
+            bundle.contains(letter) || parsed.has(&[letter.to_string().as_str()]) || parsed.has(long)
+        };
+        let values = |letter: char, long: &str| -> Vec<Value> {
+            let bundled = given.iter().filter(|(name, _)| *name == letter).map(|(_, value)| value.clone());
+            let name = letter.to_string();
+            let others = parsed.options.iter().filter(|option| option.name == name || option.name == long);
+            bundled.chain(others.filter_map(|option| option.value.clone())).collect()
+        };
+        let may_be_option = behind.iter().any(Value::may_be_option);
+        if has('x', &["extract", "get"]) || may_be_option {
+            let folders = values('C', "directory");
+            for folder in &folders {
+                self.changes(folder, Change::WritesBelow, scope);
+            }
+            if folders.is_empty() {
+                self.unpacks_here(scope);
+            }
+            if has('P', &["absolute-names"]) {
+                self.changes(&Value::unknown("-P"), Change::Writes, scope);
+            }
+        }
+        if has('c', &["create"])
+            || has('r', &["append"])
+            || has('u', &["update"])
+            || has('A', &["concatenate"])
+        {
+            for file in values('f', "file").iter().filter(|file| !file.is("-")) {
+                self.changes(file, Change::Writes, scope);
+            }
+        }
+    }
+
+    /// What an archive brings lands in this folder: that is the ordinary case and no finding, but where the folder is bad.
+    fn unpacks_here(&mut self, scope: &Scope) {
+        self.judge_quietly(&Value::literal("."), Change::WritesBelow, scope);
+    }
+
+    /// The words behind these words.
+    fn follow(&mut self, args: &[Value], names: &[&str], scope: &Scope) {
+        for pair in args.windows(2) {
+            let is_named = match pair[0].known() {
+                Some(text) => names.contains(&text),
+                None => pair[0].may_be_option(),
+            };
+            if is_named && !pair[1].is("-") {
+                self.changes(&pair[1], Change::Writes, scope);
+            }
+        }
+    }
+
+    /// Files or folders that options name; `-` is the output.
+    pub fn named(&mut self, parsed: &Parsed, names: &[&str], change: Change, scope: &Scope) {
+        let given = parsed.options.iter().filter(|option| names.contains(&option.name.as_str()));
+        let files: Vec<Value> =
+            given.filter_map(|option| option.value.clone()).filter(|file| !file.is("-")).collect();
+        for file in &files {
+            self.changes(file, change, scope);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Programs that write where they are told to, by whatever option or place among the words.
+
+use super::*;
+
+fn written(text: &str) -> Vec<String> {
+    let written = |access: Access| match access {
+        Access::Write { path } => Some(path.to_str().unwrap().to_owned()),
+        _ => None,
+    };
+    judged(text).accesses.into_iter().filter_map(written).collect()
+}
+
+#[test]
+fn files_that_options_and_last_words_name_are_written() {
+    let cases = [
+        ("sort -o a b", "/w/a"),
+        ("sort -uoa b", "/w/a"),
+        ("sort --outp=a b", "/w/a"),
+        ("uniq a b", "/w/b"),
+        ("uniq -c -f 2 a b", "/w/b"),
+        ("xxd -r a b", "/w/b"),
+        ("less -oa b", "/w/a"),
+        ("less --log-file=a b", "/w/a"),
+        ("tree -o a", "/w/a"),
+        ("iconv -f latin1 -o a b", "/w/a"),
+        ("split -b 10 a b", "/w/b"),
+        ("patch a b.patch", "/w/a"),
+        ("patch -o a < b.patch", "/w/a"),
+        ("gcc -O2 -o a b.c", "/w/a"),
+        ("openssl genrsa -out a 2048", "/w/a"),
+        ("zip -r a.zip b", "/w/a.zip"),
+        ("tar czf a.tgz b", "/w/a.tgz"),
+        ("tar --create --file a.tar b", "/w/a.tar"),
+        ("tar -C a -xf b.tar", "/w/a"),
+        ("tar xfC b.tar a", "/w/a"),
+        ("unzip -d a b.zip", "/w/a"),
+        ("unzip -qd a b.zip", "/w/a"),
+        ("rsync -a --exclude x a/ b/", "/w/b"),
+        ("wget -P a http://h/", "/w/a"),
+        ("git log --output=a", "/w/a"),
+        ("git diff --outp=a", "/w/a"),
+        ("git clone http://h/a.git b", "/w/b"),
+        ("git worktree add a", "/w/a"),
+    ];
+    for (text, path) in cases {
+        assert!(written(text).contains(&path.to_owned()), "{text}: {:?}", judged(text));
+        assert_eq!(judged(text).risk, Risk::Medium, "{text}: {:?}", judged(text).findings);
+    }
+}
+
+#[test]
+fn what_only_reads_writes_nothing() {
+    for text in [
+        "sort a b",
+        "sort -k 2 -t o a",
+        "uniq a",
+        "tar tf a.tar",
+        "tar xf a.tar",
+        "unzip -l a.zip",
+        "less a",
+        "rsync a h:b",
+        "patch -p1 < a.patch",
+        "openssl x509 -in a -noout",
+        "split a",
+        "git log --oneline a",
+    ] {
+        assert!(written(text).is_empty(), "{text}: {:?}", judged(text).accesses);
+        assert_eq!(judged(text).risk, Risk::Medium, "{text}: {:?}", judged(text).findings);
+    }
+}
+
+#[test]
+fn what_they_write_outside_of_the_workspace_is_high() {
+    for text in [
+        "sort -o /tmp/x a",
+        "uniq a ../b",
+        "tar -C /opt -xf a.tar",
+        "tar -xPf a.tar",
+        "cd /tmp && tar xf /w/a.tar",
+        "scp h:a /opt/b",
+        "unzip -d /opt a.zip",
+        "rsync -a a/ /opt/",
+        "cp -r a /opt",
+        "git -C /opt clone http://h/a b",
+        "git clone http://h/a /opt/b",
+    ] {
+        assert!(judged(text).risk >= Risk::High, "{text}: {:?}", judged(text));
+    }
+}
+
+#[test]
+fn nothing_of_the_daemon_is_written_by_them() {
+    for text in [
+        "sort -o /h/.config/subagentd/policies/x.toml a",
+        "sort --output=/h/.config/subagentd/settings.json a",
+        "less -o/h/.config/subagentd/x a",
+        "tree -o ~/.config/subagentd/x",
+        "uniq a ~/.config/subagentd/x",
+        "tar -C ~/.config -xf a.tar",
+        "tar -xf a.tar -C ~",
+        "cd ~; tar xf a.tar",
+        "unzip -d ~ a.zip",
+        "cp -r z/. ~/.config",
+        "cp -r subagentd ~/.config/",
+        "cp -rT z ~/.config",
+        "cp -a $x ~/.config",
+        "rsync -a z/ ~/.config/",
+    ] {
+        assert_eq!(judged(text).risk, Risk::Critical, "{text}: {:?}", judged(text).findings);
+    }
+    // Nothing of it has such a name.
+    let text = "cp -r src ~/.config/";
+    assert_eq!(judged(text).risk, Risk::High, "{text}: {:?}", judged(text).findings);
+}
+
+#[test]
+fn a_search_opens_no_secret_for_others() {
+    for text in [
+        "find ~ -name token -exec cat {} +",
+        "find ~ -name 't*' -exec cat {} +",
+        "find / -type f -exec grep -l x {} \\;",
+        "find ~ -name x -o -name token -exec cat {} +",
+        "find ~ ! -name x -exec cat {} +",
+        "find ~/.local -type f | xargs cat",
+        "find ~ -name subagentd -print0 | xargs -0 tar cf x.tar",
+        "find ~ -name \"$x\" -exec cat {} +",
+    ] {
+        assert_eq!(judged(text).risk, Risk::Critical, "{text}: {:?}", judged(text).findings);
+    }
+    for text in ["find ~ -name '*.rs' -exec wc -l {} +", "find . -type f | xargs cat", "find ~ -name token"] {
+        assert_eq!(judged(text).risk, Risk::Medium, "{text}: {:?}", judged(text).findings);
+    }
+}
+
+#[test]
+fn the_folder_with_what_agents_may_do_is_changed_by_nobody_without_being_told() {
+    for text in [
+        "sort -o .subagentd/policies/x.toml a",
+        "split a .subagentd/x",
+        "uniq a .subagentd/x",
+        "iconv -o .subagentd/x a",
+        "git log --output=.subagentd/x",
+        "git checkout main -- .subagentd",
+        "git restore .subagentd/agents",
+        "tar -xf a.tar -C .subagentd",
+        "unzip -d .subagentd a.zip",
+        "patch .subagentd/x a.patch",
+        "rsync -a z/ .subagentd/",
+        "openssl rand -out .subagentd/x 9",
+        "gcc -o.subagentd/x a.c",
+        "anything .subagentd/x",
+        "anything --to=.subagentd/x",
+        "anything .sub*/x",
+        "cd .subagentd && make",
+    ] {
+        assert!(judged(text).risk >= Risk::High, "{text}: {:?}", judged(text));
+    }
+    for text in ["cat .subagentd/x", "git add .subagentd", "git diff .subagentd/x", "ls -la .subagentd"] {
+        assert_eq!(judged(text).risk, Risk::Medium, "{text}: {:?}", judged(text).findings);
+    }
+}
+
+#[test]
+fn links_that_the_text_makes_itself_are_followed() {
+    for text in [
+        "ln -s .subagentd/policies q; echo x > q/x.toml",
+        "ln -s ~ q; echo x > q/.bashrc",
+        "ln -s .. q && tee q/x < a",
+        "ln -s ../.. sub/q && tee sub/q/x < a",
+        "ln -s \"$x\" q; cp a q/b",
+        "ln -s /opt sub; mv sub other; touch other/x",
+        "mkdir d; ln -s /opt -t d; touch d/opt/x",
+        "ln -s /opt/x; touch x",
+    ] {
+        assert!(judged(text).risk >= Risk::High, "{text}: {:?}", judged(text));
+    }
+    for text in ["ln -s ../lib.so lib.so", "ln -s src q; touch q/x", "ln -s ../x y; touch z"] {
+        assert_eq!(judged(text).risk, Risk::Medium, "{text}: {:?}", judged(text).findings);
+    }
+}

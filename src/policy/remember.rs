@@ -117,6 +117,8 @@ pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<Po
     }
     let command_prefix = prefixes(call).unwrap_or_default();
     let args_pattern = match command_prefix.is_empty() && !accesses_say_all(call.accesses) {
+        // What the same words do elsewhere, with other files, nobody has seen.
+        true if answer.scope == Scope::User && runs_commands(call) => return None,
         true => Some(exact_arguments(call)?),
         false => None,
     };
@@ -142,6 +144,10 @@ pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<Po
         from_confirmation: Some(answer.confirmation.clone()),
         mistaken: false,
     })
+}
+
+fn runs_commands(call: &PolicyCall<'_>) -> bool {
+    call.accesses.iter().any(|access| matches!(access, Access::Execute { .. }))
 }
 
 /// Whether nothing but the accesses matters: files and addresses. A command may be parsed, see [`prefixes`]; someone

@@ -136,6 +136,8 @@ impl Sandbox {
             ("read the daemon's state", Attempt::Read(places.state.clone())),
             ("change who may read it", Attempt::ChangeMode(places.state.clone())),
             ("change the kernel's settings", Attempt::Open(PathBuf::from("/proc/sys/kernel/core_pattern"))),
+            ("fill memory that nothing counts", Attempt::UncountedMemory),
+            ("call the kernel by its second numbers", Attempt::SecondNumber),
             ("connect by TCP", Attempt::ConnectTcp(tcp_address)),
             ("send by UDP", Attempt::SendUdp(udp_address)),
             ("signal the daemon", Attempt::Signal(std::process::id())),

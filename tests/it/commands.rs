@@ -436,6 +436,22 @@ async fn commits_hold_what_was_asked_for_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_repository_that_is_kept_elsewhere_is_named_where_it_cannot_be_written() {
+    let house = house(&[("git_commit", json!({ "message": "All", "all": true }))]).file("a.txt", "1");
+    // Not in /tmp, which a sandbox replaces.
+    let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let repository = elsewhere.path().join("kept.git");
+    git(&house.work(), &["init", "-q", "--separate-git-dir", repository.to_str().unwrap()]);
+    git(&house.work(), &["config", "user.name", "Ada"]);
+    git(&house.work(), &["config", "user.email", "ada@example.com"]);
+    let ends = run(&house).await;
+    assert_eq!(ends[0]["error"]["type"], "EXECUTION_FAILED", "{}", ends[0]);
+    let said = ends[0]["error"]["message"].as_str().unwrap();
+    assert!(said.contains("kept outside of the workspace") && said.contains("kept.git"), "{said}");
+    assert_eq!(git(&house.work(), &["count-objects"]), "0 objects, 0 kilobytes\n");
+}
+
+#[tokio::test]
 async fn a_commit_that_git_refuses_is_an_error_with_its_words() {
     let house = house(&[("git_commit", json!({ "message": "No repository" }))]);
     let ends = run(&house).await;

@@ -13,6 +13,7 @@ mod commands;
 mod companion;
 mod companion_newcomer;
 mod companion_runs;
+mod contained;
 mod desk;
 mod doctor;
 mod families;

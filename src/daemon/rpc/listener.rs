@@ -18,7 +18,7 @@ use rustix::{
     process::geteuid,
 };
 use tokio::{
-    io::{AsyncWrite, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
     time::{sleep, timeout},
 };
@@ -425,12 +425,14 @@ fn refusal_of(barred: &Barred) -> RpcError {
     }
 }
 
-/// One error, then the end.
-async fn refuse(mut wire: impl AsyncWrite + Unpin, words: String, stop: CancellationToken) {
+/// One error, then the end. What a peer is still saying is heard to its end: a connection that is closed before takes the
+/// error back from whoever has not read it yet.
+async fn refuse(mut wire: impl AsyncRead + AsyncWrite + Unpin, words: String, stop: CancellationToken) {
     // A peer that does not read its refusal gets none.
     let refusing = timeout(REFUSAL_TIME, async {
         wire.write_all(words.as_bytes()).await?;
-        wire.shutdown().await
+        wire.shutdown().await?;
+        tokio::io::copy(&mut wire, &mut tokio::io::sink()).await
     });
     let _ = stop.run_until_cancelled(refusing).await;
 }

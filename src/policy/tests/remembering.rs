@@ -62,9 +62,9 @@ fn the_rule_is_as_narrow_as_the_call() {
     );
     check(
         &shell("git"),
-        Scope::User,
+        Scope::Project,
         expect![[
-            r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"argsPattern":"\\A\\{\"command\":\"git\"\\}\\z","kind":"execute","risk":"medium","accesses":[{"access":"execute","command":"git"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+            r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"argsPattern":"\\A\\{\"command\":\"git\"\\}\\z","kind":"execute","risk":"medium","workspace":"/w","accesses":[{"access":"execute","command":"git"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
@@ -149,8 +149,10 @@ fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
         "git status ; python x",
     ];
     for command in exact {
-        let rule = remember(&Policy::builtin(), &shell(command), Scope::User).unwrap();
+        let rule = remember(&Policy::builtin(), &shell(command), Scope::Project).unwrap();
         assert_eq!((rule.command_prefix.len(), rule.args_pattern.is_some()), (0, true), "{command}");
+        // The same words mean other files elsewhere.
+        assert_eq!(remember(&Policy::builtin(), &shell(command), Scope::User), None, "{command}");
     }
     for (sketch, why) in [
         (Sketch { commands: None, ..shell("git status") }, "not parsed"),
@@ -171,7 +173,7 @@ fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
             "someone else decides what is touched",
         ),
     ] {
-        let rule = remember(&Policy::builtin(), &sketch, Scope::User).unwrap();
+        let rule = remember(&Policy::builtin(), &sketch, Scope::Project).unwrap();
         assert_eq!((rule.command_prefix.len(), rule.args_pattern.is_some()), (0, true), "{why}");
     }
 }
@@ -233,10 +235,10 @@ fn it_allows_the_same_again_and_nothing_else() {
                 ..shell("git status")
             },
         ),
-        (shell("bash x"), Scope::User, shell("bash y")),
+        (shell("bash x"), Scope::Project, shell("bash y")),
         (
             shell("bash x"),
-            Scope::User,
+            Scope::Project,
             Sketch { arguments: json!({ "command": "bash x", "pty": true }), ..shell("bash x") },
         ),
         (opaque(), Scope::User, Sketch { arguments: json!({ "number": 8, "body": "(.*)" }), ..opaque() }),

@@ -16,6 +16,7 @@ use rustix::{
 };
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
 };
 
 use super::{Files, Limits, Order, Sockets};
@@ -195,10 +196,15 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
                 libc::SYS_io_uring_setup,
                 libc::SYS_io_uring_enter,
                 libc::SYS_io_uring_register,
+                // Memory that stands in no process's account.
+                libc::SYS_memfd_create,
+                libc::SYS_memfd_secret,
             ]),
             libc::ENOSYS,
         )?,
     ];
+    #[cfg(target_arch = "x86_64")]
+    filters.push(no_second_numbers());
     let families: &[i32] = match sockets {
         Sockets::All => return Ok(filters),
         Sockets::Usual => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
@@ -257,7 +263,29 @@ const ATTRIBUTES: &[i64] = &[
     libc::SYS_lsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
 ];
+
+/// Calls of newer kernels, numbered alike on all machines: Linux 6.13, and 6.17.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// On x86-64 some kernels know every call by a second number (x32), which no rule of a filter names.
+#[cfg(target_arch = "x86_64")]
+fn no_second_numbers() -> BpfProgram {
+    const SECOND: u32 = 0x4000_0000;
+    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
+    vec![
+        // The call's number is the first of what a filter is given.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, SECOND),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
 
 /// Signals to the daemon, to its warden, and to everybody, where Landlock does not keep signals inside.
 fn signals(order: &Order) -> Result<Rules, Box<dyn std::error::Error>> {

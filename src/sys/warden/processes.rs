@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs, process};
 
 use rustix::{
     param::page_size,
-    process::{Pid, Signal, kill_process},
+    process::{Pid, Signal, kill_process, kill_process_group},
 };
 
 /// One process, as `/proc` tells it.
@@ -12,6 +12,7 @@ use rustix::{
 pub struct Process {
     pub pid: u32,
     parent: u32,
+    group: u32,
     pub name: String,
     /// It has ended, and nobody has asked how.
     pub is_over: bool,
@@ -43,6 +44,41 @@ pub fn of_command(is_first: bool) -> Vec<Process> {
     all.iter().filter(|it| is_below(it.pid)).cloned().collect()
 }
 
+/// Whether the command is more processes than `most`. Reads no more than it takes to say so: there may be very many.
+pub fn are_more_than(most: u64, is_first: bool) -> bool {
+    let me = process::id();
+    let count = |alive: &mut dyn Iterator<Item = Process>| {
+        let limit = usize::try_from(most).unwrap_or(usize::MAX);
+        alive.filter(|it| !it.is_over).take(limit.saturating_add(1)).count() > limit
+    };
+    match is_first {
+        true => count(&mut pids().filter(|pid| *pid != me).filter_map(Process::read)),
+        false => count(&mut of_command(false).into_iter()),
+    }
+}
+
+/// Kills everything that the command is. A group, and all of a namespace, is killed at once, also what it is just starting.
+pub fn kill(is_first: bool) {
+    if is_first {
+        // Safety: `kill` has no memory to go wrong with. For the first process of a namespace -1 means all others in it.
+        #[allow(unsafe_code, reason = "no library has this call for all processes")]
+        let _none_left = unsafe { libc::kill(-1, libc::SIGKILL) };
+        return;
+    }
+    let all = of_command(false);
+    let mut groups: Vec<u32> = all.iter().map(|it| it.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    // The command began in a session of its own, so that its groups are its own, too; that of the warden is not among them.
+    for group in groups.into_iter().filter_map(|group| Pid::from_raw(i32::try_from(group).ok()?)) {
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
+    // What is left has gone to a group of its own meanwhile. First all stand still, so that none starts another one for each
+    // that ends.
+    signal(&of_command(false), Signal::STOP);
+    signal(&of_command(false), Signal::KILL);
+}
+
 /// Sends a signal to each.
 pub fn signal(processes: &[Process], signal: Signal) {
     for process in processes.iter().filter(|process| !process.is_over) {
@@ -70,6 +106,7 @@ impl Process {
         Some(Process {
             pid,
             parent: u32::try_from(number(1)?).ok()?,
+            group: u32::try_from(number(2)?).ok()?,
             name: start.split_once('(')?.1.to_owned(),
             is_over: matches!(fields.first(), Some(&"Z" | &"X")),
             ticks: (11..=14).filter_map(number).sum(),

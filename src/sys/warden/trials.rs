@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, setsid, test_kill_process};
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    process::{Pid, setsid, test_kill_process},
+};
 use serde::{Deserialize, Serialize};
 
 /// How long an attempt waits for an answer.
@@ -33,6 +36,10 @@ pub enum Attempt {
     SendUdp(SocketAddr),
     /// To change who may read a file. Gives it the mode that it has.
     ChangeMode(PathBuf),
+    /// To keep things in memory that no limit counts.
+    UncountedMemory,
+    /// A call by the number that some kernels know it by beside its own.
+    SecondNumber,
     /// To connect to a socket file.
     ConnectSocket(PathBuf),
     /// To find a process to send signals to. Sends none.
@@ -85,6 +92,8 @@ impl Attempt {
                 UdpSocket::bind(("127.0.0.1", 0))?.send_to(b"from a sandbox", address).map(drop)
             }
             Attempt::ChangeMode(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
+            Attempt::UncountedMemory => Ok(memfd_create("trial", MemfdFlags::CLOEXEC).map(drop)?),
+            Attempt::SecondNumber => second_number(),
             Attempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),
             Attempt::Signal(pid) => {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
@@ -99,6 +108,15 @@ fn write(path: &Path) -> io::Result<()> {
     fs::write(path, b"from a sandbox")?;
     // It was possible; nothing is left of it.
     fs::remove_file(path)
+}
+
+/// `getpid` of x32.
+fn second_number() -> io::Result<()> {
+    const SECOND: i64 = 0x4000_0000;
+    // Safety: the call has no arguments, and answers a number.
+    #[allow(unsafe_code, reason = "no library calls by this number")]
+    let answer = unsafe { libc::syscall(SECOND | libc::SYS_getpid) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn outlive() -> io::Result<()> {

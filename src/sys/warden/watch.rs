@@ -1,6 +1,7 @@
 //! Runs one command and sees to its end, and to that of all it starts.
 
 use std::{
+    collections::HashSet,
     io::{self, Read as _},
     os::{
         fd::{AsFd as _, OwnedFd},
@@ -170,18 +171,20 @@ impl Watch {
         false
     }
 
-    /// Ends all processes of the command. What is started meanwhile is ended by the next look.
+    /// Ends all processes of the command. What is started meanwhile is ended by the next round.
     fn end_all(&self, ended: &mut Ended) {
         let begun = self.clock.monotonic();
-        while self.clock.monotonic().saturating_sub(begun) < KILL_TIME {
-            let all = processes::of_command(self.is_first);
-            if all.is_empty() {
+        let mut known = HashSet::new();
+        loop {
+            processes::kill(self.is_first);
+            while self.reap(ended) {}
+            let left = processes::of_command(self.is_first);
+            // As long as there are new ones, somebody still starts them.
+            let has_new = left.iter().fold(false, |has_new, it| known.insert(it.pid) || has_new);
+            let is_late = KILL_TIME <= self.clock.monotonic().saturating_sub(begun);
+            if left.is_empty() || (is_late && !has_new) {
                 break;
             }
-            // First all stand still, so that none starts another one for each that ends.
-            processes::signal(&all, Signal::STOP);
-            processes::signal(&processes::of_command(self.is_first), Signal::KILL);
-            while self.reap(ended) {}
             thread::sleep(ROUND);
         }
     }
@@ -192,14 +195,14 @@ impl Watch {
         if cpu_seconds.is_none() && memory_bytes.is_none() && most.is_none() {
             return None;
         }
+        if most.is_some_and(|most| processes::are_more_than(most, self.is_first)) {
+            return Some(Limit::Processes);
+        }
         let all = processes::of_command(self.is_first);
         let is_over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| limit < used);
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
         let bytes = all.iter().map(|process| process.resident_bytes).sum();
-        let alive = all.iter().filter(|process| !process.is_over).count() as u64;
-        if is_over(most, alive) {
-            Some(Limit::Processes)
-        } else if is_over(memory_bytes, bytes) {
+        if is_over(memory_bytes, bytes) {
             Some(Limit::Memory)
         } else if is_over(cpu_seconds, ticks / TICKS_PER_SECOND) {
             Some(Limit::Cpu)

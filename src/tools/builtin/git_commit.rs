@@ -1,6 +1,11 @@
 //! `git_commit`: stages changes and commits them, as the user. (spec 05)
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -36,7 +41,8 @@ const INACTIVITY: Duration = Duration::from_secs(10 * 60);
 /// `$1` is the message; the paths follow. Nothing of them is read as options, patterns or code.
 const OF_PATHS: &str = "m=$1; shift; git --literal-pathspecs add -A -- \"$@\" && \
      git --literal-pathspecs commit --only -m \"$m\" -- \"$@\" && git log -1 --stat --format='%h %s%n%an <%ae>'";
-const OF_ALL: &str = "git add -A && git commit -m \"$1\" && git log -1 --stat --format='%h %s%n%an <%ae>'";
+const OF_ALL: &str =
+    "git add -A -- . && git commit -m \"$1\" && git log -1 --stat --format='%h %s%n%an <%ae>'";
 const OF_STAGED: &str = "git commit -m \"$1\" && git log -1 --stat --format='%h %s%n%an <%ae>'";
 
 pub struct GitCommit;
@@ -104,17 +110,24 @@ impl Definition for GitCommit {
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message });
         };
         let files: Vec<PathBuf> = places.iter().map(|place| cx.workspace.absolute(place)).collect();
+        let repository = repository(&root);
+        let is_inside = cx.workspace.roots().any(|root| repository.starts_with(root));
+        let outside = (!is_inside).then(|| {
+            format!(
+                "the repository is kept outside of the workspace, in {}: where a sandbox confines the command, git cannot \
+                 write there",
+                repository.display()
+            )
+        });
         let steps = steps(&message, &files, all);
         let command = steps.iter().map(|words| shown(words)).collect::<Vec<_>>().join(" && ");
         let known = |words: &Vec<String>| Command { words: words.iter().cloned().map(Word::Known).collect() };
         Ok(Box::new(Call {
-            accesses: vec![
-                Access::Execute { command: command.clone() },
-                Access::Write { path: root.join(".git") },
-            ],
+            accesses: vec![Access::Execute { command: command.clone() }, Access::Write { path: repository }],
             commands: steps.iter().map(known).collect(),
             command,
             root,
+            outside,
             message,
             files,
             all,
@@ -132,12 +145,36 @@ pub struct Arguments {
     all: bool,
 }
 
+/// Where git keeps the repository that `folder` is in: the next `.git` above, or where that says (gitrepository-layout(5)).
+/// Without one, where it would be.
+fn repository(folder: &Path) -> PathBuf {
+    for ancestor in folder.ancestors() {
+        let git = ancestor.join(".git");
+        if git.is_dir() {
+            return git.canonicalize().unwrap_or(git);
+        }
+        // A linked worktree, a submodule.
+        let told = File::open(&git).and_then(|file| {
+            let mut text = String::new();
+            file.take(LONGEST_POINTER).read_to_string(&mut text).map(|_| text)
+        });
+        if let Some(path) = told.ok().as_deref().and_then(|text| text.strip_prefix("gitdir:")) {
+            let path = ancestor.join(path.trim());
+            return path.canonicalize().unwrap_or(path);
+        }
+    }
+    folder.join(".git")
+}
+
+/// Bytes of a `.git` that is a file: a path.
+const LONGEST_POINTER: u64 = 8 << 10;
+
 /// What git is called with, as rules about commands see it.
 fn steps(message: &str, files: &[PathBuf], all: bool) -> Vec<Vec<String>> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let mut commit = words(&["git", "commit", "-m", message]);
     if all {
-        return vec![words(&["git", "add", "-A"]), commit];
+        return vec![words(&["git", "add", "-A", "--", "."]), commit];
     }
     if files.is_empty() {
         return vec![commit];
@@ -173,6 +210,8 @@ struct Call {
     commands: Vec<Command>,
     command: String,
     root: PathBuf,
+    /// What a person should know of a repository that is kept elsewhere.
+    outside: Option<String>,
     message: String,
     files: Vec<PathBuf>,
     all: bool,
@@ -212,7 +251,7 @@ impl Invocation for Call {
             directory: self.root.to_string_lossy().into_owned(),
             root_commands: vec!["git".to_owned()],
             parsed: self.commands.iter().map(|it| shown(&texts(it))).collect(),
-            reasons: Vec::new(),
+            reasons: self.outside.clone().into_iter().collect(),
             sandbox: self.starter.wanted_confinement().to_owned(),
         })
     }
@@ -237,7 +276,11 @@ impl Invocation for Call {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);
                     let result = report(&finished, &self.starter, false);
-                    if is_done || result.error.is_some() { result } else { failed(result) }
+                    if is_done || result.error.is_some() {
+                        result
+                    } else {
+                        failed(result, self.outside.as_deref())
+                    }
                 }
                 Err(failure) => failure,
             }
@@ -246,8 +289,11 @@ impl Invocation for Call {
 }
 
 /// A commit that was not made is a failure, where a command that ends with another code is just told of.
-fn failed(result: ToolResult) -> ToolResult {
-    let message = "git did not commit; what it said follows".to_owned();
+fn failed(result: ToolResult, outside: Option<&str>) -> ToolResult {
+    let message = match outside {
+        Some(why) => format!("git did not commit ({why}); what it said follows"),
+        None => "git did not commit; what it said follows".to_owned(),
+    };
     let error = ToolError { kind: ToolErrorType::ExecutionFailed, message };
     ToolResult { error: Some(error), ..result }
 }

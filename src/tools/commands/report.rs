@@ -12,6 +12,9 @@ use crate::{
 /// Characters of a terminal's output that people are shown with its colours.
 const MAX_DISPLAY: usize = 64 << 10;
 
+/// The sandbox that keeps the modes of all files as they are.
+const MODES_STAY: &str = "Landlock";
+
 /// How a refusal of the sandbox looks in what programs say.
 const REFUSALS: &[&str] = &[
     "Permission denied",
@@ -152,8 +155,13 @@ fn boundaries(name: &str, rules: &CommandRules) -> String {
         true => "",
         false => ", there is no network",
     };
+    // Landlock does not look at modes, so that nothing may change them.
+    let modes = match name.starts_with(MODES_STAY) {
+        true => ", modes and owners of files cannot be changed, not even in the workspace",
+        false => "",
+    };
     format!(
-        "[The command ran in a sandbox ({name}): {writable}{network}, and keys, passwords and the daemon's own files cannot be \
+        "[The command ran in a sandbox ({name}): {writable}{network}{modes}, and keys, passwords and the daemon's own files cannot be \
          seen. If it failed for that, do not look for a way around: say what you need, so that the person can do it or change \
          `sandbox.profile` or `sandbox.network`.]"
     )

@@ -549,3 +549,46 @@ async fn nothing_of_a_command_outlives_a_daemon_that_is_killed() {
         served.stop().await;
     }
 }
+
+/// Without a sandbox a command can stop the process that watches over it.
+#[tokio::test]
+async fn a_command_that_stops_its_warden_ends_all_the_same() {
+    let mark = format!("7{}", std::process::id());
+    let stops = |more: Value| {
+        let mut arguments = json!({ "command": format!("touch up; kill -STOP $PPID; sleep {mark}") });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "functionCall": { "name": "run_shell_command", "args": arguments } })
+    };
+    let call = |name: &str, args: Value| json!({ "functionCall": { "name": name, "args": args } });
+    let turns = vec![
+        vec![stops(json!({ "timeoutSeconds": 1 }))],
+        vec![stops(json!({ "background": true }))],
+        vec![call("run_shell_command", json!({ "command": "until [ -e up ]; do sleep 0.01; done" }))],
+        vec![call("kill_shell", json!({ "id": "1" }))],
+        vec![call("complete_task", json!({ "result": "done" }))],
+    ];
+    let home = crate::process::Home::new();
+    std::fs::write(home.path("config/subagentd/agents/runner.md"), RUNNER).unwrap();
+    std::fs::create_dir_all(home.path("config/subagentd/policies")).unwrap();
+    std::fs::write(home.path("config/subagentd/policies/all.toml"), ALLOW).unwrap();
+    let settings = json!({ "sandbox": { "profile": "full" } });
+    fs::write(home.path("config/subagentd/settings.json"), settings.to_string()).unwrap();
+    let model = crate::recording::Recording::write_parts(&home, "runs", turns);
+    let served = home.start().await;
+    let mut wire = home.connect().await;
+    let start = json!({ "workspace": home.work(), "agent": "runner", "model": model, "prompt": "run" });
+    let started = wire.call("run/start", start).await.unwrap();
+    let waited =
+        wire.call("run/wait", json!({ "runId": started["runId"], "timeoutMs": 60_000 })).await.unwrap();
+    assert_eq!(waited["run"]["reason"], "GOAL", "{waited}");
+    let filter = json!({ "filter": { "runIds": [started["runId"]] }, "from": 0, "limit": 1000 });
+    let listed = wire.call("events/list", filter).await.unwrap();
+    let is_end = |event: &&Value| event["activity"] == "TOOL_CALL_END";
+    let ends: Vec<&Value> = listed["events"].as_array().unwrap().iter().filter(is_end).collect();
+    assert_eq!(ends[0]["data"]["error"]["type"], "TIMED_OUT", "{}", ends[0]);
+    assert!(text(&ends[3]["data"]).starts_with("1: ended"), "{}", ends[3]);
+    while processes_with(&mark) != 0 {
+        wire.call("ping", json!({})).await.unwrap();
+    }
+    served.stop().await;
+}

@@ -39,6 +39,10 @@ const KILL_TIME: Duration = Duration::from_secs(1);
 /// Names of processes that were left behind, that are told at most.
 const MOST_NAMES: usize = 20;
 
+/// Children that are asked for in one go. A bomb of processes has others end faster than they are asked for, and there is more
+/// to see to.
+const MOST_REAPED: usize = 500;
+
 /// Clock ticks of a second in `/proc` (`USER_HZ`): 100 on every Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
@@ -143,10 +147,12 @@ impl Watch {
                 }
             }
         }
-        let left = processes::of_command(self.is_first);
-        let alive = left.iter().filter(|process| !process.is_over);
-        ended.left = alive.take(MOST_NAMES).map(|process| process.name.clone()).collect();
-        self.end_all(&mut ended);
+        if !processes::is_none_left() {
+            let left = processes::of_command(self.is_first);
+            let alive = left.iter().filter(|process| !process.is_over);
+            ended.left = alive.take(MOST_NAMES).map(|process| process.name.clone()).collect();
+            self.end_all(&mut ended);
+        }
         if let Some(screen) = self.screen {
             // Nobody has the terminal any more, so it ends.
             let _shown = screen.join();
@@ -157,7 +163,10 @@ impl Watch {
     /// Asks how children have ended. Answers whether the command has.
     fn reap(&self, ended: &mut Ended) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-        while let Ok(Some(_)) = waitid(WaitId::All, options | WaitIdOptions::NOWAIT) {
+        for _ in 0..MOST_REAPED {
+            if !matches!(waitid(WaitId::All, options | WaitIdOptions::NOWAIT), Ok(Some(_))) {
+                break;
+            }
             // The command first: the others are asked for by the way.
             if let Ok(Some(status)) = waitid(WaitId::Pid(self.command), options) {
                 ended.code = status.exit_status();
@@ -178,6 +187,9 @@ impl Watch {
         loop {
             processes::kill(self.is_first);
             while self.reap(ended) {}
+            if processes::is_none_left() {
+                break;
+            }
             let left = processes::of_command(self.is_first);
             // As long as there are new ones, somebody still starts them.
             let has_new = left.iter().fold(false, |has_new, it| known.insert(it.pid) || has_new);

@@ -8,81 +8,67 @@ use crate::protocol::{
 /// Longest arguments that a rule repeats, in bytes: it is stored, shown to people, and compiled.
 const MOST_ARGUMENT_BYTES: usize = 4 * 1024;
 
-/// Commands that run what stands in their arguments: to remember them is to allow everything (spec 06). A version at the
-/// end of the name does not matter.
-const INTERPRETERS: &[&str] = &[
-    "alias",
-    "ash",
-    "at",
-    "awk",
-    "bash",
-    "batch",
-    "builtin",
-    "bun",
-    "busybox",
-    "bunx",
-    "chroot",
-    "chrt",
-    "command",
-    "csh",
-    "dash",
-    "deno",
-    "doas",
+/// Programs whose second word says what they do, so that a rule about both means something. Of any other it is an operand,
+/// and whoever runs what stands in their arguments would be allowed everything (spec 06).
+const WITH_SUB_COMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "apk",
+    "brew",
+    "bundle",
+    "cabal",
+    "cargo",
+    "composer",
+    "conda",
+    "dnf",
+    "docker",
+    "dotnet",
+    "gem",
+    "gh",
+    "git",
+    "glab",
+    "go",
+    "gradle",
+    "helm",
+    "hg",
+    "jj",
+    "kubectl",
+    "mix",
+    "mvn",
+    "nix",
+    "npm",
+    "opam",
+    "pacman",
+    "pdm",
+    "pip",
+    "pip3",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rustup",
+    "svn",
+    "swift",
+    "systemctl",
+    "terraform",
+    "uv",
+    "yarn",
+    "zypper",
+];
+
+/// Sub-commands that run, or let later ones run, what stands behind them.
+const RUNNING: &[&str] = &[
+    "compose",
+    "config",
+    "dlx",
+    "enter",
     "env",
-    "eval",
     "exec",
-    "expect",
-    "fish",
-    "find",
-    "flock",
-    "gawk",
-    "ionice",
-    "ksh",
-    "lua",
-    "mawk",
-    "mksh",
-    "nice",
-    "node",
-    "nodejs",
-    "nohup",
-    "npx",
-    "nsenter",
-    "parallel",
-    "perl",
-    "php",
-    "pipx",
-    "pkexec",
-    "pwsh",
-    "pypy",
-    "python",
-    "rbash",
-    "Rscript",
-    "ruby",
-    "runuser",
-    "script",
-    "sed",
-    "setpriv",
-    "setsid",
-    "sh",
-    "source",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "tclsh",
-    "time",
-    "timeout",
-    "toybox",
-    "trap",
-    "tsx",
-    "unshare",
-    "uvx",
-    "watch",
-    "xargs",
-    "zsh",
+    "explore",
+    "filter-branch",
+    "run",
+    "submodule",
+    "tool",
+    "x",
 ];
 
 /// For how long and where an answer holds.
@@ -159,8 +145,8 @@ fn accesses_say_all(accesses: &[Access]) -> bool {
     })
 }
 
-/// Root command and sub-command of every command of the call. `None` where one has no sub-command or is an interpreter, and
-/// where more than commands decides: high risk stands in options, which a prefix does not see.
+/// Root command and sub-command of every command of the call. `None` where one has no sub-command, or one that runs others,
+/// and where more than commands decides: high risk stands in options, which a prefix does not see.
 fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     let is_known = |access: &Access| {
         matches!(access, Access::Execute { .. }) || accesses_say_all(std::slice::from_ref(access))
@@ -184,7 +170,8 @@ fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
 
 fn prefix(command: &[Word]) -> Option<String> {
     let [Word::Known(root), Word::Known(sub_command), ..] = command else { return None };
-    let is_remembered = is_word(root) && is_word(sub_command) && !is_interpreter(root);
+    let has_sub_commands = WITH_SUB_COMMANDS.contains(&root.as_str());
+    let is_remembered = has_sub_commands && is_word(sub_command) && !RUNNING.contains(&sub_command.as_str());
     is_remembered.then(|| format!("{root} {sub_command}"))
 }
 
@@ -192,12 +179,6 @@ fn prefix(command: &[Word]) -> Option<String> {
 fn is_word(text: &str) -> bool {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_:+.".contains(letter);
     text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(is_of_name)
-}
-
-fn is_interpreter(root: &str) -> bool {
-    let name =
-        root.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-');
-    INTERPRETERS.contains(&name)
 }
 
 fn exact_arguments(call: &PolicyCall<'_>) -> Option<String> {

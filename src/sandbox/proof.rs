@@ -141,6 +141,7 @@ impl Sandbox {
             ("connect by TCP", Attempt::ConnectTcp(tcp_address)),
             ("send by UDP", Attempt::SendUdp(udp_address)),
             ("signal the daemon", Attempt::Signal(std::process::id())),
+            ("change the daemon's limits", Attempt::Limit(std::process::id())),
             ("leave a process behind", Attempt::Outlive),
         ];
         for secret in self.hidden().present().into_iter().filter(|path| holds_anything(path)) {

@@ -35,6 +35,9 @@ pub enum Cannot {
     /// The warden's words.
     #[error("{0}")]
     NotRun(String),
+    /// It was run, and nobody knows how far.
+    #[error("what watches over the command ended before the command did")]
+    Lost,
 }
 
 /// A command that was started. Dropping it ends the command and all that it started.
@@ -72,7 +75,7 @@ impl Hold {
         match serde_json::from_slice(&self.report) {
             Ok(Report::Ended(ended)) => Ok(ended),
             Ok(Report::NotRun(problem)) => Err(Cannot::NotRun(problem)),
-            Err(_) => Err(Cannot::NotRun("what watches over the command ended by itself".to_owned())),
+            Err(_) => Err(Cannot::Lost),
         }
     }
 

@@ -106,6 +106,12 @@ impl Walk<'_> {
     }
 
     fn judge_target(&mut self, target: &Target, change: Change) {
+        if target.may_be_own() {
+            self.draft.found(
+                Risk::High,
+                format!("it changes what agents may do in this workspace: {}", target.path.display()),
+            );
+        }
         let is_below = matches!(change, Change::WritesBelow | Change::RemovesBelow | Change::Removes);
         for guarded in self.around.guarded.iter().chain(self.around.secret) {
             if target.may_be_in(guarded) || (is_below && target.may_hold(guarded)) {
@@ -148,12 +154,6 @@ impl Walk<'_> {
     fn is_outside(&mut self, path: &Path, resolved: &Path) {
         if !self.is_inside(resolved) {
             self.draft.found(Risk::High, format!("it writes outside of the workspace: {}", path.display()));
-        }
-        if names_own(path) || names_own(resolved) {
-            self.draft.found(
-                Risk::High,
-                format!("it changes what agents may do in this workspace: {}", path.display()),
-            );
         }
     }
 

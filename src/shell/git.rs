@@ -3,6 +3,7 @@
 use super::{
     files::Change,
     grammar::Dialect,
+    meaning::is_bundle_with,
     options::{Spec, anywhere},
     place::Place,
     value::Value,
@@ -58,6 +59,103 @@ const PLAIN_SETTINGS: &[&str] = &[
     "versionsort.",
     "column.",
     "format.pretty",
+];
+
+/// Sub-commands that leave the files of the work tree as they are.
+const LEAVES_FILES: &[&str] = &[
+    "add",
+    "annotate",
+    "archive",
+    "blame",
+    "branch",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-mailmap",
+    "cherry",
+    "clone",
+    "commit",
+    "commit-tree",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "fmt-merge-msg",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "hash-object",
+    "help",
+    "init",
+    "interpret-trailers",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "mktag",
+    "mktree",
+    "name-rev",
+    "notes",
+    "prune",
+    "push",
+    "range-diff",
+    "reflog",
+    "remote",
+    "repack",
+    "replace",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "stage",
+    "status",
+    "symbolic-ref",
+    "tag",
+    "update-index",
+    "update-ref",
+    "var",
+    "verify-commit",
+    "verify-tag",
+    "version",
+    "whatchanged",
+    "worktree",
+    "write-tree",
+];
+
+/// Other sub-commands that run nothing but git's own programs, hooks aside.
+const OTHERS: &[&str] = &[
+    "am",
+    "apply",
+    "bisect",
+    "checkout",
+    "checkout-index",
+    "cherry-pick",
+    "clean",
+    "difftool",
+    "lfs",
+    "merge",
+    "mv",
+    "pull",
+    "read-tree",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "rm",
+    "sparse-checkout",
+    "stash",
+    "submodule",
+    "switch",
 ];
 
 /// Options by which a sub-command runs a command.
@@ -124,7 +222,7 @@ impl Walk<'_> {
     }
 
     fn sub_command(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
-        let begins = |beginning: &str| args.iter().any(|arg| arg.lead().starts_with(beginning));
+        let bundled = |letter: char| args.iter().any(|arg| is_bundle_with(arg, letter));
         let has = |wanted: &str| args.iter().any(|arg| arg.is(wanted));
         let runs = args.iter().find(|arg| {
             let lead = arg.lead();
@@ -154,15 +252,13 @@ impl Walk<'_> {
                     None => self.draft.unknown("nobody can tell what `git submodule foreach` runs"),
                 }
             }
-            "rebase" | "difftool" if begins("-x") => {
+            "rebase" | "difftool" if bundled('x') => {
                 self.draft.unknown(format!("`git {name} -x` runs a command"));
             }
-            "grep" if begins("-O") => self.draft.unknown("`git grep -O` runs a command"),
+            "grep" if bundled('O') => self.draft.unknown("`git grep -O` runs a command"),
             "clone" | "fetch" | "pull" | "ls-remote" => {
-                let is_short = |arg: &Value| {
-                    name == "clone" && (arg.lead().starts_with("-u") || arg.lead().starts_with("-c"))
-                };
-                if args.iter().any(is_short) {
+                let is_told = name == "clone" && (bundled('u') || bundled('c'));
+                if is_told || args.iter().any(|arg| arg.may_be_option() && arg.may_split()) {
                     self.draft.unknown(format!("`git {name}` may run a command by its options"));
                 }
             }
@@ -172,7 +268,8 @@ impl Walk<'_> {
                 self.draft.unknown(format!("`git {name}` runs other commands"));
             }
             "config" => self.configures(args),
-            _ => {}
+            _ if LEAVES_FILES.contains(&name) || OTHERS.contains(&name) => {}
+            _ => self.draft.unknown(format!("nobody can tell what `git {name}` runs")),
         }
     }
 
@@ -197,9 +294,11 @@ impl Walk<'_> {
         let own = &args[..args.len() - behind.len()];
         let Some((sub_command, args)) = behind.split_first() else { return };
         let Some(name) = sub_command.known() else { return };
-        let mut elsewhere = scope.clone();
-        elsewhere.place = Place::unknown();
-        let scope = if own.iter().any(|arg| arg.lead().starts_with("-C")) { &elsewhere } else { scope };
+        let scope = &self.work_tree(own, scope);
+        if !LEAVES_FILES.contains(&name) {
+            // What a commit or a patch brings lands there.
+            self.unpacks_here(scope);
+        }
         let parsed = anywhere(&GIT, args);
         match name {
             "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" => {
@@ -223,6 +322,24 @@ impl Walk<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Where git works: `-C` moves it, from one to the next, and `--work-tree` does.
+    fn work_tree(&self, own: &[Value], scope: &Scope) -> Scope {
+        let mut elsewhere = scope.clone();
+        for (at, arg) in own.iter().enumerate() {
+            let folder = match arg.lead().as_str() {
+                "-C" | "--work-tree" => own.get(at + 1).cloned(),
+                lead if lead.starts_with("--work-tree=") => Some(arg.after("--work-tree=".len())),
+                _ => None,
+            };
+            let Some(folder) = folder else { continue };
+            elsewhere.place = match (folder.known().filter(|_| !folder.is_pattern()), &elsewhere.place.main) {
+                (Some(text), Some(from)) => Place::new(&from.join(text)),
+                _ => Place::unknown(),
+            };
+        }
+        elsewhere
     }
 
     /// A setting may hold a command that runs later.

@@ -54,8 +54,6 @@ const READERS: &[&str] = &[
     "cd",
     "pushd",
     "sed",
-    "awk",
-    "gawk",
     "rm",
     "mv",
     "mkdir",
@@ -75,9 +73,9 @@ const READERS: &[&str] = &[
 
 /// Those among them that go through whole folders, with these options or always.
 const DEEP_READERS: &[(&str, &[&str])] = &[
-    ("grep", &["r", "R", "recursive", "dereference-recursive"]),
-    ("egrep", &["r", "R", "recursive"]),
-    ("fgrep", &["r", "R", "recursive"]),
+    ("grep", &["r", "d", "directories", "R", "recursive", "dereference-recursive"]),
+    ("egrep", &["r", "d", "directories", "R", "recursive"]),
+    ("fgrep", &["r", "d", "directories", "R", "recursive"]),
     ("cp", &["r", "R", "a", "recursive", "archive"]),
     ("scp", &["r"]),
     ("rg", &[]),
@@ -89,6 +87,7 @@ const DEEP_READERS: &[(&str, &[&str])] = &[
     ("diff", &["r", "recursive"]),
     ("mount", &[]),
     ("7z", &[]),
+    ("git", &["no-index"]),
 ];
 
 /// Programs whose arguments are programs: what they name they may open.
@@ -106,6 +105,11 @@ const WRAPPERS: &[&str] = &[
 
 pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Scope) {
     if TALKERS.contains(&base) {
+        // What is said may be what another command is told to open.
+        let may_name = |target: &Target| walk.around.secret.iter().any(|secret| target.may_be_in(secret));
+        let names_secret =
+            args.iter().flat_map(|arg| walk.targets(arg, scope)).any(|target| may_name(&target));
+        walk.searches_secret |= names_secret;
         return;
     }
     let plain = base.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -126,6 +130,7 @@ pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Sco
         if INTERPRETERS.contains(&plain) {
             walk.names_guarded(arg);
         }
+        walk.ends_like_secret(arg);
         // A text, not a path.
         if is_wrapper && arg.known().is_some_and(|text| text.contains(char::is_whitespace)) {
             continue;
@@ -221,6 +226,20 @@ impl Walk<'_> {
         }
     }
 
+    /// Whatever stands before it, `…/subagentd/token` is likely the daemon's own.
+    fn ends_like_secret(&mut self, word: &Value) {
+        let text = word.hollow();
+        for secret in self.around.secret {
+            let Some(folder) = secret.file_name().and_then(|name| name.to_str()) else { continue };
+            if SECRET_FILES.iter().any(|file| text.ends_with(&format!("{folder}/{file}"))) {
+                self.draft.found(
+                    Risk::Critical,
+                    format!("it names what is the daemon's own: {}", secret.display()),
+                );
+            }
+        }
+    }
+
     /// `find` lists what lies below `starts`; what others do with each of these files, they do with the daemon's own.
     pub fn searches(&mut self, starts: &[Value], args: &[Value], scope: &Scope) {
         let lists_secret = starts.iter().flat_map(|start| self.targets(start, scope)).any(|target| {
@@ -291,9 +310,12 @@ fn goes_deep(base: &str, args: &[Value]) -> bool {
         || args.iter().any(|arg| {
             let lead = arg.lead();
             match lead.strip_prefix("--") {
-                Some(long) => options
-                    .iter()
-                    .any(|option| option.len() > 1 && long.len() > 2 && option.starts_with(long)),
+                Some(long) => {
+                    let given = long.split_once('=').map_or(long, |(name, _)| name);
+                    options
+                        .iter()
+                        .any(|option| option.len() > 1 && given.len() > 2 && option.starts_with(given))
+                }
                 None => {
                     lead.starts_with('-')
                         && options.iter().any(|option| option.len() == 1 && lead.contains(*option))

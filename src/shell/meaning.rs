@@ -300,7 +300,7 @@ impl Walk<'_> {
 }
 
 /// Whether a word is options by their letters, this one among them.
-fn is_bundle_with(word: &Value, letter: char) -> bool {
+pub(super) fn is_bundle_with(word: &Value, letter: char) -> bool {
     let lead = word.lead();
     lead.starts_with('-') && !lead.starts_with("--") && lead.contains(letter)
 }

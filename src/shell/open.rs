@@ -56,9 +56,12 @@ impl Walk<'_> {
 
     /// A command that runs others, if it is one.
     fn open(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
-        let is_one = self.shell(base, args, scope)
-            || self.runner(base, args, scope)
-            || self.program(base, args, scope);
+        if self.shell(base, args, scope) {
+            // Some take commands in options beside their programs.
+            self.program(base, args, scope);
+            return;
+        }
+        let is_one = self.runner(base, args, scope) || self.program(base, args, scope);
         if !is_one && base == "git" {
             self.git(args, scope);
         }

@@ -101,6 +101,10 @@ impl Target {
         if self.path.starts_with(other) {
             return true;
         }
+        // `**` may be any number of folders.
+        if self.pattern.iter().any(|name| is_text(name, "**")) && other.starts_with(&self.path) {
+            return true;
+        }
         match other.strip_prefix(&self.path) {
             Ok(rest) => {
                 let names: Vec<_> = rest.components().collect();

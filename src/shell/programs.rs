@@ -43,15 +43,18 @@ const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     ),
     (&["zip"], &["-T", "-TT", "--unzip-command", "--test"]),
     (&["cpio"], &["--rsh-command", "--rmt-command"]),
-    (&["man"], &["-P", "--pager", "-H", "--html"]),
+    (&["man"], &["-P", "--pager", "-H", "--html", "-C", "--config-file"]),
     (&["split"], &["--filter"]),
     (&["sort"], &["--compress-program"]),
-    (&["make", "gmake"], &["SHELL=", "--eval", "MAKEFLAGS=", ".SHELLFLAGS="]),
-    (&["wget"], &["--use-askpass"]),
+    (&["make", "gmake"], &["SHELL=", "-E", "--eval", "MAKEFLAGS=", ".SHELLFLAGS="]),
+    (&["cmake"], &["-E", "-P"]),
+    (&["bat"], &["--pager"]),
+    (&["rustc"], &["-Clinker"]),
+    (&["wget"], &["--use-askpass", "-e", "--execute", "--config"]),
     (&["nmap"], &["--script"]),
     (&["openssl"], &["-engine", "-provider"]),
-    (&["psql"], &["-c", "--command"]),
-    (&["npm", "npx", "pnpm"], &["-c", "--call", "--script-shell", "--node-options"]),
+    (&["psql", "mysql", "mariadb"], &["--init-command"]),
+    (&["npm", "npx", "pnpm", "yarn"], &["-c", "--call", "--script-shell", "--node-options"]),
     (
         &["vi", "vim", "view", "nvim", "ex", "gvim", "vimdiff", "ed", "emacs"],
         &["-c", "--cmd", "-S", "-s", "-es", "-u", "--eval", "--script", "-l", "--load"],
@@ -59,7 +62,7 @@ const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["less", "more"], &["-k", "--lesskey-file"]),
     (&["cargo"], &["--config"]),
     (&["go"], &["-toolexec", "-exec", "-vettool", "--toolexec", "--exec", "--vettool"]),
-    (&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-B", "-specs"]),
+    (&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-B", "-specs", "--specs"]),
     (&["ld"], &["-plugin"]),
     (&["rg"], &["--pre", "--hostname-bin"]),
     (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
@@ -112,10 +115,42 @@ impl Walk<'_> {
         {
             self.draft.unknown("`openssl` may load foreign code");
         }
+        if args.iter().take_while(|arg| !arg.is("--")).any(|arg| is_unclear(arg, options)) {
+            self.draft.unknown(format!("nobody can tell whether an option of `{base}` runs a command"));
+        }
+        self.runs_by_words(base, args);
         if base == "sqlite3" && args.iter().any(|arg| arg.lead().trim_start().starts_with('.')) {
             self.draft.unknown("`sqlite3` may run a command");
         }
         true
+    }
+
+    /// What is no option, and runs something all the same.
+    fn runs_by_words(&mut self, base: &str, args: &[Value]) {
+        let first = args.first().map(Value::lead).unwrap_or_default();
+        let has = |part: &str| args.iter().any(|arg| arg.hollow().contains(part));
+        let why = match base {
+            "tar" | "bsdtar" | "gtar" if !first.starts_with('-') && first.contains(['I', 'F']) => {
+                "its first letters name a program"
+            }
+            "make" | "gmake" if has("$(") || has("`") || has("!=") => "a variable may be what a command says",
+            "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "rustc"
+                if args.iter().any(|arg| arg.lead().starts_with('@')) || has("linker=") =>
+            {
+                "its options may name a program"
+            }
+            "go" if first == "env" && args.len() > 1 => "later calls take options from there",
+            "npm" | "pnpm" | "yarn"
+                if matches!(first.as_str(), "config" | "explore" | "exec" | "dlx" | "set") =>
+            {
+                "it runs what it is told, now or later"
+            }
+            "psql" | "mysql" | "mariadb" if has("\\!") || has("system ") || has("program") => {
+                "it has commands for the shell"
+            }
+            _ => return,
+        };
+        self.draft.unknown(format!("`{base}`: {why}"));
     }
 
     fn awk(&mut self, base: &str, args: &[Value]) {
@@ -208,6 +243,17 @@ pub(super) const SED: Spec = Spec {
     ],
     long_valued: &["expression", "file", "line-length"],
 };
+
+/// Whether a word may become an option that runs something. One letter is known, and a value behind it, in `-j"$x"`.
+fn is_unclear(word: &Value, options: &[&str]) -> bool {
+    let lead = word.lead();
+    let is_other = lead.len() > 1
+        && lead.starts_with('-')
+        && !lead.starts_with("--")
+        && !word.may_split()
+        && !options.iter().any(|option| begins_option(&lead, option));
+    word.may_be_option() && !is_other
+}
 
 /// `-I` in `-xIf`, `--to-command` in `--to-command=x` and in what it may be shortened to, `SHELL=` in `SHELL=/x`.
 fn begins_option(word: &str, option: &str) -> bool {

@@ -8,9 +8,11 @@ use super::{
     walk::{Scope, Walk},
 };
 
+use crate::protocol::Risk;
+
 mod table;
 
-use table::{RUNNERS, Runner};
+use table::{RUNNERS, Runner, SUB_RUNNERS};
 
 /// Commands that run others in ways that are not read: what they run is not known.
 const OPAQUE: &[&str] = &[
@@ -63,6 +65,25 @@ const OPAQUE: &[&str] = &[
     "direnv",
     "debuild",
     "logrotate",
+    "ssh-agent",
+    "choom",
+    "numactl",
+    "eatmydata",
+    "chronic",
+    "ifne",
+    "pee",
+    "faketime",
+    "cgexec",
+    "gosu",
+    "tini",
+    "dbus-launch",
+    "cross-env",
+    "dotenv",
+    "concurrently",
+    "watchexec",
+    "nodemon",
+    "qemu-x86_64",
+    "qemu-aarch64",
 ];
 
 impl Walk<'_> {
@@ -75,6 +96,7 @@ impl Walk<'_> {
             "find" => self.find(args, scope),
             "watch" => self.watch(args, scope),
             "flock" => self.flock(args, scope),
+            _ if self.sub_runner(base, args, scope) => {}
             _ if OPAQUE.contains(&base) => {
                 self.draft.unknown(format!("`{base}` runs commands in ways that are not read"));
             }
@@ -84,6 +106,44 @@ impl Walk<'_> {
                 };
                 self.wrapped(base, runner, args, scope);
             }
+        }
+        true
+    }
+
+    /// `uv run pytest`: a sub-command behind which a command stands. False when it is none of these.
+    fn sub_runner(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
+        let Some(runner) = SUB_RUNNERS.iter().find(|runner| runner.names.contains(&base)) else {
+            return false;
+        };
+        let Some(at) = args.iter().position(|arg| !arg.lead().starts_with('-') || arg.may_split()) else {
+            return true;
+        };
+        match args[at].known() {
+            Some(name) if runner.sub_commands.contains(&name) => {}
+            // Another sub-command, unless the word before is an option that has it for its value.
+            Some(_) if at == 0 => return true,
+            _ => {
+                self.draft.unknown(format!("nobody can tell whether `{base}` runs a command"));
+                return true;
+            }
+        }
+        let parsed = match leading(&Spec { flags: "it", ..Spec::default() }, &args[at + 1..]) {
+            Ok(parsed) => parsed,
+            Err(why) => {
+                self.draft.unknown(format!("`{base}`: {why}"));
+                return true;
+            }
+        };
+        let rest = parsed.operands.get(runner.operands..).unwrap_or_default();
+        let rest = if rest.first().is_some_and(|word| word.is("--")) { &rest[1..] } else { rest };
+        if runner.is_elsewhere {
+            self.draft.found(Risk::High, format!("`{base}` runs a command in another system"));
+        }
+        if parsed.unclear.is_some() || parsed.operands.iter().take(runner.operands).any(Value::may_split) {
+            self.draft.unknown(format!("nobody can tell where the command of `{base}` begins"));
+        }
+        if !rest.is_empty() {
+            self.run(rest, &mut scope.clone());
         }
         true
     }

@@ -12,6 +12,10 @@ use std::{
 
 use crate::protocol::SessionId;
 
+mod removing;
+
+use removing::remove_tree;
+
 /// What is kept may be anybody's secrets.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -40,29 +44,9 @@ impl Artifacts {
     /// Removes what is kept of a session. Nothing kept is no failure.
     pub fn forget_session(&self, session: &SessionId) -> io::Result<()> {
         let Some(folder) = self.session_folder(session) else { return Ok(()) };
-        let removed = match fs::remove_dir_all(&folder) {
-            // A command may have closed folders of its own.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                open_all(&folder);
-                fs::remove_dir_all(&folder)
-            }
-            removed => removed,
-        };
-        match removed {
+        match remove_tree(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
-        }
-    }
-}
-
-/// Makes every folder one that can be emptied. What cannot be is told when it is removed.
-fn open_all(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let _told_later = fs::set_permissions(folder, fs::Permissions::from_mode(FOLDER_MODE));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        // Links are not followed.
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_all(&entry.path());
         }
     }
 }

@@ -192,11 +192,19 @@ impl Starter {
     }
 }
 
-/// Nothing was run, as the model learns it.
+/// Nothing was run, or nobody knows how far, as the model learns it.
 pub fn refused(error: &Cannot) -> ToolResult {
+    if let Cannot::Lost = error {
+        let message = format!(
+            "{error}; the command may have run in part, and was ended. Look what it has done before you run it again"
+        );
+        return ToolResult::failure(ToolErrorType::ShellExecuteError, message);
+    }
     let kind = match error {
         Cannot::Required(_) => ToolErrorType::SandboxDenied,
-        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotRun(_) => ToolErrorType::ShellExecuteError,
+        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotRun(_) | Cannot::Lost => {
+            ToolErrorType::ShellExecuteError
+        }
     };
     ToolResult::failure(kind, format!("the command was not run: {error}"))
 }

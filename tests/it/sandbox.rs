@@ -116,7 +116,7 @@ async fn each_way_out_is_refused() {
         let possible: Vec<_> = trials.iter().filter(|trial| trial.refused.is_none()).collect();
         assert!(possible.is_empty(), "{mechanism:?} lets through {possible:?}");
         // The state's folder, the secrets' folder and file, and the others.
-        assert_eq!(trials.len(), 15, "{trials:#?}");
+        assert_eq!(trials.len(), 16, "{trials:#?}");
         assert_eq!(fs::read_dir(ground.path("home/work")).unwrap().count(), 0);
     }
 }

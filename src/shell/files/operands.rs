@@ -101,6 +101,7 @@ impl Walk<'_> {
             "sed" | "gsed" => {
                 let parsed = anywhere(&SED, args);
                 if parsed.has(&["i", "in-place"]) {
+                    self.keeps_copies(parsed.value(&["i", "in-place"]), scope);
                     let has_script = parsed.has(&["e", "expression", "f", "file"]);
                     let files = parsed.operands.get(usize::from(!has_script)..).unwrap_or_default();
                     self.all(files, Change::Writes, scope);
@@ -123,6 +124,20 @@ impl Walk<'_> {
             }
             "find" => self.finds(args, scope),
             _ => self.outputs(base, args, scope),
+        }
+    }
+
+    /// `sed` puts what was there where the suffix says, when that has a `/` or a `*`.
+    fn keeps_copies(&mut self, suffix: Option<&Value>, scope: &Scope) {
+        match suffix.map(|suffix| (suffix, suffix.known())) {
+            None => {}
+            Some((_, Some(text))) if !text.contains(['/', '*']) => {}
+            Some((_, Some(text))) => {
+                let folder = text.rsplit_once('/').map_or(".", |(folder, _)| folder);
+                let folder = if folder.is_empty() { "/" } else { folder };
+                self.changes(&Value::literal(folder), Change::WritesBelow, scope);
+            }
+            Some((suffix, None)) => self.changes(suffix, Change::Writes, scope),
         }
     }
 
@@ -265,7 +280,21 @@ impl Walk<'_> {
         let parsed = anywhere(&CURL, args);
         self.named(
             &parsed,
-            &["o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr"],
+            &[
+                "o",
+                "output",
+                "D",
+                "dump-header",
+                "c",
+                "cookie-jar",
+                "trace",
+                "trace-ascii",
+                "stderr",
+                "etag-save",
+                "libcurl",
+                "hsts",
+                "alt-svc",
+            ],
             Change::Writes,
             scope,
         );
@@ -281,6 +310,14 @@ impl Walk<'_> {
                     _ => Value::unknown(address.raw()),
                 };
                 self.changes(&value, Change::Writes, scope);
+            }
+        }
+        let formats =
+            parsed.options.iter().filter(|option| matches!(option.name.as_str(), "w" | "write-out"));
+        for format in formats.filter_map(|option| option.value.as_ref()) {
+            // `%output{FILE}`; a format may be read from a file, too.
+            if format.known().is_none_or(|text| text.contains("%output{") || text.starts_with('@')) {
+                self.changes(&Value::unknown(format.raw()), Change::Writes, scope);
             }
         }
         if parsed.has(&["K", "config"]) {
@@ -381,6 +418,11 @@ const CURL: Spec = Spec {
         "trace",
         "trace-ascii",
         "stderr",
+        "etag-save",
+        "etag-compare",
+        "libcurl",
+        "hsts",
+        "alt-svc",
         "resolve",
         "interface",
         "limit-rate",
@@ -406,5 +448,10 @@ pub(super) const WGET: Spec = Spec {
         "post-data",
         "input-file",
         "execute",
+        "config",
+        "save-cookies",
+        "warc-file",
+        "rejected-log",
+        "hsts-file",
     ],
 };

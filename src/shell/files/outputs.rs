@@ -163,6 +163,19 @@ const OUTPUTS: &[Output] = &[
         operands: Operands::Read,
     },
     Output {
+        names: &["awk", "gawk", "mawk"],
+        spec: Spec {
+            valued: "FvfeEilbW",
+            attached: "odp",
+            long_valued: &["field-separator", "assign", "file", "source", "exec", "include", "load"],
+            long_flags: &["pretty-print", "dump-variables", "profile"],
+            ..NONE
+        },
+        files: &["o", "d", "p", "pretty-print", "dump-variables", "profile"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
         names: &["zip"],
         spec: Spec { valued: "xiPtbn", ..NONE },
         files: &[],
@@ -213,11 +226,25 @@ const OUTPUTS: &[Output] = &[
     Output {
         names: &["wget"],
         spec: super::operands::WGET,
-        files: &["o", "output-file", "a", "append-output"],
+        files: &[
+            "o",
+            "output-file",
+            "a",
+            "append-output",
+            "save-cookies",
+            "warc-file",
+            "rejected-log",
+            "hsts-file",
+        ],
         folders: &["P", "directory-prefix"],
         operands: Operands::Read,
     },
 ];
+
+/// Whether `patch` is told where to work, or what to write.
+fn parsed_folder(args: &[Value]) -> bool {
+    args.iter().any(|arg| ["-d", "--d", "-o", "--o"].iter().any(|option| arg.lead().starts_with(option)))
+}
 
 impl Walk<'_> {
     /// What a program of the table writes.
@@ -225,6 +252,7 @@ impl Walk<'_> {
         match base {
             "tar" | "bsdtar" | "gtar" => return self.archives(args, scope),
             "git" => return self.git_writes(args, scope),
+            "patch" if !parsed_folder(args) => self.unpacks_here(scope),
             "openssl" => return self.follow(args, &["-out", "-keyout", "-writerand"], scope),
             _ => {}
         }
@@ -336,7 +364,7 @@ impl Walk<'_> {
     }
 
     /// What an archive brings lands in this folder: that is the ordinary case and no finding, but where the folder is bad.
-    fn unpacks_here(&mut self, scope: &Scope) {
+    pub fn unpacks_here(&mut self, scope: &Scope) {
         self.judge_quietly(&Value::literal("."), Change::WritesBelow, scope);
     }
 

@@ -196,3 +196,34 @@ pub(super) const RUNNERS: &[Runner] = &[
         assigns: false,
     },
 ];
+
+/// A command with sub-commands that run what stands behind them and so many operands.
+pub(super) struct SubRunner {
+    pub names: &'static [&'static str],
+    pub sub_commands: &'static [&'static str],
+    pub operands: usize,
+    /// Not on this system, as far as the daemon could see to it.
+    pub is_elsewhere: bool,
+}
+
+pub(super) const SUB_RUNNERS: &[SubRunner] = &[
+    SubRunner {
+        names: &["uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba"],
+        sub_commands: &["run"],
+        operands: 0,
+        is_elsewhere: false,
+    },
+    SubRunner {
+        names: &["bundle", "pyenv", "rbenv", "asdf", "mise", "opam", "volta"],
+        sub_commands: &["exec", "x", "run"],
+        operands: 0,
+        is_elsewhere: false,
+    },
+    SubRunner { names: &["rustup"], sub_commands: &["run"], operands: 1, is_elsewhere: false },
+    SubRunner {
+        names: &["docker", "podman", "nerdctl", "kubectl", "lxc", "distrobox", "toolbox"],
+        sub_commands: &["run", "exec", "compose", "enter"],
+        operands: 1,
+        is_elsewhere: true,
+    },
+];

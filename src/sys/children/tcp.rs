@@ -1,7 +1,7 @@
 //! Does the other end of a TCP connection on this machine belong to what an agent started? The kernel names the socket, and
 //! the processes below this one say which sockets they have.
 
-use std::{fs, net::SocketAddr, path::Path};
+use std::{fs, io, net::SocketAddr, path::Path};
 
 use super::{
     Barred, Children,
@@ -17,8 +17,8 @@ impl Children {
     /// Whether who connects from this address may talk to the daemon. A socket that no process has any more is not let in,
     /// since nobody can say whose it was. Blocks for reads of `/proc`.
     ///
-    /// A process that gives its connection to somebody else, or hides what it has (`PR_SET_DUMPABLE`), is not seen: what keeps
-    /// it out then is the token, which a sandbox hides.
+    /// A process that does not show what it has (`PR_SET_DUMPABLE`) may have it. One that gives its connection to somebody else
+    /// is not seen: what keeps it out then is the token, which a sandbox hides.
     pub fn admits_from(&self, client: SocketAddr, server: SocketAddr) -> Result<(), Barred> {
         if !self.is_alone() {
             return Ok(());
@@ -28,7 +28,7 @@ impl Children {
         let name = format!("socket:[{socket}]");
         let processes = fs::read_dir(proc).into_iter().flatten().flatten();
         for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
-            if pid == own_number() || !has_file(proc, pid, &name) {
+            if pid == own_number() || !may_have_file(proc, pid, &name) {
                 continue;
             }
             // The same rules as for one that connects by the Unix socket.
@@ -41,10 +41,16 @@ impl Children {
     }
 }
 
-/// Whether a process has a file open. One that cannot be looked at has not, as far as can be told.
-fn has_file(proc: &Path, pid: i32, name: &str) -> bool {
-    let files = fs::read_dir(proc.join(pid.to_string()).join("fd")).into_iter().flatten().flatten();
-    files.filter_map(|file| fs::read_link(file.path()).ok()).any(|target| target.as_os_str() == name)
+/// Whether a process has a file open, or does not let itself be looked at. One that has gone has nothing.
+fn may_have_file(proc: &Path, pid: i32, name: &str) -> bool {
+    let files = match fs::read_dir(proc.join(pid.to_string()).join("fd")) {
+        Ok(files) => files,
+        Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
+    };
+    files
+        .flatten()
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|target| target.as_os_str() == name)
 }
 
 /// The number of the socket at the client's end; `None` when there is none that a process has.
@@ -88,7 +94,7 @@ mod tests {
             let (_server, peer) = listener.accept().unwrap();
             let proc = Path::new(PROC);
             let found = socket_of(proc, peer, listener.local_addr().unwrap()).unwrap();
-            assert!(has_file(proc, own_number(), &format!("socket:[{found}]")));
+            assert!(may_have_file(proc, own_number(), &format!("socket:[{found}]")));
             drop(client);
             let gone = socket_of(proc, peer, listener.local_addr().unwrap());
             assert_eq!(gone, None, "a socket that nobody has was found");

@@ -172,13 +172,25 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
     let mut refused = always(FORBIDDEN);
     refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has_flags(0, libc::CLONE_NEWUSER as u64)?])?]);
     // Typing for whoever sits at a terminal.
-    let typing = [libc::TIOCSTI, libc::TIOCLINUX];
-    let typing = typing.iter().map(|request| Ok(SeccompRule::new(vec![is(1, *request)?])?));
-    refused.insert(libc::SYS_ioctl, typing.collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?);
+    let mut requests = vec![libc::TIOCSTI, libc::TIOCLINUX];
     if order.files.is_some() {
         // Landlock does not look at who changes the owner, the mode and the attributes of a file by its name.
         refused.extend(always(ATTRIBUTES));
+        requests.extend(FILE_REQUESTS);
+        // Nor at who lowers the limits of others, which ends them.
+        let others = |who: u8| Ok::<_, Box<dyn std::error::Error>>(SeccompRule::new(vec![is_not(who, 0)?])?);
+        for call in OF_PROCESS {
+            refused.insert(*call, vec![others(0)?]);
+        }
+        for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
+            refused.insert(call, vec![others(1)?]);
+        }
     }
+    let rule = |request: &u64| Ok(SeccompRule::new(vec![is(1, *request)?])?);
+    refused.insert(
+        libc::SYS_ioctl,
+        requests.iter().map(rule).collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?,
+    );
     let version = landlock_version();
     if order.files.is_some() && version < ABI::V3 as u32 {
         // Older kernels let a file be cut by its name that may not be written.
@@ -187,22 +199,12 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
     if order.files.is_some() && version < ABI::V6 as u32 {
         refused.extend(signals(order)?);
     }
-    let mut filters = vec![
-        program(refused, libc::EPERM)?,
-        // Programs know how to do without these.
-        program(
-            always(&[
-                libc::SYS_clone3,
-                libc::SYS_io_uring_setup,
-                libc::SYS_io_uring_enter,
-                libc::SYS_io_uring_register,
-                // Memory that stands in no process's account.
-                libc::SYS_memfd_create,
-                libc::SYS_memfd_secret,
-            ]),
-            libc::ENOSYS,
-        )?,
-    ];
+    let mut missing = always(MISSING);
+    if order.files.is_some() {
+        // Without a namespace these are everybody's, and stay when the command has ended.
+        missing.extend(always(SHARED));
+    }
+    let mut filters = vec![program(refused, libc::EPERM)?, program(missing, libc::ENOSYS)?];
     #[cfg(target_arch = "x86_64")]
     filters.push(no_second_numbers());
     let families: &[i32] = match sockets {
@@ -247,6 +249,46 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_unshare,
     libc::SYS_userfaultfd,
 ];
+
+/// Calls that programs know how to do without.
+const MISSING: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Memory that stands in no process's account.
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+];
+
+/// Memory, queues and semaphores that have a number or a name, and no file.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// What can be done to any process of the same user; the process is the first argument, 0 is the caller.
+const OF_PROCESS: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_process_madvise,
+];
+
+/// Requests that change a file that was opened for reading (linux/fs.h, linux/fsverity.h): SETFLAGS in two sizes, SETVERSION in
+/// two sizes, FSSETXATTR, ENABLE_VERITY.
+const FILE_REQUESTS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x4008_7602, 0x4004_7602, 0x401c_5820, 0x4080_6685];
 
 /// What changes files that cannot be opened. A file that was opened can still be given another mode.
 const ATTRIBUTES: &[i64] = &[

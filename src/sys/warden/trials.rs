@@ -11,7 +11,7 @@ use std::{
 
 use rustix::{
     fs::{MemfdFlags, memfd_create},
-    process::{Pid, setsid, test_kill_process},
+    process::{Pid, Resource, getrlimit, prlimit, setsid, test_kill_process},
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,8 @@ pub enum Attempt {
     ConnectSocket(PathBuf),
     /// To find a process to send signals to. Sends none.
     Signal(u32),
+    /// To change a process's limits. Sets the one that it has.
+    Limit(u32),
     /// To leave a process behind that holds standard output open.
     Outlive,
 }
@@ -98,6 +100,11 @@ impl Attempt {
             Attempt::Signal(pid) => {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
                 Ok(test_kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?)?)
+            }
+            Attempt::Limit(pid) => {
+                let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+                let core = getrlimit(Resource::Core);
+                Ok(prlimit(Some(pid.ok_or(io::ErrorKind::InvalidInput)?), Resource::Core, core).map(drop)?)
             }
             Attempt::Outlive => outlive(),
         }

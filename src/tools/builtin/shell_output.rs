@@ -126,7 +126,13 @@ fn list(background: &Background, session: &SessionId) -> ToolResult {
 
 fn show(job: &Job, from: Option<u64>) -> ToolResult {
     let wanted = from.unwrap_or(0);
-    let (start, bytes) = job.output(wanted, MOST_BYTES);
+    let (start, mut bytes) = job.output(wanted, MOST_BYTES);
+    let is_all = start + bytes.len() as u64 == job.total() && job.ended().is_some();
+    // The rest of a letter comes with the next piece.
+    let whole = whole_letters(&bytes);
+    if !is_all && 0 < whole {
+        bytes.truncate(whole);
+    }
     let next = start + bytes.len() as u64;
     let mut text = format!("{}: {}\n", job.id, standing(job));
     if wanted < start {
@@ -146,6 +152,19 @@ fn show(job: &Job, from: Option<u64>) -> ToolResult {
     ToolResult { data: Some(data), ..ToolResult::text(text) }
 }
 
+/// Bytes of UTF-8 text without a letter at the end that was cut in two.
+fn whole_letters(bytes: &[u8]) -> usize {
+    let is_first = |byte: &u8| byte & 0b1100_0000 != 0b1000_0000;
+    let Some(begin) = bytes.iter().rposition(is_first) else { return bytes.len() };
+    let length = match bytes[begin] {
+        0xf0.. => 4,
+        0xe0.. => 3,
+        0xc0.. => 2,
+        _ => 1,
+    };
+    if bytes.len() < begin + length { begin } else { bytes.len() }
+}
+
 fn facts(job: &Job) -> Value {
     let ended = job.ended();
     json!({
@@ -155,4 +174,17 @@ fn facts(job: &Job) -> Value {
         "signal": ended.as_ref().and_then(|it| it.signal),
         "bytes": job.total(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_letters;
+
+    #[test]
+    fn no_letter_is_cut_in_two() {
+        let text = "a€ü😀b";
+        for end in 0..=text.len() {
+            assert_eq!(whole_letters(&text.as_bytes()[..end]), text.floor_char_boundary(end), "{end}");
+        }
+    }
 }

@@ -73,6 +73,7 @@ async fn what_a_command_puts_out_reaches_the_model() {
         shell("cat; echo read"),
         shell("printf '\\377\\376 \\0 x'"),
         ("run_shell_command", json!({ "command": "pwd", "directory": "sub" })),
+        shell("echo 'Exit code: 3'"),
     ];
     let house = house(&calls).file("sub/file", "");
     let ends = run(&house).await;
@@ -91,6 +92,8 @@ async fn what_a_command_puts_out_reaches_the_model() {
             // Nor is there any use for what moves a terminal's cursor.
             "\u{fffd}\u{fffd}  x",
             &format!("{}\n", sub.display()),
+            // What a command says cannot pass for how it ended.
+            "Exit code: 0\nExit code: 3\n",
         ]
     );
     assert_eq!(ends[0]["result"]["data"]["exitCode"], 3);
@@ -265,6 +268,22 @@ async fn an_agent_may_be_confined_more_closely_and_never_less() {
         assert_eq!(house.work().join("inside").exists(), is_made, "{agent}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
+#[tokio::test]
+async fn a_refusal_is_explained_also_when_the_last_of_several_commands_went_well() {
+    let calls = [shell("touch inside; ls"), shell("echo 'Permission denied'"), shell("echo fine >&2")];
+    let house = with_settings(house(&calls), json!({ "sandbox": { "profile": "readOnly" } }));
+    let ends = run(&house).await;
+    assert_eq!(ends[0]["result"]["data"]["exitCode"], 0);
+    let told = text(&ends[0]);
+    assert!(told.contains("ran in a sandbox") && told.contains("`sandbox.environment`"), "{told}");
+    assert_eq!(
+        text(&ends[1]),
+        "Permission denied\n",
+        "what a command that went well puts out is about anything"
+    );
+    assert_eq!(text(&ends[2]), "stderr:\nfine\n");
+}
+
     drop(client);
     running.stop().await;
 }

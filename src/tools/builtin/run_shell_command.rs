@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::declared;
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
+        Access, Command, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk, ToolDeclaration,
+        ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     shell::Reading,
     sys::warden::TerminalSize,
@@ -22,8 +22,6 @@ use crate::{
 };
 
 mod judged;
-
-const NAME: &str = "run_shell_command";
 
 const DESCRIPTION: &str = "\
 Runs a command with `bash -c` and returns its output, and its exit code when that is not 0.
@@ -83,7 +81,7 @@ fn declaration() -> ToolDeclaration {
         "required": ["command"],
         "additionalProperties": false
     });
-    declared(NAME, "Run command", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
+    declared(RUN_SHELL_COMMAND, "Run command", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
 }
 
 impl Tool for RunShellCommand {

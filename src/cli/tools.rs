@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     Surroundings, Telling,
     asking::Asking,
+    command_end::CommandEnd,
     failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
     key::new_key,
     link::{AskError, Link},
@@ -42,7 +43,8 @@ const CLIENTS_AGENT: &str = "client-";
 
 #[derive(Subcommand)]
 pub(super) enum ToolsVerb {
-    /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails
+    /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails, or the command
+    /// that it ran does
     Call(CallArguments),
     /// Print all of an output of which an agent got only head and tail
     Output(OutputArguments),
@@ -103,6 +105,7 @@ struct CalledResult {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
+    data: Value,
 struct CalledPart {
     text: Option<String>,
 }
@@ -285,7 +288,11 @@ impl Watcher for CallWatcher {
 /// Prints what the tool said; answers the exit code.
 fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<u8, Failure> {
     let Called { call_id, result } = paging::view(answer)?;
-    let exit_code = if result.error.is_some() { EXIT_FAILED } else { 0 };
+    let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
+    let text = texts.join("\n");
+    let command = CommandEnd::of_result(&result.data, &text);
+    let is_failed = result.error.is_some() || command.is_some_and(|end| end.trouble.is_some());
+    let exit_code = if is_failed { EXIT_FAILED } else { 0 };
     if format == Telling::Json {
         paging::print_json(answer, surroundings)?;
         return Ok(exit_code);
@@ -295,8 +302,7 @@ fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> R
         show_message(&mut surroundings.stderr, Ink::Red, "error", &text);
         return Ok(exit_code);
     }
-    let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
-    surroundings.stdout.write_text(&texts.join("\n"))?;
+    surroundings.stdout.write_text(&text)?;
     if result.whole.is_some() {
         let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
         show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);

@@ -42,6 +42,9 @@ pub(super) struct Asked {
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
+    /// Who started the root run.
+    #[serde(default)]
+    pub(super) initiator: Option<String>,
     deadline_at: Option<Timestamp>,
     #[serde(default)]
     on_deadline: Open<OnDeadline>,

@@ -11,9 +11,12 @@ use super::{
     asking::Asking,
     command_end::CommandEnd,
     failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
+    ids,
     key::new_key,
     link::{AskError, Link},
-    paging, person, policy, run,
+    paging, person, policy,
+    question::Asked,
+    run,
     run_tree::RunTree,
     safe_text,
     screen::Ink,
@@ -23,17 +26,20 @@ use super::{
 use crate::{
     client::{CallError, Follow, Pending, Stopwatch},
     protocol::{
-        AttachFrom, Envelope, FromWord, Method as _, OutputStream, RunCancel, RunCancelParams, RunId,
-        SessionCreate, SessionCreateParams, SessionId, ToolsCall, ToolsCallParams, ToolsOutput,
-        ToolsOutputParams, WorkspaceParam,
+        AttachFrom, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope, FromWord,
+        Method as _, OutputStream, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
+        SessionId, ToolsCall, ToolsCallParams, ToolsOutput, ToolsOutputParams, WorkspaceParam,
     },
 };
 
 /// How soon Ctrl-C is noticed at the latest where nothing is shown meanwhile.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// After so long whoever waits is told what may be the matter.
-const SILENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the call waits for a person: most calls have ended by the first time.
+const QUESTION_LOOK: Duration = Duration::from_secs(1);
+
+/// Open questions of a session that are looked through for the call's own.
+const QUESTIONS_LISTED: u32 = 200;
 
 /// A look whether the answer is there.
 const LOOK: Duration = Duration::from_millis(1);
@@ -99,13 +105,13 @@ struct Called {
 #[serde(rename_all = "camelCase", default)]
 struct CalledResult {
     llm_content: Vec<CalledPart>,
+    data: Value,
     whole: Option<Value>,
     error: Option<CalledError>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-    data: Value,
 struct CalledPart {
     text: Option<String>,
 }
@@ -174,22 +180,40 @@ fn call_and_wait(
 ) -> Result<Option<Value>, Failure> {
     (surroundings.interrupts)();
     let mut pending = link.begin::<ToolsCall>(params)?;
-    let since = Stopwatch::start();
+    let mut since = Stopwatch::start();
     let mut is_told = false;
     loop {
         if let Some(settled) = pending.poll(WAIT) {
             return read(settled).map(Some);
         }
-        if !is_told && SILENCE < since.elapsed() {
-            is_told = true;
-            let text =
-                "the call has not ended; if it waits for a person, `subagent approvals` shows the question";
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+        if !is_told && QUESTION_LOOK < since.elapsed() {
+            // When the question cannot be asked for, the call's own connection says what is the matter.
+            if let Some(id) = find_question(&params.session_id, link) {
+                is_told = true;
+                let id = ids::shortest(id.as_str());
+                let text = format!("waits for a person: `subagent approve {id}` or `deny {id}`");
+                show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+            }
+            since = Stopwatch::start();
         }
         if (surroundings.interrupts)() > 0 {
             return Ok(None);
         }
     }
+}
+
+/// The open question of the call that this command began: of a run that was started as us, and we start one.
+fn find_question(session_id: &SessionId, link: &mut Link) -> Option<ConfirmationId> {
+    let me = link.known_as()?.to_owned();
+    let params = ConfirmationListParams {
+        session_id: Some(session_id.clone()),
+        limit: QUESTIONS_LISTED,
+        ..ConfirmationListParams::default()
+    };
+    let answer = link.ask_value::<ConfirmationList>(&params).ok()?;
+    let asked: Vec<Asked> = paging::entries(&answer, "confirmations").ok()?;
+    let own = asked.into_iter().find(|asked| asked.initiator.as_deref() == Some(me.as_str()))?;
+    Some(own.confirmation_id)
 }
 
 /// Shows what becomes of the call, and asks in place. `None`: Ctrl-C was pressed twice.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::declared;
@@ -120,16 +120,19 @@ impl Tool for RunShellCommand {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
     command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<f64>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     background: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pty: bool,
 }
 
@@ -226,6 +229,11 @@ impl Invocation for Call {
 
     fn confirmation(&self) -> Option<ConfirmationDetails> {
         Some(judged::details(&self.arguments.command, &self.directory, &self.reading, &self.confinement))
+    }
+
+    fn with_content(&self, content: &str) -> Option<Value> {
+        let changed = Arguments { command: content.to_owned(), ..self.arguments.clone() };
+        serde_json::to_value(changed).ok()
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {

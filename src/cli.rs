@@ -9,6 +9,7 @@ mod approve;
 mod asking;
 mod attach;
 mod cancel;
+mod command_end;
 mod completions;
 mod config;
 mod daemon_flags;

@@ -109,7 +109,8 @@ pub trait Invocation: Send + 'static {
         None
     }
 
-    /// Arguments by which this call would leave its file with just this content; `None` where that means nothing.
+    /// Arguments by which this call would leave its file with just this content, or run just this command; `None` where that
+    /// means nothing.
     fn with_content(&self, _content: &str) -> Option<Value> {
         None
     }

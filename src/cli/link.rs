@@ -30,8 +30,11 @@ const START_GRACE: Duration = Duration::from_secs(1);
 
 /// What is read of the answer to `initialize`.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Hello {
     daemon: HelloDaemon,
+    #[serde(default)]
+    client_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +57,8 @@ pub(super) struct Link {
     control: Option<Client>,
     /// Said on every connection of a person who can be asked; `None` as long as there is none.
     introduction: Option<InitializeParams>,
+    /// The id that the daemon gave or took at the last introduction.
+    known_as: Option<String>,
 }
 
 impl Link {
@@ -73,7 +78,7 @@ impl Link {
         let starter = client::state_folder(environment)
             .filter(|_| may_start)
             .map(|state_folder| Starter::beside(surroundings.own_program.as_deref(), &state_folder));
-        Ok(Link { dialer: Dialer::new(socket, starter), control: None, introduction: None })
+        Ok(Link { dialer: Dialer::new(socket, starter), control: None, introduction: None, known_as: None })
     }
 
     pub(super) fn dialer(&self) -> &Dialer {
@@ -115,6 +120,7 @@ impl Link {
         let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
         let hello: Hello = client.call_as::<Initialize, _>(introduction)?;
         note_version(&hello.daemon.version, stderr);
+        self.known_as = hello.client_id;
         self.control = Some(client);
         Ok(())
     }
@@ -124,7 +130,12 @@ impl Link {
         Some(self.introduction.as_ref()?.client_id.as_ref()?.as_str().to_owned())
     }
 
-    /// As whom the daemon knows us, if it was told.
+    /// The id that what was begun on the connection that introduced us is known by.
+    pub(super) fn known_as(&self) -> Option<&str> {
+        self.known_as.as_deref()
+    }
+
+    /// What we said of ourselves, if we can be asked.
     pub(super) fn introduction(&self) -> Option<&InitializeParams> {
         self.introduction.as_ref()
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use self::views::{CallChanged, Replied, Retrying, Started, Stopping, Thought};
 use super::{
+    command_end::CommandEnd,
     ending::Ending,
     human, safe_text,
     screen::{Ink, Screen},
@@ -266,6 +267,9 @@ impl Progress {
         let (ink, sign, outcome) = match (data.to.known(), data.trouble()) {
             // Its result is shown as the run's.
             (Some(CallState::Success), None) if data.name.as_str() == COMPLETE_TASK => return,
+            (Some(CallState::Success), None) if let Some(end) = data.command_end() => {
+                return self.command_ended(envelope, &end, &call.label, &elapsed, screen);
+            }
             (Some(CallState::Success), None) => (Ink::Green, "✓", String::new()),
             (Some(CallState::Cancelled), _) => (Ink::Yellow, "✗", " · cancelled".into()),
             (_, Some(error)) => (Ink::Red, "✗", format!(" · {}: {}", error.kind, error.message)),
@@ -274,6 +278,28 @@ impl Progress {
         let outcome = safe_text::line(&outcome, OUTCOME_CHARACTERS);
         let separator = if outcome.is_empty() { "" } else { " " };
         self.line(envelope, screen, ink, sign, &format!("{}{elapsed}{separator}{outcome}", call.label));
+    }
+
+    /// A command that was run, however it ended: what it last said of one that went wrong stands below it.
+    fn command_ended(
+        &mut self,
+        envelope: &Envelope,
+        end: &CommandEnd,
+        label: &str,
+        elapsed: &str,
+        screen: &mut Screen<'_>,
+    ) {
+        match &end.trouble {
+            None => self.line(envelope, screen, Ink::Green, "✓", &format!("{label}{elapsed}")),
+            Some(trouble) => {
+                self.line(envelope, screen, Ink::Red, "✗", &format!("{label} · {trouble}{elapsed}"));
+            }
+        }
+        let below_name = if is_child(envelope) { INDENT } else { "" };
+        let margin = format!("{}{below_name}{INDENT}{INDENT}", indent(envelope));
+        for row in end.rows(screen.columns().map(|columns| columns.saturating_sub(margin.len()))) {
+            screen.line(&format!("{margin}{}", screen.paint(Ink::Dim, &row)));
+        }
     }
 
     /// One line about something of the run: a coloured sign and harmless text.

@@ -14,6 +14,9 @@ use crate::protocol::{
     Question, QuestionAnswer, Timestamp,
 };
 
+/// What a command is edited as, for the editor to know its kind.
+const COMMAND_FILE: &str = "command.sh";
+
 /// A question, where it stands, and what came of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,6 +42,9 @@ pub(super) struct Asked {
     pub(super) digest: String,
     #[serde(default)]
     options: Vec<AskedOption>,
+    /// Who started the root run.
+    #[serde(default)]
+    pub(super) initiator: Option<String>,
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
@@ -154,10 +160,40 @@ pub(super) enum Details {
         new_content: Option<String>,
         cut_bytes: u64,
     },
+    Exec {
+        /// As bash would get it.
+        command: String,
+        /// All there is to see of it.
+        shown: String,
+    },
     Info(String),
     Questions(Vec<Question>),
     /// Of a type that is not known here, or not as this client knows it.
     Other(Value),
+}
+
+impl Details {
+    /// The text that a person can change, and the name of a file of its kind.
+    pub(super) fn draft(&self) -> Option<(&str, &str)> {
+        match self {
+            Details::Edit { path, new_content: Some(content), .. } => Some((content, path)),
+            Details::Exec { command, .. } => Some((command, COMMAND_FILE)),
+            Details::Edit { new_content: None, .. }
+            | Details::Info(_)
+            | Details::Questions(_)
+            | Details::Other(_) => None,
+        }
+    }
+
+    /// What an editor left, as it is meant: editors end the last line, which a command does not need.
+    pub(super) fn edited(&self, mut text: String) -> String {
+        if let Details::Exec { command, .. } = self
+            && !command.ends_with('\n')
+        {
+            text.truncate(text.trim_end_matches(['\n', '\r']).len());
+        }
+        text
+    }
 }
 
 #[derive(Deserialize)]
@@ -183,7 +219,7 @@ pub(super) struct Choice {
 }
 
 /// What would be run, where, in what, and what is dangerous about it: a line each.
-fn command(field: &dyn Fn(&str) -> Value) -> String {
+fn show_command(field: &dyn Fn(&str) -> Value) -> String {
     let mut lines = String::new();
     let mut line = |lead: &str, value: &Value| {
         if let Some(text) = value.as_str() {
@@ -208,7 +244,10 @@ impl Asked {
                 let EditDetails { path, diff, new_content, cut_bytes } = edit;
                 Details::Edit { path, diff, new_content, cut_bytes }
             }),
-            Some("exec") => Some(Details::Info(command(&field))),
+            Some("exec") => {
+                let command = field("command").as_str().map(str::to_owned);
+                command.map(|command| Details::Exec { command, shown: show_command(&field) })
+            }
             Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
             Some("question") => serde_json::from_value(field("questions")).ok().map(Details::Questions),
             _ => None,
@@ -230,9 +269,8 @@ impl Asked {
         let offered = self.options.iter().filter_map(|option| Some((option.outcome.known()?, option)));
         let mut choices: Vec<Choice> = offered
             .filter(|(outcome, _)| match (outcome, self.details()) {
-                // Only a content that is told can be edited, and only questions can be answered.
-                (Outcome::Modify, Details::Edit { new_content, .. }) => new_content.is_some(),
-                (Outcome::Modify, _) => false,
+                // Only what is told whole can be edited, and only questions can be answered.
+                (Outcome::Modify, details) => details.draft().is_some(),
                 (Outcome::Answer, details) => matches!(details, Details::Questions(_)),
                 _ => true,
             })
@@ -282,9 +320,12 @@ impl Asked {
         let usable: Vec<Outcome> = self.choices().iter().map(|choice| choice.outcome).collect();
         let why = |option: &AskedOption| match option.outcome.known() {
             Some(outcome) if usable.contains(&outcome) => None,
-            Some(Outcome::Modify) => {
-                Some("the content is not shown whole, so it cannot be edited here".to_owned())
-            }
+            Some(Outcome::Modify) => Some(match self.details() {
+                Details::Edit { .. } => {
+                    "the content is not shown whole, so it cannot be edited here".to_owned()
+                }
+                _ => "only by a program: `confirmation/respond` takes other arguments".to_owned(),
+            }),
             Some(_) => Some("not here".to_owned()),
             None => Some(format!("`{}` is for a newer `subagent`", option.outcome.as_str())),
         };

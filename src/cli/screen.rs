@@ -67,6 +67,11 @@ impl<'output> Screen<'output> {
         self.is_live() && self.prompt.is_none()
     }
 
+    /// Of the terminal, if it is one.
+    pub(super) fn columns(&self) -> Option<usize> {
+        self.output.width
+    }
+
     pub(super) fn has_color(&self) -> bool {
         self.output.has_color
     }

@@ -88,6 +88,7 @@ struct ShownAgent {
     query: Option<String>,
     input_specs: Vec<ShownInput>,
     tools: Vec<String>,
+    sandbox: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -127,6 +128,9 @@ fn draw(agent: &ShownAgent, stdout: &Output) -> String {
     }
     if !agent.tools.is_empty() {
         field("tools", &agent.tools.join(", "));
+    }
+    if let Some(profile) = &agent.sandbox {
+        field("sandbox", &format!("{profile}; the settings may confine its commands further"));
     }
     for (label, template) in [("query", &agent.query), ("prompt", &agent.prompt)] {
         if let Some(template) = template {

@@ -9,10 +9,14 @@ use serde_json::Value;
 use super::{
     Surroundings, Telling,
     asking::Asking,
+    command_end::CommandEnd,
     failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
+    ids,
     key::new_key,
     link::{AskError, Link},
-    paging, person, policy, run,
+    paging, person, policy,
+    question::Asked,
+    run,
     run_tree::RunTree,
     safe_text,
     screen::Ink,
@@ -22,17 +26,20 @@ use super::{
 use crate::{
     client::{CallError, Follow, Pending, Stopwatch},
     protocol::{
-        AttachFrom, Envelope, FromWord, Method as _, OutputStream, RunCancel, RunCancelParams, RunId,
-        SessionCreate, SessionCreateParams, SessionId, ToolsCall, ToolsCallParams, ToolsOutput,
-        ToolsOutputParams, WorkspaceParam,
+        AttachFrom, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope, FromWord,
+        Method as _, OutputStream, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
+        SessionId, ToolsCall, ToolsCallParams, ToolsOutput, ToolsOutputParams, WorkspaceParam,
     },
 };
 
 /// How soon Ctrl-C is noticed at the latest where nothing is shown meanwhile.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// After so long whoever waits is told what may be the matter.
-const SILENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the call waits for a person: most calls have ended by the first time.
+const QUESTION_LOOK: Duration = Duration::from_secs(1);
+
+/// Open questions of a session that are looked through for the call's own.
+const QUESTIONS_LISTED: u32 = 200;
 
 /// A look whether the answer is there.
 const LOOK: Duration = Duration::from_millis(1);
@@ -42,7 +49,8 @@ const CLIENTS_AGENT: &str = "client-";
 
 #[derive(Subcommand)]
 pub(super) enum ToolsVerb {
-    /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails
+    /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails, or the command
+    /// that it ran does
     Call(CallArguments),
     /// Print all of an output of which an agent got only head and tail
     Output(OutputArguments),
@@ -97,6 +105,7 @@ struct Called {
 #[serde(rename_all = "camelCase", default)]
 struct CalledResult {
     llm_content: Vec<CalledPart>,
+    data: Value,
     whole: Option<Value>,
     error: Option<CalledError>,
 }
@@ -171,22 +180,40 @@ fn call_and_wait(
 ) -> Result<Option<Value>, Failure> {
     (surroundings.interrupts)();
     let mut pending = link.begin::<ToolsCall>(params)?;
-    let since = Stopwatch::start();
+    let mut since = Stopwatch::start();
     let mut is_told = false;
     loop {
         if let Some(settled) = pending.poll(WAIT) {
             return read(settled).map(Some);
         }
-        if !is_told && SILENCE < since.elapsed() {
-            is_told = true;
-            let text =
-                "the call has not ended; if it waits for a person, `subagent approvals` shows the question";
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+        if !is_told && QUESTION_LOOK < since.elapsed() {
+            // When the question cannot be asked for, the call's own connection says what is the matter.
+            if let Some(id) = find_question(&params.session_id, link) {
+                is_told = true;
+                let id = ids::shortest(id.as_str());
+                let text = format!("waits for a person: `subagent approve {id}` or `deny {id}`");
+                show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+            }
+            since = Stopwatch::start();
         }
         if (surroundings.interrupts)() > 0 {
             return Ok(None);
         }
     }
+}
+
+/// The open question of the call that this command began: of a run that was started as us, and we start one.
+fn find_question(session_id: &SessionId, link: &mut Link) -> Option<ConfirmationId> {
+    let me = link.known_as()?.to_owned();
+    let params = ConfirmationListParams {
+        session_id: Some(session_id.clone()),
+        limit: QUESTIONS_LISTED,
+        ..ConfirmationListParams::default()
+    };
+    let answer = link.ask_value::<ConfirmationList>(&params).ok()?;
+    let asked: Vec<Asked> = paging::entries(&answer, "confirmations").ok()?;
+    let own = asked.into_iter().find(|asked| asked.initiator.as_deref() == Some(me.as_str()))?;
+    Some(own.confirmation_id)
 }
 
 /// Shows what becomes of the call, and asks in place. `None`: Ctrl-C was pressed twice.
@@ -285,7 +312,11 @@ impl Watcher for CallWatcher {
 /// Prints what the tool said; answers the exit code.
 fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<u8, Failure> {
     let Called { call_id, result } = paging::view(answer)?;
-    let exit_code = if result.error.is_some() { EXIT_FAILED } else { 0 };
+    let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
+    let text = texts.join("\n");
+    let command = CommandEnd::of_result(&result.data, &text);
+    let is_failed = result.error.is_some() || command.is_some_and(|end| end.trouble.is_some());
+    let exit_code = if is_failed { EXIT_FAILED } else { 0 };
     if format == Telling::Json {
         paging::print_json(answer, surroundings)?;
         return Ok(exit_code);
@@ -295,8 +326,7 @@ fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> R
         show_message(&mut surroundings.stderr, Ink::Red, "error", &text);
         return Ok(exit_code);
     }
-    let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
-    surroundings.stdout.write_text(&texts.join("\n"))?;
+    surroundings.stdout.write_text(&text)?;
     if result.whole.is_some() {
         let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
         show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);

@@ -9,6 +9,21 @@ use super::{FileChanged, MemorySaved, Part, Risk, ToolKind, ToolName};
 /// The name of the tool that ends a run (spec 03).
 pub const COMPLETE_TASK: &str = "complete_task";
 
+/// The name of the tool that runs a command of bash (spec 05).
+pub const RUN_SHELL_COMMAND: &str = "run_shell_command";
+
+/// How the first line of a command's result begins when it ended with a code; without such a line it ended with 0.
+pub const EXIT_CODE_HEADING: &str = "Exit code: ";
+
+/// The same when a signal ended it; the signal's number and name follow.
+pub const SIGNAL_HEADING: &str = "Ended by signal ";
+
+/// The same when nobody saw how it ended.
+pub const UNKNOWN_END_HEADING: &str = "How it ended is not known";
+
+/// How the last line of a command's result begins when the sandbox may have refused it something; the sandbox's name follows.
+pub const SANDBOX_NOTE: &str = "[The command ran in a sandbox (";
+
 /// One tool, as it is declared to a model and listed to clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

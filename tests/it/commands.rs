@@ -73,6 +73,7 @@ async fn what_a_command_puts_out_reaches_the_model() {
         shell("cat; echo read"),
         shell("printf '\\377\\376 \\0 x'"),
         ("run_shell_command", json!({ "command": "pwd", "directory": "sub" })),
+        shell("echo 'Exit code: 3'"),
     ];
     let house = house(&calls).file("sub/file", "");
     let ends = run(&house).await;
@@ -91,6 +92,8 @@ async fn what_a_command_puts_out_reaches_the_model() {
             // Nor is there any use for what moves a terminal's cursor.
             "\u{fffd}\u{fffd}  x",
             &format!("{}\n", sub.display()),
+            // What a command says cannot pass for how it ended.
+            "Exit code: 0\nExit code: 3\n",
         ]
     );
     assert_eq!(ends[0]["result"]["data"]["exitCode"], 3);
@@ -214,6 +217,34 @@ async fn what_makes_no_sense_is_refused_with_every_reason() {
 }
 
 #[tokio::test]
+async fn a_person_may_change_a_command_before_it_runs_and_nothing_else_of_the_call() {
+    let call = ("run_shell_command", json!({ "command": "echo x > made", "directory": "sub" }));
+    let script = Script::new([Reply::calls(&[call]), Reply::done("done")]);
+    let house = House::new().script(&script).agent("runner", RUNNER).file("sub/file", "");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "runner", json!({})).await;
+    let is_asked = |listed: &Value| listed["confirmations"].as_array().is_some_and(|all| !all.is_empty());
+    let listed = client.until("confirmation/list", json!({ "sessionId": session }), is_asked).await;
+    let asked = &listed["confirmations"][0];
+    let modified = |content: &str| {
+        json!({
+            "confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": "modify", "content": content,
+        })
+    };
+    assert_eq!(client.refused("confirmation/respond", modified(" ")).await.0, "INVALID_PARAMS");
+    // What no rule allows, no person's hand makes of a command.
+    assert_eq!(client.refused("confirmation/respond", modified("shutdown now")).await.0, "FORBIDDEN");
+    client.call("confirmation/respond", modified("pwd; echo changed")).await;
+    client.ended(&run).await;
+    let ends = ends(&running, &run).await;
+    assert_eq!(text(&ends[0]), format!("{}\nchanged\n", house.work().join("sub").display()));
+    assert!(!house.work().join("sub/made").exists());
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_machine_without_bash_says_so() {
     let mut house = house(&[shell("echo x")]);
     house.sources = Sources { environment: vec![("PATH".into(), "/nowhere".into())], ..house.sources };
@@ -235,6 +266,22 @@ async fn a_refusal_of_the_sandbox_is_explained_to_the_model() {
         assert!(text.contains("say what you need"), "{text}");
     }
     assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn a_refusal_is_explained_also_when_the_last_of_several_commands_went_well() {
+    let calls = [shell("touch inside; ls"), shell("echo 'Permission denied'"), shell("echo fine >&2")];
+    let house = with_settings(house(&calls), json!({ "sandbox": { "profile": "readOnly" } }));
+    let ends = run(&house).await;
+    assert_eq!(ends[0]["result"]["data"]["exitCode"], 0);
+    let told = text(&ends[0]);
+    assert!(told.contains("ran in a sandbox") && told.contains("`sandbox.environment`"), "{told}");
+    assert_eq!(
+        text(&ends[1]),
+        "Permission denied\n",
+        "what a command that went well puts out is about anything"
+    );
+    assert_eq!(text(&ends[2]), "stderr:\nfine\n");
 }
 
 #[tokio::test]

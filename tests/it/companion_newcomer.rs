@@ -126,6 +126,66 @@ async fn a_file_that_is_checked_keeps_its_name() {
 }
 
 #[tokio::test]
+async fn an_agent_that_wants_more_than_the_settings_give_is_told_so() {
+    let agent = |name: &str, sandbox: &str| {
+        format!(
+            "---\nkind: agent\nname: {name}\ndescription: Runs.\nsandbox: {sandbox}\n\
+             tools: [run_shell_command]\n---\nRun.\n"
+        )
+    };
+    let script = Script::new([]);
+    let house =
+        House::new().agent("wide", &agent("wide", "full")).agent("close", &agent("close", "readOnly"));
+    let place = Place::boot(&house.script(&script), script).await;
+    let shown = place.told(&["show", "close"]).await;
+    assert!(shown.contains("\nsandbox      readOnly; the settings may confine"), "{shown}");
+    let checked = place.told(&["validate", "wide"]).await;
+    let warning = "`sandbox: full` opens nothing: the setting `sandbox.profile` is `workspaceWrite`";
+    assert!(checked.contains(warning), "{checked}");
+    let checked = place.told(&["validate", "close"]).await;
+    assert!(checked.contains(" 0 warned, 0 failed"), "{checked}");
+    place.running.stop().await;
+}
+
+/// A real command that fails, as the companion tells of it: the words of daemon and companion must fit.
+#[tokio::test]
+async fn a_command_that_fails_is_seen_to_fail_wherever_it_is_shown() {
+    let runner = "---\nkind: agent\nname: runner\ndescription: Runs.\ncompletion: tool\nsandbox: readOnly\n\
+                  tools: [run_shell_command]\n---\nRun.\n";
+    let command =
+        |command: &str| Reply::calls(&[("run_shell_command", serde_json::json!({ "command": command }))]);
+    let script = Script::new([
+        command("echo begun; echo 'it is broken' >&2; exit 3"),
+        command("kill -9 $$"),
+        command("touch inside; echo 'Exit code: 4'"),
+        Reply::done("ran"),
+    ]);
+    let house = House::new().script(&script).agent("runner", runner);
+    let house = house.rules("all", "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n");
+    let place = Place::boot(&house, script).await;
+    let workspace = place.running.work().to_str().unwrap();
+    let ran =
+        place.subagent(&["run", "runner", "-p", "go", "--model", "script", "--workspace", workspace]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let session = text(&place.json(&["runs"]).await["runs"][0], "sessionId").to_owned();
+    let history = place.told(&["sessions", "history", &session]).await;
+    for shown in [&ran.stderr, &history] {
+        for line in ["· exit code 3", "· signal 9 (KILL)", "\n    begun\n    it is broken\n"] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+        assert_eq!(shown.matches("✗ run_shell_command").count(), 2, "{shown}");
+        assert_eq!(shown.matches("\n    ! the sandbox may have refused").count(), 1, "{shown}");
+    }
+    for (command, code) in [("exit 3", 1), ("echo well", 0)] {
+        let given = format!("command={command}");
+        let words = ["tools", "call", "run_shell_command", "--workspace", workspace, "--args", &given];
+        let called = place.subagent(&words).await;
+        assert_eq!(called.code, Some(code), "{command}: {}", called.stderr);
+    }
+    place.running.stop().await;
+}
+
+#[tokio::test]
 async fn a_session_that_never_was_is_no_empty_one() {
     let place = place([Reply::Hangs]).await;
     for arguments in [

@@ -78,6 +78,29 @@ async fn whatever_is_wrong_is_found_and_what_is_mended_is_well() {
 }
 
 #[tokio::test]
+async fn a_required_sandbox_that_the_profile_takes_away_is_a_failure() {
+    let house = House::new();
+    let settings = &house.sources.files.user;
+    let running = house.boot().await;
+    for (sandbox, state, words) in [
+        (json!({ "profile": "full", "required": true }), "failed", "no command can be run"),
+        (json!({ "profile": "full" }), "warning", "not confined"),
+    ] {
+        fs::write(settings, json!({ "sandbox": sandbox }).to_string()).unwrap();
+        running.client().call("daemon/reload", json!({})).await;
+        assert_found(&running, "sandbox", state, words).await;
+    }
+    fs::write(settings, json!({ "sandbox": { "profile": "full", "required": true } }).to_string()).unwrap();
+    running.client().call("daemon/reload", json!({})).await;
+    let (found, _) = check(&running, "sandbox").await;
+    assert_eq!(
+        text(&found, "hint"),
+        "set `sandbox.profile` to `workspaceWrite`, or `sandbox.required` to false"
+    );
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn the_companion_tells_what_was_found_and_what_to_do() {
     let home = Home::new();
     let none = output(&mut home.companion(&["--no-spawn", "doctor"])).await;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Asking, Details, Here};
+use super::{Asking, Here};
 use crate::{
     cli::{
         editor,
@@ -77,16 +77,20 @@ impl Asking<'_> {
         self.expect_first(id);
     }
 
-    /// Lets the person change what the file would be, and sends that.
+    /// Lets the person change what the file would be, or the command, and sends that.
     pub(super) fn edit(&mut self, here: &mut Here<'_, '_, '_>) {
         let Some(shown) = &self.shown else { return };
-        let Details::Edit { path, new_content: Some(proposed), .. } = shown.asked.details() else { return };
+        let details = shown.asked.details();
+        let Some((proposed, path)) = details.draft() else { return };
         let id = shown.asked.confirmation_id.clone();
-        let before =
-            self.draft.take().filter(|(of, _)| *of == id).map_or_else(|| proposed.clone(), |(_, text)| text);
+        let before = self
+            .draft
+            .take()
+            .filter(|(of, _)| *of == id)
+            .map_or_else(|| proposed.to_owned(), |(_, text)| text);
         here.screen.prompt(None);
         self.keyboard.close();
-        let edited = editor::edit(&before, &path, self.environment);
+        let edited = editor::edit(&before, path, self.environment).map(|text| details.edited(text));
         // Ctrl-C in the editor was meant for the editor.
         here.interrupted.take();
         if !self.keyboard.open() {

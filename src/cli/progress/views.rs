@@ -6,7 +6,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::protocol::{CallId, CallState, Open, Reason, RunId, StopThen, ToolName};
+use crate::{
+    cli::command_end::CommandEnd,
+    protocol::{CallId, CallState, Open, Reason, RunId, StopThen, ToolName},
+};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -68,6 +71,14 @@ impl CallChanged {
     pub(super) fn trouble(&self) -> Option<&CallError> {
         self.error.as_ref().or(self.result.as_ref().and_then(|result| result.error.as_ref()))
     }
+
+    /// How its command ended, if it was one that was run to its end.
+    pub(super) fn command_end(&self) -> Option<CommandEnd> {
+        let result = self.result.as_ref().filter(|_| self.trouble().is_none())?;
+        let texts: Vec<&str> =
+            result.llm_content.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+        CommandEnd::of_result(&result.data, &texts.join("\n"))
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -77,8 +88,10 @@ pub(super) struct Details {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct CallResult {
+    llm_content: Vec<Value>,
+    data: Value,
     error: Option<CallError>,
 }
 

@@ -45,7 +45,9 @@ pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Ve
     }
     match asked.details() {
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
-        Details::Info(prompt) => card.several(safe_text::rows(&prompt), |_| None),
+        Details::Exec { shown: prompt, .. } | Details::Info(prompt) => {
+            card.several(safe_text::rows(&prompt), |_| None);
+        }
         Details::Questions(questions) => card.questions(&questions),
         Details::Other(details) => card.several(safe_text::rows(&format!("{details:#}")), |_| None),
     }

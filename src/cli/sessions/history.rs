@@ -6,12 +6,18 @@ use serde_json::Value;
 
 use super::OneSession;
 use crate::{
-    cli::{Format, Output, Surroundings, failure::Failure, ids, link::Link, paging, safe_text, screen::Ink},
-    protocol::{SessionHistory, SessionHistoryParams},
+    cli::{
+        Format, Output, Surroundings, command_end::CommandEnd, failure::Failure, ids, link::Link, paging,
+        safe_text, screen::Ink,
+    },
+    protocol::{RUN_SHELL_COMMAND, SessionHistory, SessionHistoryParams},
 };
 
 /// What is shown of a call's arguments and of its result; `--format json` has the whole.
 const CALL_CHARACTERS: usize = 200;
+
+/// What sets a line off from the one it belongs to.
+const MARGIN: &str = "  ";
 
 #[derive(Args)]
 pub(super) struct HistoryArguments {
@@ -91,15 +97,15 @@ impl ShownMessage {
         }
         let role = safe_text::line(&self.role, CALL_CHARACTERS);
         text.push_str(&format!("{}\n", stdout.paint(Ink::Bold, &format!("{role}:"))));
-        for line in self.parts.iter().flat_map(draw_part) {
-            text.push_str(&format!("  {line}\n"));
+        for line in self.parts.iter().flat_map(|part| draw_part(part, stdout)) {
+            text.push_str(&format!("{MARGIN}{line}\n"));
         }
         text
     }
 }
 
 /// One part as harmless lines.
-fn draw_part(part: &Value) -> Vec<String> {
+fn draw_part(part: &Value, stdout: &Output) -> Vec<String> {
     let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
     let line = |text: String| vec![safe_text::line(&text, CALL_CHARACTERS)];
     match text("type") {
@@ -113,9 +119,24 @@ fn draw_part(part: &Value) -> Vec<String> {
             let is_error = part.get("isError").and_then(Value::as_bool).unwrap_or(false);
             let parts = part.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             let said: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            if text("name") == RUN_SHELL_COMMAND && !is_error {
+                return draw_command(&said.join("\n"), stdout);
+            }
             line(format!("{} {} {}", if is_error { "✗" } else { "✓" }, text("name"), said.join(" ")))
         }
         "inlineData" | "file" => line(format!("[{}] {}", text("mimeType"), text("uri"))),
         other => line(format!("[{other}]")),
     }
+}
+
+/// What became of a command: what it said, or how it ended and what it said last.
+fn draw_command(said: &str, stdout: &Output) -> Vec<String> {
+    let end = CommandEnd::of_text(said);
+    let first = match &end.trouble {
+        None => format!("✓ {RUN_SHELL_COMMAND} {said}"),
+        Some(trouble) => format!("✗ {RUN_SHELL_COMMAND} · {trouble}"),
+    };
+    let room = stdout.width.map(|columns| columns.saturating_sub(2 * MARGIN.len()));
+    let below = end.rows(room).into_iter().map(|row| format!("{MARGIN}{}", stdout.paint(Ink::Dim, &row)));
+    std::iter::once(safe_text::line(&first, CALL_CHARACTERS)).chain(below).collect()
 }

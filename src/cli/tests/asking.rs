@@ -429,6 +429,41 @@ fn an_edit_is_sent_as_the_content_that_the_person_left() {
 }
 
 #[test]
+fn a_command_is_edited_like_a_file_and_the_end_of_its_last_line_is_the_editors() {
+    let details = json!({
+        "type": "exec", "command": "rm -r build", "directory": "/w", "rootCommands": ["rm"], "parsed": ["rm -r build"],
+        "reasons": ["it removes a folder"], "sandbox": "bubblewrap (workspaceWrite, no network)",
+    });
+    let asked = question(json!({"tool": "run_shell_command", "title": "rm -r build", "details": details}));
+    // One that knows the file's kind by its name.
+    let editor = "f() { case \"$1\" in *-command.sh) echo 'rm -r out' > \"$1\";; esac; }; f";
+    let command = Command { editor: Some(editor.into()), ..run(&[(CHOOSE, "e")]) };
+    let shown = asked.clone();
+    let ran = run_with(command, vec![requested(3, true, &asked)], move |peer, tell| {
+        looks_at(peer, &shown);
+        let params = responds(peer, "modify");
+        assert_eq!((&params["content"], params.get("arguments")), (&json!("rm -r out"), None));
+        tell.send(resolved(4, "modify", "eve")).unwrap();
+        ends(5, tell);
+    });
+    assert!(ran.stderr.contains("│ rm -r build\n│ in /w\n│ sandbox: bubblewrap"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("e  Change it") && !ran.stderr.contains("cannot be edited"),
+        "{}",
+        ran.stderr
+    );
+    // An editor that only ends the last line has changed nothing.
+    let command = Command { editor: Some("echo >>".into()), ..run(&[(CHOOSE, "e"), (CHOOSE, "\x04")]) };
+    let shown = asked.clone();
+    let ran = run_with(command, vec![requested(3, true, &asked)], move |peer, tell| {
+        looks_at(peer, &shown);
+        peer.answer("confirmation/release", json!({"confirmationId": ID, "released": true}));
+        ends(4, tell);
+    });
+    assert!(ran.stderr.contains("! nothing was changed; nothing was sent"), "{}", ran.stderr);
+}
+
+#[test]
 fn an_editor_that_changes_nothing_or_fails_sends_nothing() {
     for (editor, told) in
         [("true", "! nothing was changed; nothing was sent"), ("false", "! false ended with exit status: 1")]

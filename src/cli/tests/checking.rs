@@ -22,7 +22,7 @@ fn agent() -> Value {
             {"name": "depth", "required": false, "default": 3, "schema": {"type": "integer"}},
             {"name": "mode", "required": false, "schema": {"enum": ["fast", "slow"]}},
         ],
-        "tools": ["read_file", "complete_task"],
+        "tools": ["read_file", "complete_task"], "sandbox": "readOnly",
     })
 }
 
@@ -52,6 +52,7 @@ fn an_agent_is_shown_whole() {
                      depth: integer, default 3
                      mode: {"enum":["fast","slow"]}, optional
         tools        read_file, complete_task
+        sandbox      readOnly; the settings may confine its commands further
 
         query
         Review ${file}.

@@ -119,6 +119,14 @@ fn a_history_is_shown_page_by_page() {
         message("r1", "tool", json!([
             {"type": "toolResult", "callId": "k1", "name": "grep", "parts": [{"type": "text", "text": "a.rs:3"}]},
             {"type": "toolResult", "callId": "k2", "name": "grep", "isError": true, "parts": []},
+            {"type": "toolResult", "callId": "k3", "name": "run_shell_command",
+             "parts": [{"type": "text", "text": "Exit code: 2\n1\nstderr:\n2\n3\n4\n5\n\u{1b}6\n"}]},
+            {"type": "toolResult", "callId": "k4", "name": "run_shell_command",
+             "parts": [{"type": "text", "text": "all\nwell\n"}]},
+            {"type": "toolResult", "callId": "k5", "name": "run_shell_command", "isError": true,
+             "parts": [{"type": "text", "text": "TIMED_OUT: it took too long\nhalf\n"}]},
+            {"type": "toolResult", "callId": "k6", "name": "read_file",
+             "parts": [{"type": "text", "text": "Exit code: 3\nin a file"}]},
         ])),
     ]});
     let second = json!({"agent": "scout", "messages": [
@@ -139,25 +147,34 @@ fn a_history_is_shown_page_by_page() {
         Command::new(&arguments),
         vec![script],
         expect![[r#"
-        exit 0
-        --- stdout
-        ── run r1
-        user:
-          Where?^[[2J
-          And why?
-        model:
-          · Look there
-          I look.
-          ● grep {"pattern":"error"}
-        tool:
-          ✓ grep a.rs:3
-          ✗ grep
-        ── run r2
-        oracle:
-          [image/png]
-          [smell]
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            ── run r1
+            user:
+              Where?^[[2J
+              And why?
+            model:
+              · Look there
+              I look.
+              ● grep {"pattern":"error"}
+            tool:
+              ✓ grep a.rs:3
+              ✗ grep
+              ✗ run_shell_command · exit code 2
+                2
+                3
+                4
+                5
+                ^[6
+              ✓ run_shell_command all well
+              ✗ run_shell_command TIMED_OUT: it took too long half
+              ✓ read_file Exit code: 3 in a file
+            ── run r2
+            oracle:
+              [image/png]
+              [smell]
+            --- stderr
+        "#]],
     );
     let params = json!({"sessionId": SESSION, "limit": 3});
     let ran = Command::new(&["sessions", "history", SESSION, "-n", "3", "--format", "json"])

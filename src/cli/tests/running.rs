@@ -354,3 +354,65 @@ fn a_refused_start_tells_what_and_what_to_do() {
     "#]]
     .assert_eq(&told);
 }
+
+/// The end of a command: what it was told by, and a word that stands in it.
+fn command_ended(seq: i64, call_id: &str, command: &str, data: Value, text: &str) -> [Value; 2] {
+    let result = json!({"llmContent": [{"type": "text", "text": text}], "data": data});
+    [
+        call(seq, call_id, "run_shell_command", "executing", details(command)),
+        call(seq + 1, call_id, "run_shell_command", "success", json!({"result": result})),
+    ]
+}
+
+#[test]
+fn a_command_that_fails_gets_no_tick_and_says_what_it_said_last() {
+    let record = goal();
+    let note = "[The command ran in a sandbox (bubblewrap): only the workspace and $TMPDIR can be written.]";
+    let long = "x".repeat(100);
+    let ends = [
+        command_ended(2, "k1", "true", json!({"exitCode": 0, "signal": null}), "much\nof it"),
+        command_ended(
+            4,
+            "k2",
+            "cargo test",
+            json!({"exitCode": 101, "signal": null}),
+            &format!("Exit code: 101\n1\n2\n3\nstderr:\n4\n{long}\n\u{1b}[2Jlast\n"),
+        ),
+        command_ended(
+            6,
+            "k3",
+            "spin",
+            json!({"exitCode": null, "signal": "9 (KILL)"}),
+            "Ended by signal 9 (KILL)\n(no output)\n",
+        ),
+        command_ended(
+            8,
+            "k4",
+            "touch a; ls",
+            json!({"exitCode": 0, "signal": null}),
+            &format!("b\nstderr:\ntouch: Read-only file system\n{note}"),
+        ),
+    ];
+    let started = json!({"agent": "scout", "model": "offline", "path": ""});
+    let sent = [envelope(1, "run.started", started)].into_iter().chain(ends.into_iter().flatten());
+    let sent = sent.chain([completed(10, &record)]).collect();
+    let command =
+        Command { is_terminal: true, columns: 80, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
+    let ran = command.against(vec![control(record), events(sent)]);
+    expect![[r#"
+        ▶ scout · offline · run r1
+        ✓ run_shell_command true · 100 ms
+        ✗ run_shell_command cargo test · exit code 101 · 100 ms
+            2
+            3
+            4
+            xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+            ^[[2Jlast
+        ✗ run_shell_command spin · signal 9 (KILL) · 100 ms
+        ✓ run_shell_command touch a; ls · 100 ms
+            ! the sandbox may have refused it something; see `sandbox` in the settings
+        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+
+    "#]]
+    .assert_eq(&ran.stderr);
+}

@@ -54,6 +54,70 @@ fn a_call_that_fails_exits_1_and_says_why() {
 }
 
 #[test]
+fn a_command_that_fails_is_printed_and_exits_1() {
+    for (data, exit_code) in [
+        (json!({"exitCode": 3, "signal": null}), 1),
+        (json!({"exitCode": null, "signal": "9 (KILL)"}), 1),
+        (json!({"exitCode": 0, "signal": null}), 0),
+        // What is read of one in the background went well, whatever became of that.
+        (json!({"exitCode": 3, "signal": null, "running": false}), 0),
+    ] {
+        for format in ["text", "json"] {
+            let answer =
+                called(json!({"llmContent": [{"type": "text", "text": "what it says"}], "data": data}));
+            let script: Script = Box::new(move |peer| {
+                say_hello(peer);
+                peer.answer("tools/call", answer);
+            });
+            let arguments = [
+                "tools",
+                "call",
+                "run_shell_command",
+                "--args",
+                "command=x",
+                "--session",
+                "s1",
+                "--format",
+                format,
+            ];
+            let ran = Command::new(&arguments).against(vec![script]);
+            assert_eq!(ran.exit_code, exit_code, "{data} {format}");
+            assert!(ran.stdout.contains("what it says"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_names_its_own_question() {
+    let (looked, until_looked) = std::sync::mpsc::channel::<()>();
+    let calls: Script = Box::new(move |peer| {
+        // As `c1`.
+        say_hello(peer);
+        let result = json!({"llmContent": [{"type": "text", "text": "written"}]});
+        peer.answer_when("tools/call", called(result), || until_looked.recv().unwrap());
+        peer.wait_for_hangup();
+    });
+    let own = "019aa1b2-c3d9-7001-8000-00000000000a";
+    let looks: Script = Box::new(move |peer| {
+        let others = question(json!({"initiator": "c7"}));
+        let params = peer.answer("confirmation/list", json!({"confirmations": [&others]}));
+        assert_eq!(params["sessionId"], "s1");
+        // It is asked a little later.
+        let own = question(json!({"confirmationId": own, "initiator": "c1"}));
+        peer.answer("confirmation/list", json!({"confirmations": [others, own]}));
+        looked.send(()).unwrap();
+        peer.wait_for_hangup();
+    });
+    let ran = Command::new(&["tools", "call", "write_file", "--args", "path=a", "--session", "s1"])
+        .against(vec![calls, looks]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "written\n"), "{ran:?}");
+    assert_eq!(
+        ran.stderr,
+        "note: waits for a person: `subagent approve 019aa1b2-c3d9` or `deny 019aa1b2-c3d9`\n"
+    );
+}
+
+#[test]
 fn a_daemon_that_goes_away_is_no_answer() {
     let script: Script = Box::new(|peer| {
         say_hello(peer);

@@ -17,6 +17,11 @@ use crate::{
 pub(super) async fn check(state: &State) -> Finding {
     let config = &state.settings.get().config.sandbox;
     let (profile, is_required) = (config.profile.value, config.required.value);
+    if let (SandboxProfile::Full, true) = (profile, is_required) {
+        let message = "no command can be run: `sandbox.required` is true, and with `sandbox.profile` `full` there is no sandbox";
+        return Finding::failed(message)
+            .with_hint("set `sandbox.profile` to `workspaceWrite`, or `sandbox.required` to false");
+    }
     let ground = match tokio::task::spawn_blocking(Ground::make).await {
         Ok(Ok(ground)) => ground,
         Ok(Err(error)) => return Finding::failed(format!("there is no folder to try it in: {error}")),

@@ -92,6 +92,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
         query: definition.as_ref().map(|it| it.query.clone()),
         input_specs: definition.as_ref().map(|it| it.inputs.clone()).unwrap_or_default(),
         tools: tools.transpose()?.unwrap_or_default(),
+        sandbox: definition.as_ref().and_then(|it| it.sandbox),
     })
 }
 

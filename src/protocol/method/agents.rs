@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::WorkspaceParam;
-use crate::protocol::{AgentName, AgentScope, AgentSummary, InputSpec, ToolDeclaration};
+use crate::protocol::{AgentName, AgentScope, AgentSummary, InputSpec, SandboxProfile, ToolDeclaration};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -52,6 +52,9 @@ pub struct AgentsGetResult {
     /// The tools a run would get, `complete_task` among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// How closely its file wants its commands confined; the settings may confine them further. Missing = as they say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxProfile>,
 }
 
 /// Exactly one of the fields `name`, `text` and `all`.

@@ -104,7 +104,7 @@ pub struct ConfirmationRespondParams {
     /// With `modify`: the whole arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
-    /// With `modify` of an edit, instead of arguments: what the file shall be.
+    /// With `modify`, instead of arguments: what the file of an edit shall be, or the command of an exec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// With `answer`: one a question, in order.

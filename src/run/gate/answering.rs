@@ -157,7 +157,7 @@ impl Gate {
         Ok(run(resolved, Some(revised), prepared))
     }
 
-    /// Arguments by which the call leaves its file with this content.
+    /// Arguments by which the call leaves its file with this content, or runs this command.
     async fn with_content(
         &self,
         call: &ToolCall,
@@ -178,7 +178,10 @@ impl Gate {
             Work::Tool(invocation) => invocation.with_content(content),
             Work::Child(_) => None,
         };
-        arguments.map_or_else(|| invalid("/content", "this call writes no file; give `arguments`"), Ok)
+        arguments.map_or_else(
+            || invalid("/content", "this call writes no file and runs no command; give `arguments`"),
+            Ok,
+        )
     }
 
     /// A question of the agent's, and what was answered.

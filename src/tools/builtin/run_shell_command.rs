@@ -3,14 +3,14 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::declared;
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
+        Access, Command, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk, ToolDeclaration,
+        ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     shell::Reading,
     sys::warden::TerminalSize,
@@ -22,8 +22,6 @@ use crate::{
 };
 
 mod judged;
-
-const NAME: &str = "run_shell_command";
 
 const DESCRIPTION: &str = "\
 Runs a command with `bash -c` and returns its output, and its exit code when that is not 0.
@@ -83,7 +81,7 @@ fn declaration() -> ToolDeclaration {
         "required": ["command"],
         "additionalProperties": false
     });
-    declared(NAME, "Run command", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
+    declared(RUN_SHELL_COMMAND, "Run command", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
 }
 
 impl Tool for RunShellCommand {
@@ -122,16 +120,19 @@ impl Tool for RunShellCommand {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
     command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<f64>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     background: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pty: bool,
 }
 
@@ -228,6 +229,11 @@ impl Invocation for Call {
 
     fn confirmation(&self) -> Option<ConfirmationDetails> {
         Some(judged::details(&self.arguments.command, &self.directory, &self.reading, &self.confinement))
+    }
+
+    fn with_content(&self, content: &str) -> Option<Value> {
+        let changed = Arguments { command: content.to_owned(), ..self.arguments.clone() };
+        serde_json::to_value(changed).ok()
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {

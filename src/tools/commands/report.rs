@@ -5,12 +5,18 @@ use serde_json::json;
 
 use super::{CommandRules, Finished, Starter, attend::Cut};
 use crate::{
-    protocol::{Part, ToolError, ToolErrorType, ToolResult},
+    protocol::{
+        EXIT_CODE_HEADING, Part, SANDBOX_NOTE, SIGNAL_HEADING, ToolError, ToolErrorType, ToolResult,
+        UNKNOWN_END_HEADING,
+    },
     sys::warden::{Ended, Limit},
 };
 
 /// Characters of a terminal's output that people are shown with its colours.
 const MAX_DISPLAY: usize = 64 << 10;
+
+/// What the first line of a command's result may begin with that says how it ended.
+const HEADINGS: &[&str] = &[EXIT_CODE_HEADING, SIGNAL_HEADING, UNKNOWN_END_HEADING];
 
 /// The sandbox that keeps the modes of all files as they are.
 const MODES_STAY: &str = "Landlock";
@@ -38,7 +44,7 @@ pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> Tool
     let Finished { ended, stdout, stderr, cut, confined_by, took } = finished;
     let (raw, problems) = (stdout.text(), plain(&stderr.text()));
     let output = if is_terminal { terminal_text(&raw) } else { plain(&raw) };
-    let mut text = heading(ended, *cut);
+    let mut text = heading(ended, *cut, &output);
     match (output.is_empty(), problems.is_empty()) {
         (true, true) if text.is_empty() => text.push_str("(no output)"),
         (true, true) => text.push_str("(no output)\n"),
@@ -58,10 +64,12 @@ pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> Tool
             ended.left.join(", ")
         ));
     }
+    let tells_refusal = |text: &str| REFUSALS.iter().any(|it| text.contains(it));
+    // What a command that went well puts out may be about anything; its problems are its own. One of several commands may
+    // have been refused something, and the last one went well.
     let failed = ended.code != Some(0);
     if let Some(name) = confined_by
-        && failed
-        && REFUSALS.iter().any(|it| problems.contains(it) || output.contains(it))
+        && (tells_refusal(&problems) || failed && tells_refusal(&output))
     {
         end_line(&mut text);
         text.push_str(&boundaries(name, rules));
@@ -89,15 +97,19 @@ pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> Tool
     }
 }
 
-fn heading(ended: &Ended, cut: Option<Cut>) -> String {
+fn heading(ended: &Ended, cut: Option<Cut>, output: &str) -> String {
     if cut.is_some() || ended.over.is_some() {
         return String::new();
     }
     match (ended.code, ended.signal) {
+        // What it puts out must not pass for how it ended.
+        (Some(0), _) if HEADINGS.iter().any(|heading| output.starts_with(heading)) => {
+            format!("{EXIT_CODE_HEADING}0\n")
+        }
         (Some(0), _) => String::new(),
-        (Some(code), _) => format!("Exit code: {code}\n"),
-        (None, Some(signal)) => format!("Ended by signal {}\n", signal_name(signal)),
-        (None, None) => "How it ended is not known\n".to_owned(),
+        (Some(code), _) => format!("{EXIT_CODE_HEADING}{code}\n"),
+        (None, Some(signal)) => format!("{SIGNAL_HEADING}{}\n", signal_name(signal)),
+        (None, None) => format!("{UNKNOWN_END_HEADING}\n"),
     }
 }
 
@@ -161,9 +173,10 @@ fn boundaries(name: &str, rules: &CommandRules) -> String {
         false => "",
     };
     format!(
-        "[The command ran in a sandbox ({name}): {writable}{network}{modes}, and keys, passwords and the daemon's own files cannot be \
-         seen. If it failed for that, do not look for a way around: say what you need, so that the person can do it or change \
-         `sandbox.profile` or `sandbox.network`.]"
+        "{SANDBOX_NOTE}{name}): {writable}{network}{modes}, and keys, passwords and the daemon's own files cannot be seen; of \
+         the person's variables it gets the usual ones and those that `sandbox.environment` names. If it failed for that, do \
+         not look for a way around: say what you need, so that the person can do it or change `sandbox.profile`, \
+         `sandbox.network` or `sandbox.environment` (which names e.g. RUSTUP_HOME).]"
     )
 }
 

@@ -9,7 +9,7 @@ use crate::{
             self, BadJson, BadToml, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
             UnknownField, UnknownTool, Unreadable, WrongType,
         },
-        Severity,
+        SandboxProfile, Severity,
     },
 };
 
@@ -63,6 +63,12 @@ pub fn of(
     let model =
         model.and_then(|name| state.settings.get().models.resolve(name).err()).map(|error| error.to_string());
     checks.push(check("the model is known", CheckOutcome::Warn, model.into_iter().collect()));
+    let sandbox = too_wide(definition, state.settings.get().config.sandbox.profile.value);
+    checks.push(check(
+        "its commands are confined no less than the settings say",
+        CheckOutcome::Warn,
+        sandbox.into_iter().collect(),
+    ));
     let output = state.executor.completion_declaration(definition).err().map(|error| error.to_string());
     checks.push(check(
         "the output schema is a valid JSON Schema",
@@ -73,4 +79,15 @@ pub fn of(
     let body = is_empty.then(|| "the body is the system prompt; there is none".to_owned());
     checks.push(check("the body is not empty", CheckOutcome::Fail, body.into_iter().collect()));
     checks
+}
+
+/// What an agent's file says of the sandbox that the settings do not let it have.
+fn too_wide(definition: &AgentDefinition, allowed: SandboxProfile) -> Option<String> {
+    let wanted = definition.sandbox.filter(|wanted| allowed < *wanted)?;
+    Some(format!(
+        "`sandbox: {}` opens nothing: the setting `sandbox.profile` is `{}`, and an agent's file can only confine its commands \
+         more closely",
+        wanted.as_str(),
+        allowed.as_str()
+    ))
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     protocol::{
         Access, CallId, Command, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, SessionId,
-        ToolDeclaration, ToolError, ToolErrorType, ToolResult,
+        ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
     },
     redact::Redactor,
     store::LiveAppender,
@@ -21,6 +21,8 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod digest;
+mod discovered;
+mod foreign;
 mod nearest;
 mod outputs;
 mod own_files;
@@ -35,19 +37,26 @@ mod work;
 mod workspace;
 
 pub use artifacts::Artifacts;
-pub use commands::{Background, CommandRules, Commands};
+pub use commands::{Attendance, Background, CommandRules, Commands};
+pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
+pub use foreign::Foreign;
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
 pub use parameters::violations;
 pub use reads::Reads;
-pub use registry::{Lookup, PreparedCall, Registry, Toolset, entry_matches};
+pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
 pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {
     fn declaration(&self) -> &ToolDeclaration;
+
+    /// Where it comes from.
+    fn source(&self) -> ToolSource {
+        ToolSource::Builtin
+    }
 
     /// What a restart may do with a call that was running.
     fn replay(&self) -> Replay;

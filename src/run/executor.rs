@@ -28,11 +28,13 @@ use super::{
 use crate::{
     models::Models,
     project::{Project, Projects},
-    protocol::{AgentDefinition, ApprovalMode, RunId, SessionId, ToolDeclaration},
+    protocol::{
+        AgentDefinition, ApprovalMode, DiscoveryCommands, ForeignTools, RunId, SessionId, ToolDeclaration,
+    },
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{Artifacts, Commands, OutputStore, OwnFiles, Registry, Toolset, UndoStore},
+    tools::{Artifacts, Commands, Exclusion, Foreign, OutputStore, OwnFiles, Registry, Toolset, UndoStore},
 };
 
 mod answers;
@@ -207,9 +209,27 @@ impl Executor {
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, project: &Project) -> Toolset {
+    pub fn toolset(&self, definition: &AgentDefinition, project: &Project, foreign: ForeignTools) -> Toolset {
         let callables = Callables::of(definition, &project.catalog);
-        plan::toolset(definition, &callables, project, &self.supplies())
+        plan::toolset(definition, &callables, project, &Foreign::new(foreign), &self.supplies())
+    }
+
+    /// Every tool that an agent of this workspace may be given, whatever is excluded.
+    pub fn registry(&self, project: &Project, foreign: ForeignTools) -> Registry {
+        let supplies = self.supplies();
+        let agents = Callables::every(&project.catalog);
+        let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
+        registry.with_foreign(&Foreign::new(foreign))
+    }
+
+    /// What no run in this workspace gets.
+    pub fn exclusions(&self, project: &Project) -> Vec<Exclusion> {
+        plan::exclusions(project, &self.supplies())
+    }
+
+    /// The discovery commands of whoever runs the daemon.
+    pub fn discovery_commands(&self) -> DiscoveryCommands {
+        self.supplies().defaults.discovery.clone()
     }
 
     /// What a run of this definition would declare as `complete_task`.

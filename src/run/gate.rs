@@ -26,7 +26,7 @@ use crate::{
         Verdict,
     },
     sys::ids,
-    tools::{Invocation, Permit, PrepareContext, Toolset},
+    tools::{Foreign, Invocation, Permit, PrepareContext, Toolset},
 };
 
 /// What a run's calls are judged by.
@@ -44,6 +44,8 @@ pub struct Gate {
     pub roots: Vec<PathBuf>,
     /// Its rules are those in force when a call is judged.
     pub project: Arc<Project>,
+    /// The tools from elsewhere, for the runs that it calls too.
+    pub foreign: Foreign,
     pub supplies: Arc<Supplies>,
 }
 

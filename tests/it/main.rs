@@ -15,6 +15,7 @@ mod companion_newcomer;
 mod companion_runs;
 mod contained;
 mod desk;
+mod discovered;
 mod doctor;
 mod families;
 mod family_commits;

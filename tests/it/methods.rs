@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["sandbox","ok"],["callers","warning"],["service","ok"]]
+                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["callers","warning"],["service","ok"]]
             "#]],
         },
         Row {
@@ -322,7 +322,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -445,24 +445,44 @@ fn rows() -> Vec<Row> {
         },
         Row {
             method: "tools/list",
-            good: &[|_| json!({}), |_| json!({ "agent": "reader" })],
+            good: &[
+                |_| json!({}),
+                |_| json!({ "agent": "reader" }),
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "workspace": facts.work, "agent": "reader" }),
+            ],
             bad: &[
-                |_| json!({ "agent": ["reader"] }),
+                |_| json!({ "agent": ["reader"], "sessionId": 1, "workspace": 2 }),
                 |_| json!({ "agent": "raeder" }),
                 |_| json!({ "agent": "broken" }),
+                |_| json!({ "sessionId": "none" }),
+                |_| json!({ "workspace": "work" }),
+                |facts| json!({ "sessionId": facts.session, "workspace": "/" }),
             ],
             brief: |result| {
-                result["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect()
+                let line = |tool: &Value| {
+                    [&tool["name"], &tool["source"], &tool["state"]].map(|it| it.as_str().unwrap().to_owned())
+                };
+                result["tools"].as_array().unwrap().iter().map(|tool| line(tool).join(" ")).collect()
             },
             again: same,
             restarted: same,
             golden: expect![[r#"
                 INVALID_PARAMS
                   /agent: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                  /workspace: value is not of type "string"; or value is not of type "object"
                 NOT_FOUND: there is no agent raeder
                 INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
-                ["list_directory","read_file","read_many_files","glob","grep","write_file","edit_file","delete_file","move_file","run_shell_command","shell_output","kill_shell","git_commit","save_memory","write_todos","ask_user"]
-                ["read_file","complete_task"]
+                NOT_FOUND: there is no session none
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                INVALID_PARAMS
+                  /workspace: is not that of the session
+                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","save_memory builtin available","write_todos builtin available","ask_user builtin available","codebase-investigator agent available","generalist agent available","reader agent available","writer agent available"]
+                ["read_file builtin available","complete_task builtin available"]
+                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","save_memory builtin available","write_todos builtin available","ask_user builtin available","codebase-investigator agent available","generalist agent available","reader agent available","writer agent available"]
+                ["read_file builtin available","complete_task builtin available"]
             "#]],
         },
         Row {

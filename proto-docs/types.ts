@@ -1232,9 +1232,18 @@ export interface ListedTool {
   risk: Risk;
   /** JSON Schema (2020-12) of the arguments. */
   parameters: unknown;
-  /** `builtin`, later `agent`, `discovered`, `mcp`, `client`. */
-  source: string;
+  source: ToolSource;
+  state: ListedToolState;
+  /** Of an excluded one: what excludes it, and where that stands. */
+  rule?: string | null;
 }
+
+/** Whether runs get a tool. */
+export type ListedToolState =
+  | "available"
+  /** Neither declared nor callable. */
+  | "excluded"
+  | (string & {});
 
 /** A place a call touches. */
 export interface Location {
@@ -2329,7 +2338,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -2353,6 +2362,18 @@ export interface ToolResult {
   /** Set when the call failed; `llmContent` then tells the model what to do about it. */
   error?: ToolError | null;
 }
+
+/** Where a tool comes from, in the order of listings and declarations. */
+export type ToolSource =
+  /** It is part of the daemon. */
+  | "builtin"
+  /** It is an agent, whose run answers the call. */
+  | "agent"
+  /** The command `tools.discoveryCommand` told of it. */
+  | "discovered"
+  /** A client lends it. */
+  | "client"
+  | (string & {});
 
 export interface ToolState {
   callId: CallId;
@@ -2393,13 +2414,19 @@ export interface ToolsCallResult {
 }
 
 export interface ToolsListParams {
-  /** Only the tools this agent's runs get. */
+  /** Only the tools that this agent's runs get, or would get if nothing excluded them. */
   agent?: AgentName | null;
+  /** As the runs of this session have them: with the tools of its workspace, and those lent to it. */
+  sessionId?: SessionId | null;
+  /** As runs in this workspace have them. Not beside `sessionId`, which has a workspace of its own. */
+  workspace?: WorkspaceParam | null;
 }
 
 export interface ToolsListResult {
   /** In the order in which they are declared to models. */
   tools: ListedTool[];
+  /** What is odd about tools that are not the daemon's own, such as a discovery that failed. */
+  warnings?: string[];
 }
 
 export interface ToolsOutputParams {
@@ -2522,6 +2549,18 @@ export interface WireLimits {
   maxBatch: number;
 }
 
+/** What a workspace's discovery of tools came to. */
+export interface WorkspaceDiscovery {
+  /** As the setting has it, without secrets. */
+  command: string;
+  /** When it ran last; missing where it may not run. */
+  at?: Timestamp | null;
+  /** How many tools there are now; `tools/list` has them. */
+  tools: number;
+  /** Why there are no more, or none. */
+  warnings?: string[];
+}
+
 export interface WorkspaceFile {
   /** Below its root. */
   path: string;
@@ -2574,6 +2613,8 @@ export interface WorkspaceRecord {
   files?: WorkspaceFile[];
   /** What is wrong with its files. One that cannot be read cannot be acknowledged. */
   problems?: FileProblem[];
+  /** What came of `tools.discoveryCommand` here, where one is set. */
+  discovery?: WorkspaceDiscovery | null;
 }
 
 export interface WorkspaceTrustParams {

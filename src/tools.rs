@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{
-        Access, CallId, Command, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, SessionId,
-        ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
+        Access, CallId, ClientId, Command, ConfirmationDetails, LentCall, Location, QuestionAnswer, Replay,
+        Risk, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
     },
     redact::Redactor,
     store::LiveAppender,
@@ -23,6 +23,7 @@ mod commands;
 mod digest;
 mod discovered;
 mod foreign;
+mod lent;
 mod nearest;
 mod outputs;
 mod own_files;
@@ -40,10 +41,11 @@ pub use artifacts::Artifacts;
 pub use commands::{Attendance, Background, CommandRules, Commands};
 pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
 pub use foreign::Foreign;
+pub use lent::{Lenders, Retelling, TooMuchLent};
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
-pub use parameters::violations;
+pub use parameters::{is_schema, violations};
 pub use reads::Reads;
 pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
@@ -64,6 +66,11 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether calls put something out while they run, which is shown as it comes.
     fn streams(&self) -> bool {
         false
+    }
+
+    /// The client that lends it.
+    fn lender(&self) -> Option<&ClientId> {
+        None
     }
 
     /// Names of arguments that are paths into the workspace: rules see the places that they lead to.
@@ -115,6 +122,11 @@ pub trait Invocation: Send + 'static {
     /// A digest of what the call would change as it is now and as it would be, so that a person's consent holds for
     /// nothing else; `None` = the arguments say it all.
     fn basis(&self) -> Option<String> {
+        None
+    }
+
+    /// What the client is told that is to answer the call; `None` = no client is.
+    fn lent(&self) -> Option<LentCall> {
         None
     }
 
@@ -188,6 +200,8 @@ pub struct CallContext {
     pub clock: Arc<dyn Clock>,
     /// Where a call that streams puts what people see while it runs; `None` = nobody looks.
     pub output: Option<LiveAppender>,
+    /// For a call that a client answers: how it is told again.
+    pub retelling: Retelling,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.

@@ -171,15 +171,17 @@ fn unasked(error: &dyn std::fmt::Display) -> Discovery {
 }
 
 /// The tools from elsewhere, as there are now for runs in this workspace.
-pub(super) async fn foreign(state: &State, project: &Project, _session: Option<&SessionId>) -> ForeignTools {
+pub(super) async fn foreign(state: &State, project: &Project, session: Option<&SessionId>) -> ForeignTools {
     let found = of(state, project, Fresh::Enough).await;
-    ForeignTools { discovered: found.discovery.tools.clone() }
+    let lent = state.executor.lenders().tools_for(session);
+    ForeignTools { discovered: found.discovery.tools.clone(), lent }
 }
 
 /// The same as far as it is known; nothing is run.
 pub(super) fn foreign_known(state: &State, project: &Project) -> ForeignTools {
     let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
-    ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()) }
+    let lent = state.executor.lenders().tools_for(None);
+    ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), lent }
 }
 
 /// Asks every known workspace again, in the background.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ToolName;
+use super::{ClientId, SessionId, ToolDeclaration, ToolName};
 
 /// Where a tool comes from, in the order of listings and declarations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -42,11 +42,13 @@ impl ToolSource {
 pub struct ForeignTools {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered: Option<DiscoveredTools>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lent: Vec<LentTool>,
 }
 
 impl ForeignTools {
     pub fn is_empty(&self) -> bool {
-        self.discovered.is_none()
+        self.discovered.is_none() && self.lent.is_empty()
     }
 }
 
@@ -89,4 +91,42 @@ impl DiscoveredTool {
     pub fn canonical_name(&self) -> ToolName {
         ToolName::from(format!("{DISCOVERED_PREFIX}{}", self.name))
     }
+}
+
+/// What becomes of a call when the client that was to answer it goes away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnDisconnect {
+    /// It waits until the same client is back and lends the tool again, and is told to it again; also after a restart of
+    /// the daemon.
+    Wait,
+    /// It ends in an error that says so; after a restart of the daemon as `INTERRUPTED`.
+    #[default]
+    Fail,
+}
+
+/// A tool that a client lends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LentTool {
+    pub declaration: ToolDeclaration,
+    pub client: ClientId,
+    /// The session it is lent to; `None` = every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    pub on_disconnect: OnDisconnect,
+    /// How long the client may take for one call.
+    pub timeout_ms: u64,
+}
+
+/// What a client must know to answer a call, as the call was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LentCall {
+    /// Canonical.
+    pub name: ToolName,
+    pub client: ClientId,
+    pub arguments: Value,
+    pub on_disconnect: OnDisconnect,
+    pub timeout_ms: u64,
 }

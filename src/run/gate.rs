@@ -215,7 +215,7 @@ impl Gate {
             locations: invocation.locations(),
         };
         let shown = invocation.confirmation();
-        let basis = invocation.basis();
+        let (basis, lent) = (invocation.basis(), invocation.lent());
         let (work, child) = match self.callables.get(&declaration.name) {
             None => (Work::Tool(invocation), None),
             Some(callable) => {
@@ -224,7 +224,7 @@ impl Gate {
             }
         };
         let (kind, replay, streams) = (declaration.kind, tool.replay(), tool.streams());
-        let call = PreparedCall { kind, accesses, replay, streams, basis, child };
+        let call = PreparedCall { kind, accesses, replay, streams, basis, child, lent };
         let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
         Ok(Prepared { tool, work, details, arguments, judged, call, decision, shown })
     }

@@ -24,8 +24,8 @@ use crate::{
     },
     redact::Redactor,
     tools::{
-        CommandRules, Commands, Exclusion, Foreign, OutputLimits, OwnFiles, PrepareContext, Reads, Registry,
-        Toolset, Workspace, WorkspaceError, commands_in_force,
+        CommandRules, Commands, Exclusion, Foreign, Lenders, OutputLimits, OwnFiles, PrepareContext, Reads,
+        Registry, Toolset, Workspace, WorkspaceError, commands_in_force,
     },
 };
 
@@ -125,6 +125,8 @@ pub(super) struct Supplies {
     pub redactor: Redactor,
     pub own_files: Arc<OwnFiles>,
     pub commands: Arc<Commands>,
+    /// Who lends tools now.
+    pub lenders: Lenders,
 }
 
 /// What a run that is called by another gets from it.
@@ -164,7 +166,7 @@ impl RunPlan {
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
-        let foreign = Foreign::new(foreign);
+        let foreign = Foreign::new(foreign, &supplies.lenders);
         let equipment = equip(&definition, model, &roots, (&project, &foreign), supplies)?;
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
@@ -319,7 +321,8 @@ pub(super) fn equip(
 /// The tools from elsewhere that a run goes on with after a restart.
 pub(super) fn taken_up(kept: ForeignTools, project: &Project, supplies: &Supplies) -> Foreign {
     let in_force = commands_in_force(project, &supplies.defaults.discovery);
-    Foreign::taken_up(kept, project.is_trusted.then_some(&in_force), &supplies.redactor)
+    let with = (&supplies.lenders, &supplies.redactor);
+    Foreign::taken_up(kept, project.is_trusted.then_some(&in_force), with)
 }
 
 fn equipment(

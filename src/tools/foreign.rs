@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Tool, discovered};
+use super::{Lenders, Tool, discovered, lent};
 use crate::{
     protocol::{DiscoveryCommands, ForeignTools},
     redact::Redactor,
@@ -16,8 +16,10 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    pub fn new(told: ForeignTools) -> Foreign {
-        let tools: Vec<Arc<dyn Tool>> = told.discovered.iter().flat_map(discovered::tools).collect();
+    pub fn new(told: ForeignTools, lenders: &Lenders) -> Foreign {
+        let discovered = told.discovered.iter().flat_map(discovered::tools);
+        let lent = told.lent.iter().filter_map(|tool| lent::tool(tool, lenders));
+        let tools: Vec<Arc<dyn Tool>> = discovered.chain(lent).collect();
         Foreign { told: Arc::new(told), tools: tools.into() }
     }
 
@@ -26,7 +28,7 @@ impl Foreign {
     pub fn taken_up(
         mut kept: ForeignTools,
         in_force: Option<&DiscoveryCommands>,
-        redactor: &Redactor,
+        (lenders, redactor): (&Lenders, &Redactor),
     ) -> Foreign {
         let still =
             |kept: &DiscoveryCommands| in_force.filter(|it| without_secrets(it, redactor) == *kept).cloned();
@@ -34,7 +36,7 @@ impl Foreign {
             let commands = still(&told.commands)?;
             Some(crate::protocol::DiscoveredTools { commands, ..told })
         });
-        Foreign::new(kept)
+        Foreign::new(kept, lenders)
     }
 
     /// As the log keeps them.

@@ -95,6 +95,11 @@ impl Registry {
         self
     }
 
+    /// Whether a tool here goes by this name, or would if it were here: every alias belongs to a tool of ours.
+    pub fn is_taken(&self, name: &ToolName) -> bool {
+        self.get(name).is_some() || names::is_ours(name.as_str())
+    }
+
     /// What was odd about the tools given.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -29,6 +29,7 @@ mod keys;
 mod kills;
 mod kin;
 mod laws;
+mod lent;
 mod lifetimes;
 mod methods;
 mod one_at_a_time;

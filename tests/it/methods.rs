@@ -95,7 +95,7 @@ fn rows() -> Vec<Row> {
                   /presence: value is not one of "active", "idle", "away"
                   /capabilities/tools: value is not of type "boolean"
                 UNSUPPORTED_VERSION: protocol version 0 is not spoken here
-                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":false,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":true,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
             "#]],
         },
         Row {
@@ -509,6 +509,70 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no session no-such-session
                 [null,true]
                 ["FILE_NOT_FOUND",true]
+            "#]],
+        },
+        Row {
+            method: "tools/register",
+            good: &[
+                |_| json!({ "tools": [lent_tool()], "onDisconnect": "wait" }),
+                |facts| json!({ "sessionId": facts.session, "tools": [] }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "onDisconnect": "hope" }),
+                |_| json!({ "tools": [{ "name": "x", "kind": "verb", "risk": 1, "timeoutMs": 5 }] }),
+                |_| json!({ "tools": [{ "name": "bash", "description": "", "parameters": [], "risk": "safe" }] }),
+                |_| json!({ "tools": [], "sessionId": "no-such-session" }),
+            ],
+            brief: whole,
+            again: same,
+            // What a connection lends ends with it.
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_INITIALIZED"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /tools: is required
+                  /sessionId: value is not of type "string"
+                  /onDisconnect: "wait" was expected; or "fail" was expected
+                INVALID_PARAMS
+                  /tools/0/description: is required
+                  /tools/0/parameters: is required
+                  /tools/0/kind: value is not one of "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"
+                  /tools/0/risk: value is not of type "string"; or value is not one of "safe", "low", "medium", "high", "critical"
+                  /tools/0/timeoutMs: value is less than the minimum of 1000
+                INVALID_PARAMS
+                  /tools/0/name: is a name of a tool of the daemon's own
+                  /tools/0/description: is blank: a model would not know when to call it
+                  /tools/0/parameters: is no JSON Schema (2020-12) of an object
+                  /tools/0/risk: only tools of the kinds `read` and `search` may be `safe` or `low`
+                NOT_FOUND: there is no session no-such-session
+                {"clientId":"me","tools":["lent"]}
+                {"clientId":"me","tools":[]}
+            "#]],
+        },
+        Row {
+            method: "tools/result",
+            good: &[|facts| json!({ "callId": facts.call, "content": [{ "type": "text", "text": "fine" }] })],
+            bad: &[
+                |_| json!({ "callId": 1, "content": [{ "type": "text" }], "error": {} }),
+                |facts| json!({ "callId": facts.call }),
+                |facts| json!({ "callId": facts.call, "content": [], "error": { "message": "x" } }),
+                |_| json!({ "callId": "no-such-call", "content": [] }),
+            ],
+            brief: whole,
+            again: |first, again| {
+                assert_eq!((&first["seq"], &again["replayed"]), (&again["seq"], &json!(true)));
+            },
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_INITIALIZED"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /callId: value is not of type "string"
+                  /content/0: "text" is required; or "mimeType" is required; or "data" is required; or "inlineData" was expected
+                  /error: "message" is required
+                INVALID_PARAMS
+                  /content: needed, or `error`
+                INVALID_PARAMS
+                  /error: is not given beside `content`
+                NOT_FOUND: no client was told of a call no-such-call
+                {"callId":"<id 1>","seq":"<seq>"}
             "#]],
         },
         Row {
@@ -1598,7 +1662,7 @@ impl Facts {
                 attached
             }
         };
-        if method.starts_with("client/") {
+        if method.starts_with("client/") || ["tools/register", "tools/result"].contains(&method) {
             let me = json!({ "name": "t", "version": "1", "kind": "toaster" });
             let hello = json!({ "protocolVersion": "1", "client": me, "clientId": "me", "presence": "idle" });
             client.call("initialize", hello).await;
@@ -1609,6 +1673,7 @@ impl Facts {
         let local_digest = client.call("agents/get", local).await["digest"].as_str().unwrap().to_owned();
         let call = match method {
             "tools/output" => long_output(running, client, &session).await,
+            "tools/result" => client_call(running, client, &session).await,
             _ => String::new(),
         };
         if method == "policy/remove" {
@@ -1668,6 +1733,22 @@ async fn long_output(running: &Running, client: &mut Client, session: &str) -> S
     called["callId"].as_str().unwrap().to_owned()
 }
 
+fn lent_tool() -> Value {
+    json!({ "name": "lent", "description": "Lent.", "parameters": {}, "kind": "read", "risk": "safe" })
+}
+
+/// A call that waits for the client.
+async fn client_call(running: &Running, client: &mut Client, session: &str) -> String {
+    client.call("tools/register", json!({ "tools": [lent_tool()], "onDisconnect": "wait" })).await;
+    let mut caller = running.client();
+    let params = json!({ "sessionId": session, "tool": "lent", "arguments": {} });
+    let request = json!({ "jsonrpc": "2.0", "id": "calls", "method": "tools/call", "params": params });
+    caller.send(&request.to_string()).await;
+    let filter = json!({ "types": ["tool.clientCall"] });
+    let told = client.call("events/list", json!({ "filter": filter, "waitMs": 60_000 })).await;
+    told["events"][0]["data"]["callId"].as_str().unwrap().to_owned()
+}
+
 /// As an answer to a question would have it: a rule that lets the probe be called.
 async fn remember(running: &Running) {
     let rule = json!({
@@ -1690,8 +1771,17 @@ async fn remember(running: &Running) {
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
-    if ["session/delete", "queue/remove", "client/update", "events/ack", "policy/remove", "run/unpark"]
-        .contains(&method)
+    if [
+        "session/delete",
+        "queue/remove",
+        "client/update",
+        "events/ack",
+        "policy/remove",
+        "run/unpark",
+        "tools/register",
+        "tools/result",
+    ]
+    .contains(&method)
     {
         // Only once is there something to remove, and a connection ends with its daemon.
         let response = client.request(method, params).await;

@@ -218,6 +218,16 @@ pub(super) fn rows() -> Vec<Row> {
             }),
         ),
         Row::plain(
+            &["tools", "list"],
+            "tools/list",
+            json!({
+                "tools": [{
+                    "name": "grep", "title": "Search", "description": "d", "kind": "search", "risk": "safe",
+                    "parameters": {}, "source": "builtin", "state": "available",
+                }],
+            }),
+        ),
+        Row::plain(
             &["tools", "output", "k1"],
             "tools/output",
             json!({"callId": "k1", "sessionId": "s1", "text": "one\ntwo", "bytes": 7, "totalBytes": 7}),

@@ -66,6 +66,7 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
         source: ToolSource::Builtin,
         state: ListedToolState::Available,
         rule: None,
+        client_id: None,
     });
     Ok(ToolsListResult { tools, warnings })
 }
@@ -83,5 +84,5 @@ fn listed(tool: &Arc<dyn Tool>, exclusions: &[Exclusion]) -> ListedTool {
         Some(_) => ListedToolState::Excluded,
         None => ListedToolState::Available,
     };
-    ListedTool { declaration, source: tool.source(), state, rule }
+    ListedTool { declaration, source: tool.source(), state, rule, client_id: tool.lender().cloned() }
 }

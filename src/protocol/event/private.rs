@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::{
-    Access, AgentDefinition, ForeignTools, Message, Replay, RunId, Sampling, ToolKind, Usage,
+    Access, AgentDefinition, ForeignTools, LentCall, Message, Replay, RunId, Sampling, ToolKind, Usage,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
@@ -79,4 +79,7 @@ pub struct PreparedCall {
     /// The run that answers the call, when the tool is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<RunId>,
+    /// What the client is told that answers the call, when a client lends the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent: Option<LentCall>,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WorkspaceParam;
 use crate::protocol::{
-    AgentName, AgentScope, AgentSummary, InputSpec, SessionId, ToolDeclaration, ToolSource,
+    AgentName, AgentScope, AgentSummary, ClientId, InputSpec, SessionId, ToolDeclaration, ToolSource,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,6 +147,9 @@ pub struct ListedTool {
     /// Of an excluded one: what excludes it, and where that stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Of one that a client lends: that client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<ClientId>,
 }
 
 /// Whether runs get a tool.

@@ -64,7 +64,8 @@ impl Executor {
         if let Some(refusal) = callables.untrusted(&tool) {
             return Err(CheckError::Refused(refusal));
         }
-        let toolset = plan::toolset(&definition, &callables, &project, &Foreign::new(foreign), &supplies);
+        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
         let workspace = workspace.closed_at(supplies.own_files.state_dir());
         let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();

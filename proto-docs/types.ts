@@ -304,6 +304,24 @@ export interface ClientCapabilities {
   tools?: boolean;
 }
 
+/** A piece of what a lent tool returns. */
+export type ClientContent =
+  | {
+    type: "text";
+    text: string;
+  }
+  /** Bytes in base64: an image, audio. */
+  | {
+    type: "inlineData";
+    mimeType: string;
+    data: string;
+  };
+
+/** A failure of a lent tool. */
+export interface ClientError {
+  message: string;
+}
+
 /** A client's own stable id, across its reconnects. */
 export type ClientId = string;
 
@@ -1208,6 +1226,27 @@ export interface InputSpec {
   schema: unknown;
 }
 
+/** A tool that a client lends. */
+export interface LentToolParams {
+  /**
+   * Letters, digits, `_`, `-` and `.`, a letter or `_` first. Not a name or an alias of a tool of the
+   * daemon's own, nor one that begins like those of other sources: `discovered_`, `mcp`, `handoff_to_`.
+   */
+  name: ToolName;
+  /** For people. Missing = the name. */
+  title?: string | null;
+  /** For the model. */
+  description: string;
+  /** JSON Schema (2020-12) of the arguments. */
+  parameters: unknown;
+  /** Missing = `other`. */
+  kind?: ToolKind | null;
+  /** Missing = `medium`. Only what reads or searches may be less. */
+  risk?: Risk | null;
+  /** How long the client may take for a call. Missing = 10 minutes. */
+  timeoutMs?: number | null;
+}
+
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */
 export interface LimitsParams {
   maxTurns?: number | null;
@@ -1236,6 +1275,8 @@ export interface ListedTool {
   state: ListedToolState;
   /** Of an excluded one: what excludes it, and where that stands. */
   rule?: string | null;
+  /** Of one that a client lends: that client. */
+  clientId?: ClientId | null;
 }
 
 /** Whether runs get a tool. */
@@ -1338,6 +1379,17 @@ export type OnDetached =
   | "park"
   | (string & {});
 
+/** What becomes of a call when the client that was to answer it goes away. */
+export type OnDisconnect =
+  /**
+   * It waits until the same client is back and lends the tool again, and is told to it again; also after a
+   * restart of the daemon.
+   */
+  | "wait"
+  /** It ends in an error that says so; after a restart of the daemon as `INTERRUPTED`. */
+  | "fail"
+  | (string & {});
+
 /** What comes of a cursor that lies outside of the log. */
 export type OnGone =
   /** `CURSOR_GONE`. */
@@ -1357,6 +1409,15 @@ export interface OpenCall {
   /** What validation found out; missing before. */
   details?: CallDetails | null;
   childRunId?: RunId | null;
+}
+
+/** A call that a client has not answered. */
+export interface OpenClientCall {
+  callId: CallId;
+  sessionId: SessionId;
+  runId: RunId;
+  name: ToolName;
+  arguments: unknown;
 }
 
 /** A text that grows: what a model is writing, or what a call puts out while it runs. */
@@ -2331,6 +2392,20 @@ export interface ToolCall {
   redacted?: boolean;
 }
 
+export interface ToolClientCall {
+  callId: CallId;
+  /** The client that lends the tool. */
+  clientId: ClientId;
+  name: ToolName;
+  /** They fit the tool's parameters. */
+  arguments: unknown;
+  onDisconnect: OnDisconnect;
+  /** How long the client may take. */
+  timeoutMs: number;
+  /** It was told before. */
+  again?: boolean;
+}
+
 /** Why a call failed: data for the model and for people, not a request error. */
 export interface ToolError {
   type: ToolErrorType;
@@ -2449,6 +2524,50 @@ export interface ToolsOutputResult {
   bytes: number;
   /** What there was, in bytes; more than `bytes` when it was too long even for keeping. */
   totalBytes: number;
+}
+
+export interface ToolsRegisterParams {
+  /** For the runs of this session alone. Missing = for those of every session. */
+  sessionId?: SessionId | null;
+  /** In place of those that this client lent there before; none = it lends none any more. */
+  tools: LentToolParams[];
+  /** What becomes of a call that the client has not answered when its connection ends. */
+  onDisconnect?: OnDisconnect;
+}
+
+export interface ToolsRegisterResult {
+  /** Who lends them: events name it. */
+  clientId: ClientId;
+  /**
+   * Their names. Runs that are planned from now on may be given them; those that have begun keep what they
+   * have.
+   */
+  tools: ToolName[];
+  /** Calls that wait for this client, the oldest first: it is told of them again. */
+  calls?: OpenClientCall[];
+}
+
+/** One of `content` and `error` is given. */
+export interface ToolsResultParams {
+  /** As `tool.clientCall` told it. */
+  callId: CallId;
+  /**
+   * What the tool found or did, for the model. Longer text than it gets is cut and kept whole, like any
+   * output.
+   */
+  content?: ClientContent[] | null;
+  /** For programs, beside `content`. */
+  data?: unknown;
+  /** Why the tool failed; the model reads it. */
+  error?: ClientError | null;
+}
+
+export interface ToolsResultResult {
+  callId: CallId;
+  /** Of the last event it caused: the call has ended. */
+  seq: Seq;
+  /** The same was answered before; this is what was said then. */
+  replayed?: boolean;
 }
 
 /** How a connection's messages are framed. */
@@ -2700,6 +2819,17 @@ export interface Methods {
    */
   "tools/call": { params: ToolsCallParams; result: ToolsCallResult };
   /**
+   * Lends tools of the client's own to agents, until its connection ends. They are called by the event
+   * `tool.clientCall`, so the client follows the sessions that they are lent to. Needs `initialize`, and a
+   * connection that stays: not HTTP.
+   */
+  "tools/register": { params: ToolsRegisterParams; result: ToolsRegisterResult };
+  /**
+   * The client's answer to a `tool.clientCall`; it ends the call. `FORBIDDEN` to every other client, `GONE`
+   * when the call has ended otherwise.
+   */
+  "tools/result": { params: ToolsResultParams; result: ToolsResultResult };
+  /**
    * All of an output of which the model got only head and tail, by page: whole characters from a place in
    * bytes on. `NOT_FOUND` when nothing is kept of the call's output, `GONE` when what was kept has been
    * removed since.
@@ -2855,6 +2985,12 @@ export interface Events {
   "context.nudged": ContextNudged;
   /** A tool call changed its state. The descriptive fields are on the first, result or error on the last. */
   "tool.state": ToolState;
+  /**
+   * A client that lends the tool is asked to answer a call by `tools/result`; stands right after `executing`.
+   * Everybody sees it, and the client under `clientId` acts on it. Told again when that client was away
+   * meanwhile, or the daemon: under its `callId` it is the same call.
+   */
+  "tool.clientCall": ToolClientCall;
   /** The run's plan was replaced as a whole; stands right before the end of the call that did it. */
   "todos.updated": TodosUpdated;
   /** A call waits for a person. Everything that is needed to answer is in it. */

@@ -7,7 +7,10 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use subagentd::{config::Config, sys::clock::ManualClock};
 
-use crate::support::{Client, House, Reply, Running, Script};
+use crate::{
+    process::Home,
+    support::{Client, House, Reply, Running, Script},
+};
 
 const USER: &str = "---\nkind: agent\nname: user\ndescription: Uses them.\ncompletion: tool\n\
                     tools: [\"discovered_*\", read_file]\n---\nYou use tools.\n";
@@ -460,4 +463,50 @@ async fn what_is_listed_says_whence_and_what_excludes_it() {
     assert!(places.is_sorted(), "{sources:?}");
     drop(client);
     running.stop().await;
+}
+
+/// Asks the daemon something, and tells what came of it.
+const ASKS: &str =
+    "\"$SUBAGENT\" --no-spawn --socket \"$SOCKET\" status > \"$1\" 2>&1; echo \"exit $?\" >> \"$1\"";
+
+#[tokio::test]
+async fn neither_command_may_talk_to_the_daemon_in_a_sandbox_or_without() {
+    for profile in ["workspaceWrite", "full"] {
+        let home = Home::new();
+        fs::write(home.path("config/subagentd/agents/user.md"), USER).unwrap();
+        fs::create_dir_all(home.path("config/subagentd/policies")).unwrap();
+        fs::write(home.path("config/subagentd/policies/all.toml"), ALLOW).unwrap();
+        let settings = json!({
+            "tools": { "discoveryCommand": "./tell", "callCommand": "./call" }, "sandbox": { "profile": profile },
+        });
+        fs::write(home.path("config/subagentd/settings.json"), settings.to_string()).unwrap();
+        let served = home.start().await;
+        let known = format!(
+            "SUBAGENT='{}' SOCKET='{}'\nask() {{ {ASKS}; }}\n",
+            env!("CARGO_BIN_EXE_subagent"),
+            home.socket().display()
+        );
+        let tell = format!("#!/bin/sh\n{known}ask told\necho '[{{\"name\": \"asks\"}}]'\n");
+        let call = format!("#!/bin/sh\n{known}ask called\ncat called\n");
+        for (name, text) in [("tell", tell), ("call", call)] {
+            fs::write(home.work().join(name), text).unwrap();
+            fs::set_permissions(home.work().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut wire = home.connect().await;
+        let params = json!({ "workspace": home.work(), "trusted": true, "files": [] });
+        let trusted = wire.call("workspace/trust", params).await.unwrap();
+        assert_eq!(trusted["workspace"]["discovery"]["tools"], 1, "{trusted}");
+        let session = wire.call("session/create", json!({ "workspace": home.work() })).await.unwrap();
+        let params = json!({ "sessionId": session["sessionId"], "tool": "discovered_asks", "arguments": {} });
+        let called = wire.call("tools/call", params).await.unwrap();
+        assert!(called["result"]["error"].is_null(), "{called}");
+        for file in ["told", "called"] {
+            let said = fs::read_to_string(home.work().join(file)).unwrap();
+            assert!(said.contains("exit ") && !said.ends_with("exit 0\n"), "{profile}: {file}: {said}");
+            // Without a sandbox it gets as far as the door.
+            let is_refused = said.contains("what an agent starts may not talk to the daemon");
+            assert!(is_refused || profile != "full", "{file}: {said}");
+        }
+        served.stop().await;
+    }
 }

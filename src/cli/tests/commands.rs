@@ -217,7 +217,7 @@ pub(super) fn rows() -> Vec<Row> {
                 "result": {"llmContent": [{"type": "text", "text": "1 match"}]},
             }),
         ),
-        Row::plain(
+        Row::new(
             &["tools", "list"],
             "tools/list",
             json!({

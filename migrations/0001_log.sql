@@ -125,6 +125,20 @@ create table outputs (
 
 create index outputs_by_session on outputs (session_id);
 
+-- Calls that clients answer who lend the tools. `told_seq` is the newest `tool.clientCall`, `state` how the call ended,
+-- null until then.
+create table client_calls (
+    call_id    text primary key,
+    session_id text not null,
+    run_id     text not null,
+    client_id  text not null,
+    told_seq   integer not null,
+    state      text
+) strict, without rowid;
+
+create index client_calls_open on client_calls (client_id, told_seq) where state is null;
+create index client_calls_by_session on client_calls (session_id);
+
 -- Rules that were remembered from answers, as `policy.changed` said.
 create table remembered_rules (
     rule_id text primary key,

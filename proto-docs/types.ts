@@ -304,6 +304,24 @@ export interface ClientCapabilities {
   tools?: boolean;
 }
 
+/** A piece of what a lent tool returns. */
+export type ClientContent =
+  | {
+    type: "text";
+    text: string;
+  }
+  /** Bytes in base64: an image, audio. */
+  | {
+    type: "inlineData";
+    mimeType: string;
+    data: string;
+  };
+
+/** A failure of a lent tool. */
+export interface ClientError {
+  message: string;
+}
+
 /** A client's own stable id, across its reconnects. */
 export type ClientId = string;
 
@@ -1208,6 +1226,27 @@ export interface InputSpec {
   schema: unknown;
 }
 
+/** A tool that a client lends. */
+export interface LentToolParams {
+  /**
+   * Letters, digits, `_`, `-` and `.`, a letter or `_` first. Not a name or an alias of a tool of the
+   * daemon's own, nor one that begins like those of other sources: `discovered_`, `mcp`, `handoff_to_`.
+   */
+  name: ToolName;
+  /** For people. Missing = the name. */
+  title?: string | null;
+  /** For the model. */
+  description: string;
+  /** JSON Schema (2020-12) of the arguments. */
+  parameters: unknown;
+  /** Missing = `other`. */
+  kind?: ToolKind | null;
+  /** Missing = `medium`. Only what reads or searches may be less. */
+  risk?: Risk | null;
+  /** How long the client may take for a call. Missing = 10 minutes. */
+  timeoutMs?: number | null;
+}
+
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */
 export interface LimitsParams {
   maxTurns?: number | null;
@@ -1232,9 +1271,20 @@ export interface ListedTool {
   risk: Risk;
   /** JSON Schema (2020-12) of the arguments. */
   parameters: unknown;
-  /** `builtin`, later `agent`, `discovered`, `mcp`, `client`. */
-  source: string;
+  source: ToolSource;
+  state: ListedToolState;
+  /** Of an excluded one: what excludes it, and where that stands. */
+  rule?: string | null;
+  /** Of one that a client lends: that client. */
+  clientId?: ClientId | null;
 }
+
+/** Whether runs get a tool. */
+export type ListedToolState =
+  | "available"
+  /** Neither declared nor callable. */
+  | "excluded"
+  | (string & {});
 
 /** A place a call touches. */
 export interface Location {
@@ -1329,6 +1379,17 @@ export type OnDetached =
   | "park"
   | (string & {});
 
+/** What becomes of a call when the client that was to answer it goes away. */
+export type OnDisconnect =
+  /**
+   * It waits until the same client is back and lends the tool again, and is told to it again; also after a
+   * restart of the daemon.
+   */
+  | "wait"
+  /** It ends in an error that says so; after a restart of the daemon as `INTERRUPTED`. */
+  | "fail"
+  | (string & {});
+
 /** What comes of a cursor that lies outside of the log. */
 export type OnGone =
   /** `CURSOR_GONE`. */
@@ -1348,6 +1409,15 @@ export interface OpenCall {
   /** What validation found out; missing before. */
   details?: CallDetails | null;
   childRunId?: RunId | null;
+}
+
+/** A call that a client has not answered. */
+export interface OpenClientCall {
+  callId: CallId;
+  sessionId: SessionId;
+  runId: RunId;
+  name: ToolName;
+  arguments: unknown;
 }
 
 /** A text that grows: what a model is writing, or what a call puts out while it runs. */
@@ -2322,6 +2392,20 @@ export interface ToolCall {
   redacted?: boolean;
 }
 
+export interface ToolClientCall {
+  callId: CallId;
+  /** The client that lends the tool. */
+  clientId: ClientId;
+  name: ToolName;
+  /** They fit the tool's parameters. */
+  arguments: unknown;
+  onDisconnect: OnDisconnect;
+  /** How long the client may take. */
+  timeoutMs: number;
+  /** It was told before. */
+  again?: boolean;
+}
+
 /** Why a call failed: data for the model and for people, not a request error. */
 export interface ToolError {
   type: ToolErrorType;
@@ -2329,7 +2413,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "MAX_DEPTH" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -2353,6 +2437,18 @@ export interface ToolResult {
   /** Set when the call failed; `llmContent` then tells the model what to do about it. */
   error?: ToolError | null;
 }
+
+/** Where a tool comes from, in the order of listings and declarations. */
+export type ToolSource =
+  /** It is part of the daemon. */
+  | "builtin"
+  /** It is an agent, whose run answers the call. */
+  | "agent"
+  /** The command `tools.discoveryCommand` told of it. */
+  | "discovered"
+  /** A client lends it. */
+  | "client"
+  | (string & {});
 
 export interface ToolState {
   callId: CallId;
@@ -2393,13 +2489,19 @@ export interface ToolsCallResult {
 }
 
 export interface ToolsListParams {
-  /** Only the tools this agent's runs get. */
+  /** Only the tools that this agent's runs get, or would get if nothing excluded them. */
   agent?: AgentName | null;
+  /** As the runs of this session have them: with the tools of its workspace, and those lent to it. */
+  sessionId?: SessionId | null;
+  /** As runs in this workspace have them. Not beside `sessionId`, which has a workspace of its own. */
+  workspace?: WorkspaceParam | null;
 }
 
 export interface ToolsListResult {
   /** In the order in which they are declared to models. */
   tools: ListedTool[];
+  /** What is odd about tools that are not the daemon's own, such as a discovery that failed. */
+  warnings?: string[];
 }
 
 export interface ToolsOutputParams {
@@ -2422,6 +2524,50 @@ export interface ToolsOutputResult {
   bytes: number;
   /** What there was, in bytes; more than `bytes` when it was too long even for keeping. */
   totalBytes: number;
+}
+
+export interface ToolsRegisterParams {
+  /** For the runs of this session alone. Missing = for those of every session. */
+  sessionId?: SessionId | null;
+  /** In place of those that this client lent there before; none = it lends none any more. */
+  tools: LentToolParams[];
+  /** What becomes of a call that the client has not answered when its connection ends. */
+  onDisconnect?: OnDisconnect;
+}
+
+export interface ToolsRegisterResult {
+  /** Who lends them: events name it. */
+  clientId: ClientId;
+  /**
+   * Their names. Runs that are planned from now on may be given them; those that have begun keep what they
+   * have.
+   */
+  tools: ToolName[];
+  /** Calls that wait for this client, the oldest first: it is told of them again. */
+  calls?: OpenClientCall[];
+}
+
+/** One of `content` and `error` is given. */
+export interface ToolsResultParams {
+  /** As `tool.clientCall` told it. */
+  callId: CallId;
+  /**
+   * What the tool found or did, for the model. Longer text than it gets is cut and kept whole, like any
+   * output.
+   */
+  content?: ClientContent[] | null;
+  /** For programs, beside `content`. */
+  data?: unknown;
+  /** Why the tool failed; the model reads it. */
+  error?: ClientError | null;
+}
+
+export interface ToolsResultResult {
+  callId: CallId;
+  /** Of the last event it caused: the call has ended. */
+  seq: Seq;
+  /** The same was answered before; this is what was said then. */
+  replayed?: boolean;
 }
 
 /** How a connection's messages are framed. */
@@ -2522,6 +2668,18 @@ export interface WireLimits {
   maxBatch: number;
 }
 
+/** What a workspace's discovery of tools came to. */
+export interface WorkspaceDiscovery {
+  /** As the setting has it, without secrets. */
+  command: string;
+  /** When it ran last; missing where it may not run. */
+  at?: Timestamp | null;
+  /** How many tools there are now; `tools/list` has them. */
+  tools: number;
+  /** Why there are no more, or none. */
+  warnings?: string[];
+}
+
 export interface WorkspaceFile {
   /** Below its root. */
   path: string;
@@ -2574,6 +2732,8 @@ export interface WorkspaceRecord {
   files?: WorkspaceFile[];
   /** What is wrong with its files. One that cannot be read cannot be acknowledged. */
   problems?: FileProblem[];
+  /** What came of `tools.discoveryCommand` here, where one is set. */
+  discovery?: WorkspaceDiscovery | null;
 }
 
 export interface WorkspaceTrustParams {
@@ -2658,6 +2818,17 @@ export interface Methods {
    * call. Refusals and failures are a result.
    */
   "tools/call": { params: ToolsCallParams; result: ToolsCallResult };
+  /**
+   * Lends tools of the client's own to agents, until its connection ends. They are called by the event
+   * `tool.clientCall`, so the client follows the sessions that they are lent to. Needs `initialize`, and a
+   * connection that stays: not HTTP.
+   */
+  "tools/register": { params: ToolsRegisterParams; result: ToolsRegisterResult };
+  /**
+   * The client's answer to a `tool.clientCall`; it ends the call. `FORBIDDEN` to every other client, `GONE`
+   * when the call has ended otherwise.
+   */
+  "tools/result": { params: ToolsResultParams; result: ToolsResultResult };
   /**
    * All of an output of which the model got only head and tail, by page: whole characters from a place in
    * bytes on. `NOT_FOUND` when nothing is kept of the call's output, `GONE` when what was kept has been
@@ -2814,6 +2985,12 @@ export interface Events {
   "context.nudged": ContextNudged;
   /** A tool call changed its state. The descriptive fields are on the first, result or error on the last. */
   "tool.state": ToolState;
+  /**
+   * A client that lends the tool is asked to answer a call by `tools/result`; stands right after `executing`.
+   * Everybody sees it, and the client under `clientId` acts on it. Told again when that client was away
+   * meanwhile, or the daemon: under its `callId` it is the same call.
+   */
+  "tool.clientCall": ToolClientCall;
   /** The run's plan was replaced as a whole; stands right before the end of the call that did it. */
   "todos.updated": TodosUpdated;
   /** A call waits for a person. Everything that is needed to answer is in it. */

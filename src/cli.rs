@@ -126,9 +126,8 @@ enum Command {
     /// List the rules about what agents may do, try them, or forget one
     #[command(subcommand)]
     Policy(policy::PolicyVerb),
-    /// Call a tool, or print all of an output that was cut
-    #[command(subcommand)]
-    Tools(tools::ToolsVerb),
+    /// List the tools there are, call one, or print all of an output that was cut
+    Tools(tools::ToolsArguments),
     /// Put back files that agents changed
     Undo(undo::UndoArguments),
     /// List, remove or promote runs that wait for their turn
@@ -261,7 +260,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Approve(arguments) => approve::approve(&arguments, &mut link, surroundings),
         Command::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
         Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
-        Command::Tools(verb) => tools::tools(&verb, &mut link, surroundings),
+        Command::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
         Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
         Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),

@@ -16,6 +16,7 @@ pub use crate::sys::{
 };
 
 mod approval;
+mod command_line;
 mod environment;
 mod keys;
 mod layer;
@@ -28,6 +29,7 @@ mod shown;
 mod source;
 mod sources;
 
+pub use command_line::{BadCommand, command_words};
 pub use environment::variable_of;
 pub use places::{NoHome, Places};
 pub use project::ProjectSettings;
@@ -135,6 +137,10 @@ pub struct ConcurrencySettings {
 pub struct ToolSettings {
     /// Neither declared nor callable: names, aliases, or patterns with `*`.
     pub exclude: Setting<Vec<ToolName>>,
+    /// Tells tools of a workspace's own; `None` = none does.
+    pub discovery_command: Setting<Option<String>>,
+    /// Calls one of them.
+    pub call_command: Setting<Option<String>>,
     /// Longer output is cut for the model, in characters.
     pub output_max_chars: Setting<usize>,
     /// How long a command may put out nothing before it is ended.
@@ -232,6 +238,8 @@ impl Default for Config {
             },
             tools: ToolSettings {
                 exclude: Setting::default_of(Vec::new()),
+                discovery_command: Setting::default_of(None),
+                call_command: Setting::default_of(None),
                 output_max_chars: Setting::default_of(40_000),
                 shell_inactivity: Setting::default_of(Duration::from_secs(5 * 60)),
                 shell_timeout: Setting::default_of(Duration::from_secs(30 * 60)),

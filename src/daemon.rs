@@ -16,7 +16,7 @@ use crate::{
     config::{Config, Origin, SandboxSettings, Setting, Sources},
     models::Models,
     project::Projects,
-    protocol::{ApprovalParams, FileProblem, LimitsParams, WorkspaceTrusted},
+    protocol::{ApprovalParams, DiscoveryCommands, FileProblem, LimitsParams, WorkspaceTrusted},
     redact::Redactor,
     rules::{RuleFiles, RulePlaces, RulesInForce},
     run::{Executor, ExecutorParts, RunDefaults},
@@ -30,6 +30,7 @@ use crate::{
 mod clients;
 mod command;
 mod desk;
+mod discovery;
 mod doctor;
 mod failures;
 mod feed;
@@ -112,7 +113,7 @@ impl Daemon {
             store: store.clone(),
             clock: Arc::clone(&clock),
             models: models.clone(),
-            registry: tools.clone(),
+            registry: tools,
             defaults: defaults(&settings.config),
             redactor: settings.redactor.clone(),
             own_files: Arc::new(settings.own_files.clone()),
@@ -141,10 +142,10 @@ impl Daemon {
             session_changes: Semaphore::new(1),
             store,
             executor,
-            tools,
             children: children.clone(),
             commands,
             projects,
+            discoveries: discovery::Discoveries::default(),
             rule_places: rules,
             trust_changes: Semaphore::new(1),
             redactor,
@@ -349,6 +350,10 @@ fn defaults(config: &Config) -> RunDefaults {
         output: OutputLimits { max_chars: config.tools.output_max_chars.value },
         commands: command_rules(config),
         excluded: config.tools.exclude.value.clone(),
+        discovery: DiscoveryCommands {
+            discovery: config.tools.discovery_command.value.clone(),
+            call: config.tools.call_command.value.clone(),
+        },
     }
 }
 

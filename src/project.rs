@@ -48,6 +48,10 @@ pub struct Project {
     pub catalog: Arc<Catalog>,
     pub rules: WorkspaceRules,
     pub settings: ProjectSettings,
+    /// Its folders: canonical, each once, those that are there.
+    pub roots: Vec<String>,
+    /// A person has trusted every one of them, and there is one.
+    pub is_trusted: bool,
     /// What is wrong with its rules and settings, those that count and those that do not any more. Its agents tell their
     /// own.
     pub problems: Vec<FileProblem>,
@@ -63,13 +67,16 @@ impl Projects {
         let trust = self.trust();
         let catalog = Arc::new(Catalog::load(&self.shared.agents, roots, &trust));
         let mut own = Own::default();
-        for root in distinct(roots) {
-            own.take_rules(self.rule_files(&root), &root, &trust, &self.shared.home);
-            own.take_settings(settings_file(&root), &root, &trust, &self.shared.home);
+        let there = distinct(roots);
+        for root in &there {
+            own.take_rules(self.rule_files(root), root, &trust, &self.shared.home);
+            own.take_settings(settings_file(root), root, &trust, &self.shared.home);
         }
         let Own { rules, settings, problems } = own;
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
-        Project { catalog, rules, settings, problems }
+        let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
+        let is_trusted = is_whole && there.iter().all(|root| trust.is_trusted(root));
+        Project { catalog, rules, settings, roots: there, is_trusted, problems }
     }
 
     /// What a workspace with these folders brings along, whoever trusts it. Blocks on the file system.
@@ -191,13 +198,16 @@ impl Own {
             return;
         }
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
-        let ProjectSettings { default_agent, exclude } = settings;
+        let ProjectSettings { default_agent, exclude, discovery_command, call_command } = settings;
         self.settings.exclude.extend(exclude);
         if consent == Consent::Before {
             return self.stand_in(&path, "has changed since it was acknowledged", home);
         }
         self.problems.extend(problems);
-        self.settings.default_agent = self.settings.default_agent.take().or(default_agent);
+        let own = &mut self.settings;
+        own.default_agent = own.default_agent.take().or(default_agent);
+        own.discovery_command = own.discovery_command.take().or(discovery_command);
+        own.call_command = own.call_command.take().or(call_command);
     }
 }
 

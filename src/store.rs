@@ -42,7 +42,7 @@ pub use follow::Follower;
 pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{
-    ConfirmationFilter, KeptOutput, Listed, LiveView, OpenStream, Page, RunFilter, SessionFilter,
+    ClientCall, ConfirmationFilter, KeptOutput, Listed, LiveView, OpenStream, Page, RunFilter, SessionFilter,
     SessionView, StoredConfirmation, StoredTrust, Unfinished,
 };
 pub use schema::MIGRATIONS;

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{
-        Access, CallId, Command, ConfirmationDetails, Location, QuestionAnswer, Replay, Risk, SessionId,
-        ToolDeclaration, ToolError, ToolErrorType, ToolResult,
+        Access, CallId, ClientId, Command, ConfirmationDetails, LentCall, Location, QuestionAnswer, Replay,
+        Risk, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
     },
     redact::Redactor,
     store::LiveAppender,
@@ -21,6 +21,9 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod digest;
+mod discovered;
+mod foreign;
+mod lent;
 mod nearest;
 mod outputs;
 mod own_files;
@@ -35,13 +38,16 @@ mod work;
 mod workspace;
 
 pub use artifacts::Artifacts;
-pub use commands::{Background, CommandRules, Commands};
+pub use commands::{Attendance, Background, CommandRules, Commands};
+pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
+pub use foreign::Foreign;
+pub use lent::{Lenders, Retelling, TooMuchLent};
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
-pub use parameters::violations;
+pub use parameters::{is_schema, violations};
 pub use reads::Reads;
-pub use registry::{Lookup, PreparedCall, Registry, Toolset, entry_matches};
+pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
 pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 
@@ -49,12 +55,22 @@ pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
 pub trait Tool: Send + Sync + 'static {
     fn declaration(&self) -> &ToolDeclaration;
 
+    /// Where it comes from.
+    fn source(&self) -> ToolSource {
+        ToolSource::Builtin
+    }
+
     /// What a restart may do with a call that was running.
     fn replay(&self) -> Replay;
 
     /// Whether calls put something out while they run, which is shown as it comes.
     fn streams(&self) -> bool {
         false
+    }
+
+    /// The client that lends it.
+    fn lender(&self) -> Option<&ClientId> {
+        None
     }
 
     /// Names of arguments that are paths into the workspace: rules see the places that they lead to.
@@ -106,6 +122,11 @@ pub trait Invocation: Send + 'static {
     /// A digest of what the call would change as it is now and as it would be, so that a person's consent holds for
     /// nothing else; `None` = the arguments say it all.
     fn basis(&self) -> Option<String> {
+        None
+    }
+
+    /// What the client is told that is to answer the call; `None` = no client is.
+    fn lent(&self) -> Option<LentCall> {
         None
     }
 
@@ -180,6 +201,8 @@ pub struct CallContext {
     pub clock: Arc<dyn Clock>,
     /// Where a call that streams puts what people see while it runs; `None` = nobody looks.
     pub output: Option<LiveAppender>,
+    /// For a call that a client answers: how it is told again.
+    pub retelling: Retelling,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.

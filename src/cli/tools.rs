@@ -1,4 +1,4 @@
-//! `subagent tools`: calls a tool as a client, or prints all of an output of which an agent got head and tail.
+//! `subagent tools`: lists the tools there are, calls one as a client, or prints all of an output of which an agent got head and tail.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -32,6 +32,8 @@ use crate::{
     },
 };
 
+mod listing;
+
 /// How soon Ctrl-C is noticed at the latest where nothing is shown meanwhile.
 const WAIT: Duration = Duration::from_millis(200);
 
@@ -47,8 +49,19 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Calls of clients are runs of agents that are called so.
 const CLIENTS_AGENT: &str = "client-";
 
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct ToolsArguments {
+    #[command(subcommand)]
+    verb: Option<ToolsVerb>,
+    #[command(flatten)]
+    listing: listing::ListingArguments,
+}
+
 #[derive(Subcommand)]
-pub(super) enum ToolsVerb {
+enum ToolsVerb {
+    /// List the tools there are, where they come from, and what excludes those that nobody gets
+    List(listing::ListingArguments),
     /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails, or the command
     /// that it ran does
     Call(CallArguments),
@@ -83,13 +96,15 @@ pub(super) struct OutputArguments {
 }
 
 pub(super) fn tools(
-    verb: &ToolsVerb,
+    ToolsArguments { verb, listing }: &ToolsArguments,
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     match verb {
-        ToolsVerb::Call(arguments) => call(arguments, link, surroundings),
-        ToolsVerb::Output(arguments) => output(arguments, link, surroundings),
+        None => listing::list(listing, link, surroundings),
+        Some(ToolsVerb::List(arguments)) => listing::list(arguments, link, surroundings),
+        Some(ToolsVerb::Call(arguments)) => call(arguments, link, surroundings),
+        Some(ToolsVerb::Output(arguments)) => output(arguments, link, surroundings),
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use super::{
     Config, KeySource, Origin, Setting,
     approval::{SecretPlace, WebAddress, secret_shown},
+    command_line::CommandLine,
     shapes::{
         Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Typed, Whole, Word, plain,
     },
@@ -175,6 +176,22 @@ pub(super) const KEYS: &[Key] = &[
         "Tools that no agent gets: names, aliases, or patterns with `*`.",
         expected: "a list of tool names, e.g. [\"web_fetch\", \"mcp.github.*\"]",
         example: "[\"web_fetch\", \"mcp.github.*\"]"
+    ),
+    key!(
+        "tools.discoveryCommand", tools.discovery_command, OrNull(CommandLine),
+        in: Ok, out: |command: &Option<String>| json!(command),
+        "Tells tools of a workspace's own: run without a shell, in a sandbox, in each workspace that a person has trusted. It \
+         prints a JSON array of function declarations.",
+        expected: "a command with its arguments, its quotes closed, or null",
+        example: "\"bin/tools --list\""
+    ),
+    key!(
+        "tools.callCommand", tools.call_command, OrNull(CommandLine),
+        in: Ok, out: |command: &Option<String>| json!(command),
+        "Runs a tool that `tools.discoveryCommand` told of: its name follows as one more argument, the call's arguments come \
+         as JSON on standard input, and standard output is the result.",
+        expected: "a command with its arguments, its quotes closed, or null",
+        example: "\"bin/tools --call\""
     ),
     key!(
         "tools.output.maxChars", tools.output_max_chars,

@@ -23,20 +23,15 @@ use crate::protocol::{AgentName, FileProblem, FileProblemCode, Severity, ToolNam
 const DEFAULT_AGENT: &str = "agents.default";
 const EXCLUDE: &str = "tools.exclude";
 
+const DISCOVERY: &str = "tools.discoveryCommand";
+const CALL: &str = "tools.callCommand";
+
 /// What a project may set.
-const ALLOWED: &[&str] = &[DEFAULT_AGENT, EXCLUDE];
+const ALLOWED: &[&str] = &[DEFAULT_AGENT, EXCLUDE, DISCOVERY, CALL];
 
 /// What a project may set, but this version has no use for.
-const WITHOUT_EFFECT: &[&str] = &[
-    "agents.autoRoute",
-    "compression",
-    "prompt.modules",
-    "memory.files",
-    "mcpServers",
-    "hooks",
-    "tools.discoveryCommand",
-    "tools.callCommand",
-];
+const WITHOUT_EFFECT: &[&str] =
+    &["agents.autoRoute", "compression", "prompt.modules", "memory.files", "mcpServers", "hooks"];
 
 /// What one project's file sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +40,10 @@ pub struct ProjectSettings {
     pub default_agent: Option<AgentName>,
     /// Tools that no run in this workspace gets, besides those that no run gets at all.
     pub exclude: Vec<ToolName>,
+    /// Tells tools of the workspace's own, in place of the user's command; `Some(None)` = none does here.
+    pub discovery_command: Option<Option<String>>,
+    /// Calls one of them, in place of the user's command.
+    pub call_command: Option<Option<String>>,
 }
 
 impl ProjectSettings {
@@ -64,6 +63,8 @@ impl ProjectSettings {
         let settings = ProjectSettings {
             default_agent: is_set(DEFAULT_AGENT).then_some(config.agents.default.value),
             exclude: if is_set(EXCLUDE) { config.tools.exclude.value } else { Vec::new() },
+            discovery_command: is_set(DISCOVERY).then_some(config.tools.discovery_command.value),
+            call_command: is_set(CALL).then_some(config.tools.call_command.value),
         };
         (settings, problems)
     }
@@ -134,7 +135,7 @@ fn refused(path: &Path, mark: Mark, key: &str) -> FileProblem {
     };
     let fix = match nearest(key, ALLOWED.iter().copied()) {
         Some(near) if !is_known => format!("did you mean `{near}`?"),
-        _ => format!("a project may set {}; all else stands in your own settings", ALLOWED.join(" and ")),
+        _ => format!("a project may set {}; all else stands in your own settings", ALLOWED.join(", ")),
     };
     FileProblem { fix: Some(fix), ..problem(path, Some(mark), code, message) }
 }

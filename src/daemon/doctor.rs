@@ -16,6 +16,7 @@ use crate::{
     sys::key_file,
 };
 
+mod discovery;
 mod sandbox;
 
 /// Time for each check. The database is the only one that can need it; so much reads several gigabytes.
@@ -44,6 +45,7 @@ pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
         within(state, "model", model(state)).await,
         within(state, "token", token(state)).await,
         within(state, "sandbox", sandbox::check(state)).await,
+        within(state, "discovery", discovery::check(state)).await,
         within(state, "callers", callers(state)).await,
         within(state, "service", service(state)).await,
     ]

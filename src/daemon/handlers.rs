@@ -17,6 +17,7 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod lending;
 mod lists;
 mod logs;
 mod policy;
@@ -43,6 +44,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     tool_calls::register(&mut api);
     tool_output::register(&mut api);
     tools::register(&mut api);
+    lending::register(&mut api);
     undo::register(&mut api);
     policy::register(&mut api);
     workspaces::register(&mut api);

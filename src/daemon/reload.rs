@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, sync::Arc};
 
-use super::{defaults, handlers::internal, log_lines, state::State};
+use super::{defaults, discovery, handlers::internal, log_lines, state::State};
 use crate::{
     config::{Config, Sources},
     models::Models,
@@ -60,7 +60,9 @@ pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
 pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
     let reloading = state.writing.spawn(async move { reload_whole(&reloading, by).await });
-    reloading.await.map_err(|error| internal("the settings were not read anew", &error))?
+    let done = reloading.await.map_err(|error| internal("the settings were not read anew", &error))?;
+    discovery::refresh(state);
+    done
 }
 
 async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult, RpcError> {

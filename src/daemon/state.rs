@@ -13,6 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     clients::Clients,
     desk::{Desk, Tokens},
+    discovery::Discoveries,
     feed::Receipts,
     once::Once,
     reload::InForce,
@@ -27,7 +28,7 @@ use crate::{
     run::Executor,
     store::Store,
     sys::{children::Children, clock::Clock, current::Current},
-    tools::{Commands, Registry},
+    tools::Commands,
 };
 
 pub(super) struct State {
@@ -38,13 +39,14 @@ pub(super) struct State {
     /// One permit, for whoever changes a session.
     pub session_changes: Semaphore,
     pub executor: Executor,
-    pub tools: Registry,
     /// What this daemon starts.
     pub children: Children,
     /// What agents' commands are run with.
     pub commands: Arc<Commands>,
     /// What workspaces bring along, and what of it counts; the rules in force among it.
     pub projects: Projects,
+    /// What their own commands told of tools.
+    pub discoveries: Discoveries,
     pub rule_places: RulePlaces,
     /// One permit, for whoever changes what people trust.
     pub trust_changes: Semaphore,

@@ -76,7 +76,7 @@ impl Survey {
         };
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
         self.problems.extend(problems);
-        let ProjectSettings { default_agent, exclude } = settings;
+        let ProjectSettings { default_agent, exclude, discovery_command, call_command } = settings;
         let mut effects = Vec::new();
         if let Some(agent) = default_agent {
             effects.push(sentence(format!("runs here that name no agent are `{agent}`'s")));
@@ -85,6 +85,14 @@ impl Survey {
             let names = named(exclude.iter().map(|name| name.as_str()));
             effects.push(sentence(format!("no run here gets the tools {names}")));
         }
+        effects.extend(discovery_command.map(|command| match command {
+            Some(command) => sentence(format!("`{command}` is run to tell tools of the workspace's own")),
+            None => "no command is run to tell tools of the workspace's own".to_owned(),
+        }));
+        effects.extend(call_command.map(|command| match command {
+            Some(command) => sentence(format!("`{command}` runs those tools")),
+            None => "tools of the workspace's own cannot be called".to_owned(),
+        }));
         let path = below(root, &path);
         let digest = digest(&bytes);
         let consent = trust.consent(root, &path, &digest);

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallId, CallState, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
-    FileChanged, FileRestored, FinishReason, MemorySaved, PolicyChanged, Reason, Risk, RunId, RunWaiting,
-    Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage, WorkspaceTrusted, reread,
+    AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
+    FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Reason, Risk, RunId,
+    RunWaiting, Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage, WorkspaceTrusted, reread,
 };
 
 mod private;
@@ -112,6 +112,10 @@ events! {
     "context.nudged" => ContextNudged;
     /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
     "tool.state" => ToolState;
+    /// A client that lends the tool is asked to answer a call by `tools/result`; stands right after `executing`. Everybody
+    /// sees it, and the client under `clientId` acts on it. Told again when that client was away meanwhile, or the daemon:
+    /// under its `callId` it is the same call.
+    "tool.clientCall" => ToolClientCall;
     /// The run's plan was replaced as a whole; stands right before the end of the call that did it.
     "todos.updated" => TodosUpdated;
     /// A call waits for a person. Everything that is needed to answer is in it.
@@ -261,6 +265,23 @@ impl ToolState {
     pub fn puts_out(&self) -> bool {
         self.streams || self.child_run_id.is_some()
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolClientCall {
+    pub call_id: CallId,
+    /// The client that lends the tool.
+    pub client_id: ClientId,
+    pub name: ToolName,
+    /// They fit the tool's parameters.
+    pub arguments: Value,
+    pub on_disconnect: OnDisconnect,
+    /// How long the client may take.
+    pub timeout_ms: u64,
+    /// It was told before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

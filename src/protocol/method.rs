@@ -149,6 +149,13 @@ methods! {
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.
     /// Refusals and failures are a result.
     call "tools/call" => ToolsCall(ToolsCallParams) -> ToolsCallResult;
+    /// Lends tools of the client's own to agents, until its connection ends. They are called by the event
+    /// `tool.clientCall`, so the client follows the sessions that they are lent to. Needs `initialize`, and a connection
+    /// that stays: not HTTP.
+    call "tools/register" => ToolsRegister(ToolsRegisterParams) -> ToolsRegisterResult;
+    /// The client's answer to a `tool.clientCall`; it ends the call. `FORBIDDEN` to every other client, `GONE` when the
+    /// call has ended otherwise.
+    call "tools/result" => ToolsResult(ToolsResultParams) -> ToolsResultResult;
     /// All of an output of which the model got only head and tail, by page: whole characters from a place in bytes on.
     /// `NOT_FOUND` when nothing is kept of the call's output, `GONE` when what was kept has been removed since.
     call "tools/output" => ToolsOutput(ToolsOutputParams) -> ToolsOutputResult;

@@ -177,6 +177,7 @@ tool_error_types! {
     LsExecutionError = "LS_EXECUTION_ERROR",
     ShellExecuteError = "SHELL_EXECUTE_ERROR",
     MemoryToolExecutionError = "MEMORY_TOOL_EXECUTION_ERROR",
+    DiscoveredToolExecutionError = "DISCOVERED_TOOL_EXECUTION_ERROR",
     MaxDepth = "MAX_DEPTH",
     PolicyDenied = "POLICY_DENIED",
     UserDenied = "USER_DENIED",

@@ -16,7 +16,8 @@ use crate::{
     agents::{self, Catalog, Found},
     protocol::{
         Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId,
-        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, Usage, Violation,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, Usage,
+        Violation,
     },
     redact::Redactor,
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
@@ -45,6 +46,13 @@ pub struct Callables {
 }
 
 impl Callables {
+    /// Every agent that may be called at all.
+    pub fn every(catalog: &Catalog) -> Callables {
+        let callable = |(definition, digest)| Callable { definition, digest };
+        let agents: Vec<Callable> = catalog.callable().map(callable).collect();
+        Callables { agents, ..Callables::default() }
+    }
+
     /// Those that a definition's `tools.allow` names. A pattern never means the agent itself: that takes its name.
     pub fn of(definition: &AgentDefinition, catalog: &Catalog) -> Callables {
         let allow = definition.tools.allow.as_deref().unwrap_or_default();
@@ -80,6 +88,10 @@ impl Callables {
              do that by `subagent trust {name}`. Go on without it, or say in your result what you would have asked of it"
         );
         Some(ToolError { kind: ToolErrorType::WorkspaceNotTrusted, message })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.agents.is_empty()
     }
 
     /// What people should know about agents that cannot be called.
@@ -146,6 +158,10 @@ impl AgentTool {
 impl Tool for AgentTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
+    }
+
+    fn source(&self) -> ToolSource {
+        ToolSource::Agent
     }
 
     fn replay(&self) -> Replay {

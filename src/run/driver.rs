@@ -20,7 +20,7 @@ use super::{
     executor::Executor,
     gate::{Asking, Gate, Standing, Work},
     lanes::{Turn, rank},
-    machine::{Draft, Input, Judgement, Partial, RunMachine, Want},
+    machine::{Draft, Input, Judgement, RunMachine, Want},
     modes::SessionMode,
     plan::Equipment,
     slots::Slot,
@@ -114,6 +114,8 @@ pub(super) struct Driver {
     unchecked: Vec<Message>,
     /// News of the runs that answer calls.
     news: (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+    /// Calls of which their clients are to be told again.
+    retold: (mpsc::Sender<CallId>, mpsc::Receiver<CallId>),
     /// Arguments as the model wrote them, where they held secrets, until the turn is over. Only in memory.
     secret_arguments: HashMap<CallId, Value>,
     /// Invariant: after `reconcile`, the keys equal `machine.wants()`, unless the daemon is closing.
@@ -199,6 +201,7 @@ impl Driver {
             answering: HashSet::new(),
             unchecked: Vec::new(),
             news: mpsc::channel(NEWS),
+            retold: mpsc::channel(NEWS),
             secret_arguments: HashMap::new(),
             flights: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -412,25 +415,6 @@ impl Driver {
             }
             self.is_decided(&message);
             message.answer(Err(error.clone()));
-        }
-    }
-
-    /// An input that cuts off the model carries what the model had written; from here on it writes no more.
-    fn with_partial(&self, machine: &RunMachine, input: Input) -> Input {
-        if !machine.cuts_model(&input) {
-            return input;
-        }
-        // A reply in the same step may have begun another model call, of which nothing was written yet.
-        let stream = machine.open_stream();
-        let Some(live) = self.live.as_ref().filter(|live| stream.as_deref() == Some(live.stream())) else {
-            return input;
-        };
-        let (text, thought) = live.freeze();
-        let written = Some(Partial { text, thought });
-        match input {
-            Input::Cancel { by, reason, .. } => Input::Cancel { by, reason, partial: written },
-            Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
-            other => other,
         }
     }
 }

@@ -28,11 +28,15 @@ use super::{
 use crate::{
     models::Models,
     project::{Project, Projects},
-    protocol::{AgentDefinition, ApprovalMode, RunId, SessionId, ToolDeclaration},
+    protocol::{
+        AgentDefinition, ApprovalMode, DiscoveryCommands, ForeignTools, RunId, SessionId, ToolDeclaration,
+    },
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{Artifacts, Commands, OutputStore, OwnFiles, Registry, Toolset, UndoStore},
+    tools::{
+        Artifacts, Commands, Exclusion, Foreign, Lenders, OutputStore, OwnFiles, Registry, Toolset, UndoStore,
+    },
 };
 
 mod answers;
@@ -164,7 +168,15 @@ impl Executor {
         let shared = Shared {
             store,
             clock,
-            supplies: Current::new(Supplies { models, registry, defaults, redactor, own_files, commands }),
+            supplies: Current::new(Supplies {
+                models,
+                registry,
+                defaults,
+                redactor,
+                own_files,
+                commands,
+                lenders: Lenders::default(),
+            }),
             projects: parts.projects,
             tracker: parts.tracker,
             closing: parts.closing,
@@ -186,9 +198,11 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, own_files, commands, .. } = &*self.supplies();
+        let Supplies { registry, own_files, commands, lenders, .. } = &*self.supplies();
         let (registry, own_files, commands) = (registry.clone(), Arc::clone(own_files), Arc::clone(commands));
-        self.shared.supplies.replace(Supplies { models, registry, defaults, redactor, own_files, commands });
+        let lenders = lenders.clone();
+        let supplies = Supplies { models, registry, defaults, redactor, own_files, commands, lenders };
+        self.shared.supplies.replace(supplies);
         self.shared.slots.resize(per_session, in_all);
     }
 
@@ -207,9 +221,39 @@ impl Executor {
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, project: &Project) -> Toolset {
+    pub fn toolset(&self, definition: &AgentDefinition, project: &Project, foreign: ForeignTools) -> Toolset {
         let callables = Callables::of(definition, &project.catalog);
-        plan::toolset(definition, &callables, project, &self.supplies())
+        let supplies = self.supplies();
+        let foreign = Foreign::new(foreign, &supplies.lenders);
+        plan::toolset(definition, &callables, project, &foreign, &supplies)
+    }
+
+    /// Every tool that an agent of this workspace may be given, whatever is excluded.
+    pub fn registry(&self, project: &Project, foreign: ForeignTools) -> Registry {
+        let supplies = self.supplies();
+        let agents = Callables::every(&project.catalog);
+        let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
+        registry.with_foreign(&Foreign::new(foreign, &supplies.lenders))
+    }
+
+    /// The tools of the daemon's own.
+    pub fn built_in(&self) -> Registry {
+        self.supplies().registry.clone()
+    }
+
+    /// Who lends tools now.
+    pub fn lenders(&self) -> Lenders {
+        self.supplies().lenders.clone()
+    }
+
+    /// What no run in this workspace gets.
+    pub fn exclusions(&self, project: &Project) -> Vec<Exclusion> {
+        plan::exclusions(project, &self.supplies())
+    }
+
+    /// The discovery commands of whoever runs the daemon.
+    pub fn discovery_commands(&self) -> DiscoveryCommands {
+        self.supplies().defaults.discovery.clone()
     }
 
     /// What a run of this definition would declare as `complete_task`.

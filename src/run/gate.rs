@@ -26,7 +26,7 @@ use crate::{
         Verdict,
     },
     sys::ids,
-    tools::{Invocation, Permit, PrepareContext, Toolset},
+    tools::{Foreign, Invocation, Permit, PrepareContext, Toolset},
 };
 
 /// What a run's calls are judged by.
@@ -44,6 +44,8 @@ pub struct Gate {
     pub roots: Vec<PathBuf>,
     /// Its rules are those in force when a call is judged.
     pub project: Arc<Project>,
+    /// The tools from elsewhere, for the runs that it calls too.
+    pub foreign: Foreign,
     pub supplies: Arc<Supplies>,
 }
 
@@ -213,7 +215,7 @@ impl Gate {
             locations: invocation.locations(),
         };
         let shown = invocation.confirmation();
-        let basis = invocation.basis();
+        let (basis, lent) = (invocation.basis(), invocation.lent());
         let (work, child) = match self.callables.get(&declaration.name) {
             None => (Work::Tool(invocation), None),
             Some(callable) => {
@@ -222,7 +224,7 @@ impl Gate {
             }
         };
         let (kind, replay, streams) = (declaration.kind, tool.replay(), tool.streams());
-        let call = PreparedCall { kind, accesses, replay, streams, basis, child };
+        let call = PreparedCall { kind, accesses, replay, streams, basis, child, lent };
         let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
         Ok(Prepared { tool, work, details, arguments, judged, call, decision, shown })
     }

@@ -14,9 +14,9 @@ use std::{
 };
 
 use crate::protocol::{
-    Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, ParkReason,
-    PreparedCall, Private, QueuedFor, Reason, Replay, RunError, RunId, RunLimits, RunStarted, StopThen,
-    Timestamp, ToolCall, ToolName, Usage,
+    Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, OnDisconnect,
+    ParkReason, PreparedCall, Private, QueuedFor, Reason, Replay, RunError, RunId, RunLimits, RunStarted,
+    StopThen, Timestamp, ToolCall, ToolName, Usage,
 };
 
 mod apply;
@@ -236,6 +236,12 @@ impl RunMachine {
     /// What was judged and committed about a call.
     pub fn prepared(&self, call: &CallId) -> Option<&Arc<PreparedCall>> {
         self.call(call).and_then(|it| it.prepared.as_ref())
+    }
+
+    /// Whether this call goes on where it was after a restart: a client that may be away is to answer it.
+    pub fn can_be_left(&self, call: &CallId) -> bool {
+        let lent = self.prepared(call).and_then(|it| it.lent.as_ref());
+        lent.is_some_and(|it| it.on_disconnect == OnDisconnect::Wait)
     }
 
     /// Calls that were running and may not be run again.

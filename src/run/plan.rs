@@ -18,13 +18,14 @@ use crate::{
     models::{Models, ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentDefinition, AgentLimits, Approval, ApprovalParams, ClientId, Completion, LimitsParams, Message,
-        ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp, ToolName, Violation, default_max_depth,
+        AgentDefinition, AgentLimits, Approval, ApprovalParams, ClientId, Completion, DiscoveryCommands,
+        ForeignTools, LimitsParams, Message, ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp,
+        ToolName, ToolSource, Violation, default_max_depth,
     },
     redact::Redactor,
     tools::{
-        CommandRules, Commands, OutputLimits, OwnFiles, PrepareContext, Reads, Registry, Toolset, Workspace,
-        WorkspaceError,
+        CommandRules, Commands, Exclusion, Foreign, Lenders, OutputLimits, OwnFiles, PrepareContext, Reads,
+        Registry, Toolset, Workspace, WorkspaceError, commands_in_force,
     },
 };
 
@@ -54,6 +55,8 @@ pub struct RunRequest {
     pub approval: ApprovalParams,
     /// The client that starts it.
     pub initiator: Option<ClientId>,
+    /// The tools from elsewhere that it may call, as there are now.
+    pub foreign: ForeignTools,
 }
 
 /// What the settings say where request and definition are silent.
@@ -69,6 +72,8 @@ pub struct RunDefaults {
     pub commands: CommandRules,
     /// Tools that no run gets (setting `tools.exclude`).
     pub excluded: Vec<ToolName>,
+    /// The user's own; a workspace may have others.
+    pub discovery: DiscoveryCommands,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -120,6 +125,8 @@ pub(super) struct Supplies {
     pub redactor: Redactor,
     pub own_files: Arc<OwnFiles>,
     pub commands: Arc<Commands>,
+    /// Who lends tools now.
+    pub lenders: Lenders,
 }
 
 /// What a run that is called by another gets from it.
@@ -152,13 +159,15 @@ impl RunPlan {
             approval,
             initiator,
             model,
+            foreign,
         } = request;
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
-        let equipment = equip(&definition, model, &roots, &project, supplies)?;
+        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let equipment = equip(&definition, model, &roots, (&project, &foreign), supplies)?;
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
             (None, false) => Completion::Message,
@@ -190,7 +199,9 @@ impl RunPlan {
             _ => inherited.clone(),
         };
         let workspace = Arc::clone(&prepare.workspace);
-        let equipment = equipment(definition, model, workspace, &parent.gate.roots, project, supplies)?;
+        let foreign = &parent.gate.foreign;
+        let around = (project, foreign);
+        let equipment = equipment(definition, model, workspace, &parent.gate.roots, around, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
         let limits = resolve_limits(&none_asked, definition.limits, defaults, Completion::Tool);
@@ -250,6 +261,7 @@ impl RunPlan {
             messages: messages.into_iter().map(|message| redactor.message(message)).collect(),
             roots,
             sampling,
+            foreign: equipment.gate.foreign.kept(redactor),
         };
         let query = redactor.owned(query);
         let said = query.clone();
@@ -293,16 +305,24 @@ fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinitio
     definition
 }
 
-/// What a run of this definition works with. Reads the file system.
+/// What a run of this definition works with: what holds in its workspace, and the tools from elsewhere. Reads the file
+/// system.
 pub(super) fn equip(
     definition: &AgentDefinition,
     model: ResolvedModel,
     roots: &[PathBuf],
-    project: &Arc<Project>,
+    around: (&Arc<Project>, &Foreign),
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
     let workspace = Arc::new(Workspace::open(roots)?.closed_at(supplies.own_files.state_dir()));
-    equipment(definition, model, workspace, roots, project, supplies)
+    equipment(definition, model, workspace, roots, around, supplies)
+}
+
+/// The tools from elsewhere that a run goes on with after a restart.
+pub(super) fn taken_up(kept: ForeignTools, project: &Project, supplies: &Supplies) -> Foreign {
+    let in_force = commands_in_force(project, &supplies.defaults.discovery);
+    let with = (&supplies.lenders, &supplies.redactor);
+    Foreign::taken_up(kept, project.is_trusted.then_some(&in_force), with)
 }
 
 fn equipment(
@@ -310,14 +330,18 @@ fn equipment(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    project: &Arc<Project>,
+    (project, foreign): (&Arc<Project>, &Foreign),
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
     let callables = Callables::of(definition, &project.catalog);
+    let toolset = toolset(definition, &callables, project, foreign, supplies);
+    let is_any_foreign = toolset.tools().any(|tool| tool.source() >= ToolSource::Discovered);
     let gate = Gate {
         agent: definition.name.clone(),
         own_auto_approve: definition.auto_approve.clone(),
-        toolset: toolset(definition, &callables, project, supplies),
+        // Kept with the run, so only where it, or one that it calls, could use them.
+        foreign: if is_any_foreign || !callables.is_empty() { foreign.clone() } else { Foreign::default() },
+        toolset,
         callables,
         completion: CompletionTool::new(definition.output.as_ref())?,
         prepare: PrepareContext {
@@ -345,16 +369,27 @@ pub(super) fn toolset(
     definition: &AgentDefinition,
     callables: &Callables,
     project: &Project,
+    foreign: &Foreign,
     supplies: &Supplies,
 ) -> Toolset {
     let mut selection = definition.tools.clone();
-    let excluded = supplies.defaults.excluded.iter().chain(&project.settings.exclude);
-    selection.deny.extend(excluded.cloned());
+    selection.deny.extend(exclusions(project, supplies).into_iter().map(|it| it.entry));
     if let Some(allow) = &mut selection.allow {
         allow.retain(|entry| callables.untrusted(entry).is_none());
     }
-    let toolset = supplies.registry.with_agents(callables.tools(&supplies.redactor)).select(&selection);
-    callables.warnings().fold(toolset, Toolset::with_warning)
+    let registry = supplies.registry.with_agents(callables.tools(&supplies.redactor)).with_foreign(foreign);
+    callables.warnings().fold(registry.select(&selection), Toolset::with_warning)
+}
+
+/// What no run in this workspace gets.
+pub(super) fn exclusions(project: &Project, supplies: &Supplies) -> Vec<Exclusion> {
+    let of = |entries: &[ToolName], place: &str| -> Vec<Exclusion> {
+        let exclusion = |entry: &ToolName| Exclusion { entry: entry.clone(), place: place.to_owned() };
+        entries.iter().map(exclusion).collect()
+    };
+    let mut all = of(&supplies.defaults.excluded, "the setting tools.exclude");
+    all.extend(of(&project.settings.exclude, "the workspace's setting tools.exclude"));
+    all
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {

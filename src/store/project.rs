@@ -31,6 +31,9 @@ pub(super) struct Projections {
     people: People,
     /// Kept outputs: their calls and whose they are.
     outputs: Vec<Value>,
+    /// Calls that clients are to answer, and calls that have ended: of any tool, since an end does not say whose.
+    client_calls: Vec<Value>,
+    ended_calls: Vec<Value>,
 }
 
 impl Projections {
@@ -51,6 +54,12 @@ impl Projections {
                 if let Some(whole) = data.result.as_ref().and_then(|result| result.whole.as_ref()) {
                     self.outputs.push(json!([data.call_id, session, whole.bytes, whole.total_bytes]));
                 }
+                if data.to.is_end() {
+                    self.ended_calls.push(json!([data.call_id, data.to]));
+                }
+            }
+            EventBody::ToolClientCall(data) => {
+                self.client_calls.push(json!([data.call_id, session, event.run, data.client_id, seq]));
             }
             _ => (),
         }
@@ -119,6 +128,8 @@ impl Projections {
             runs,
             people,
             outputs,
+            client_calls,
+            ended_calls,
         } = self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
@@ -145,6 +156,8 @@ impl Projections {
         push(run::UPDATE_STANDING, runs.iter().filter_map(|(run, patch)| patch.standing(run)).collect());
         push(run::UPDATE_WORK, runs.iter().map(|(run, patch)| patch.work(run)).collect());
         push(INSERT_OUTPUTS, outputs);
+        push(INSERT_CLIENT_CALLS, client_calls);
+        push(END_CLIENT_CALLS, ended_calls);
         statements.extend(people.statements());
         for text in DELETE_SESSIONS {
             if !deleted.is_empty() {
@@ -174,6 +187,18 @@ from jsonb_each(?)
 where true
 on conflict do nothing";
 
+const INSERT_CLIENT_CALLS: &str = "
+insert into client_calls (call_id, session_id, run_id, client_id, told_seq)
+select value->>0, value->>1, value->>2, value->>3, value->>4
+from jsonb_each(?)
+where true
+on conflict (call_id) do update set told_seq = max(told_seq, excluded.told_seq)";
+
+const END_CLIENT_CALLS: &str = "
+update client_calls set state = patch.state
+from (select value->>0 as id, value->>1 as state from jsonb_each(?)) as patch
+where client_calls.call_id = patch.id";
+
 const UPDATE_SESSIONS: &str = "
 update sessions set title = patch.title, agent = patch.agent, mode = patch.mode
 from (
@@ -199,6 +224,7 @@ where contexts.context_id = patch.id";
 const DELETE_SESSIONS: &[&str] = &[
     "delete from confirmations where session_id in (select value from json_each(?))",
     "delete from outputs where session_id in (select value from json_each(?))",
+    "delete from client_calls where session_id in (select value from json_each(?))",
     "delete from runs where session_id in (select value from json_each(?))",
     "delete from contexts where session_id in (select value from json_each(?))",
     "delete from sessions where session_id in (select value from json_each(?))",
@@ -224,6 +250,7 @@ impl Store {
             "delete from sessions",
             "delete from confirmations",
             "delete from outputs",
+            "delete from client_calls",
             "delete from remembered_rules",
             "delete from trust",
         ] {

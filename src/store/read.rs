@@ -12,6 +12,7 @@ use super::{Event, Filter, Store, StoreError, Stored, event::Encoded};
 use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, Timestamp};
 
 pub(super) mod calls;
+mod client_calls;
 pub(super) mod history;
 mod outputs;
 pub(super) mod people;
@@ -19,6 +20,7 @@ mod runs;
 pub(super) mod sessions;
 pub(super) mod standing;
 
+pub use client_calls::ClientCall;
 pub use outputs::KeptOutput;
 pub use people::{ConfirmationFilter, StoredConfirmation, StoredTrust};
 pub use runs::{OpenStream, RunFilter, Unfinished};

@@ -14,6 +14,7 @@ use crate::protocol::{
 };
 use crate::sys::clock::SystemClock;
 
+mod client_calls;
 mod consumers;
 mod deletion;
 mod failures;

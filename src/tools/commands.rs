@@ -25,10 +25,10 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use attend::{Bounds, Finished, attend};
+pub use attend::{Attendance, Bounds, Cut, Finished, attend};
 pub use background::{Background, Job};
 pub use capture::Capture;
-pub use report::report;
+pub use report::{report, signal_name};
 
 /// The shell of commands (spec 05, `run_shell_command`).
 pub const SHELL: &str = "bash";
@@ -87,6 +87,16 @@ pub struct Wanted {
     pub terminal: Option<TerminalSize>,
 }
 
+/// Where a command is at home.
+pub struct Ground {
+    /// The workspace's folders: absolute, without links.
+    pub roots: Vec<PathBuf>,
+    /// It is there, and nobody's but its owner's.
+    pub temporary: PathBuf,
+    /// What is readable although it lies in what is hidden.
+    pub readable: Vec<PathBuf>,
+}
+
 /// What it takes to start commands of one run.
 #[derive(Clone)]
 pub struct Starter {
@@ -105,6 +115,32 @@ impl Commands {
     /// Those of a daemon that runs none.
     pub fn none() -> Commands {
         Commands::new(Sandbox::none(), Vec::new(), Background::default())
+    }
+
+    /// Starts a command on some ground.
+    pub async fn start(
+        &self,
+        wanted: Wanted,
+        ground: Ground,
+        rules: &CommandRules,
+        redactor: &Redactor,
+    ) -> Result<Running, Cannot> {
+        let environment = Environment::of(&self.environment, &rules.environment, redactor);
+        if !environment.withheld.is_empty() {
+            tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
+        }
+        let Ground { roots, temporary, readable } = ground;
+        let launch = Launch {
+            words: wanted.words,
+            directory: wanted.directory,
+            environment,
+            roots,
+            temporary,
+            readable,
+            rules: rules.confinement,
+            terminal: wanted.terminal,
+        };
+        self.sandbox.start(launch).await
     }
 }
 
@@ -152,26 +188,13 @@ impl Starter {
     pub async fn start(&self, wanted: Wanted, session: &SessionId) -> Result<Running, Cannot> {
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
-        let environment =
-            Environment::of(&self.commands.environment, &self.rules.environment, &self.redactor);
-        if !environment.withheld.is_empty() {
-            tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
-        }
-        let launch = Launch {
-            words: wanted.words,
-            directory: wanted.directory,
-            environment,
-            roots: self.roots.clone(),
-            temporary,
-            readable: readable.into_iter().collect(),
-            rules: self.rules.confinement,
-            terminal: wanted.terminal,
-        };
-        self.commands.sandbox.start(launch).await
+        let readable = readable.into_iter().collect();
+        let ground = Ground { roots: self.roots.clone(), temporary, readable };
+        self.commands.start(wanted, ground, &self.rules, &self.redactor).await
     }
 
     /// Where commands of a session put what is temporary; it goes with the session.
-    async fn temporary(&self, session: &SessionId) -> Result<PathBuf, Cannot> {
+    pub async fn temporary(&self, session: &SessionId) -> Result<PathBuf, Cannot> {
         let failed =
             |source| Cannot::System { what: "the folder for temporary files cannot be made", source };
         let folder = self.artifacts.session_folder(session);
@@ -188,7 +211,7 @@ impl Starter {
         cx: &CallContext,
     ) -> Result<Finished, ToolResult> {
         let running = self.start(wanted, &cx.session).await.map_err(|error| refused(&error))?;
-        attend(running, &bounds, cx, &self.redactor).await.map_err(|error| refused(&error))
+        attend(running, &bounds, &Attendance::of(cx), &self.redactor).await.map_err(|error| refused(&error))
     }
 }
 

@@ -117,6 +117,11 @@ impl Parameters {
     }
 }
 
+/// Whether this can say what arguments a tool takes.
+pub fn is_schema(schema: &Value) -> bool {
+    Parameters::compile(schema).is_some()
+}
+
 /// All that is wrong with a tool's arguments, for whoever shows each at its place.
 pub fn violations(schema: &Value, arguments: Value) -> Vec<Violation> {
     let Some(parameters) = Parameters::compile(schema) else { return Vec::new() };

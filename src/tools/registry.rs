@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Tool, builtin};
+use super::{Foreign, Tool, builtin};
 use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection};
 
 mod names;
@@ -19,6 +19,14 @@ pub use toolset::{Lookup, PreparedCall, Toolset};
 
 /// What an agent of ours gets that does not say (spec 02): nothing here changes anything or asks anybody.
 const DEFAULT_TOOLS: [&str; 5] = ["list_directory", "read_file", "read_many_files", "glob", "grep"];
+
+/// An entry of a list of tools that are not to be had, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exclusion {
+    pub entry: ToolName,
+    /// For people, e.g. `the setting tools.exclude`.
+    pub place: String,
+}
 
 /// Every tool, in the one order of listings and declarations.
 #[derive(Clone)]
@@ -71,6 +79,27 @@ impl Registry {
         registry
     }
 
+    /// These tools, then those from elsewhere. One whose name a tool here goes by is left out, with a warning.
+    #[must_use]
+    pub fn with_foreign(mut self, foreign: &Foreign) -> Registry {
+        for tool in foreign.tools() {
+            let name = &tool.declaration().name;
+            if self.get(name).is_some() || name.as_str() == COMPLETE_TASK {
+                let source = tool.source().as_str();
+                self.warnings
+                    .push(format!("`{name}` ({source}) has the name of another tool; it cannot be called"));
+            } else {
+                self.tools.push(Arc::clone(tool));
+            }
+        }
+        self
+    }
+
+    /// Whether a tool here goes by this name, or would if it were here: every alias belongs to a tool of ours.
+    pub fn is_taken(&self, name: &ToolName) -> bool {
+        self.get(name).is_some() || names::is_ours(name.as_str())
+    }
+
     /// What was odd about the tools given.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -94,9 +123,20 @@ impl Registry {
         self.find(self.canonical(name).as_str())
     }
 
-    /// Every declaration, in order; `complete_task` is the run's and not among them.
+    /// Every tool, in order; `complete_task` is the run's and not among them.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+
+    /// Their declarations.
     pub fn list(&self) -> impl Iterator<Item = &ToolDeclaration> {
         self.tools.iter().map(|tool| tool.declaration())
+    }
+
+    /// The first of these that keeps a tool from every run, in the words of its rule.
+    pub fn excluded_by(name: &ToolName, exclusions: &[Exclusion]) -> Option<String> {
+        let is_meant = |it: &&Exclusion| names::entry_matches(it.entry.as_str(), name.as_str());
+        exclusions.iter().find(is_meant).map(|it| format!("`{}` in {}", it.entry, it.place))
     }
 
     /// The tools that a definition allows. Entries that match nothing are told as warnings of the result.

@@ -90,6 +90,7 @@ impl Bench {
             deadline: None,
             clock: Arc::clone(&self.clock),
             output: None,
+            retelling: Retelling::default(),
         }
     }
 

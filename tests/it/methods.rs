@@ -95,7 +95,7 @@ fn rows() -> Vec<Row> {
                   /presence: value is not one of "active", "idle", "away"
                   /capabilities/tools: value is not of type "boolean"
                 UNSUPPORTED_VERSION: protocol version 0 is not spoken here
-                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":false,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
+                {"protocolVersion":"1","daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"clientId":"me","capabilities":{"confirmations":true,"deltas":true,"tools":true,"presence":true},"limits":{"maxMessageBytes":4194304,"maxInFlight":1000,"maxSubscriptions":64,"maxBatch":100}}
             "#]],
         },
         Row {
@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["sandbox","ok"],["callers","warning"],["service","ok"]]
+                [["database","ok"],["settings","ok"],["agents","failed"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["callers","warning"],["service","ok"]]
             "#]],
         },
         Row {
@@ -322,7 +322,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -445,24 +445,44 @@ fn rows() -> Vec<Row> {
         },
         Row {
             method: "tools/list",
-            good: &[|_| json!({}), |_| json!({ "agent": "reader" })],
+            good: &[
+                |_| json!({}),
+                |_| json!({ "agent": "reader" }),
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "workspace": facts.work, "agent": "reader" }),
+            ],
             bad: &[
-                |_| json!({ "agent": ["reader"] }),
+                |_| json!({ "agent": ["reader"], "sessionId": 1, "workspace": 2 }),
                 |_| json!({ "agent": "raeder" }),
                 |_| json!({ "agent": "broken" }),
+                |_| json!({ "sessionId": "none" }),
+                |_| json!({ "workspace": "work" }),
+                |facts| json!({ "sessionId": facts.session, "workspace": "/" }),
             ],
             brief: |result| {
-                result["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect()
+                let line = |tool: &Value| {
+                    [&tool["name"], &tool["source"], &tool["state"]].map(|it| it.as_str().unwrap().to_owned())
+                };
+                result["tools"].as_array().unwrap().iter().map(|tool| line(tool).join(" ")).collect()
             },
             again: same,
             restarted: same,
             golden: expect![[r#"
                 INVALID_PARAMS
                   /agent: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                  /workspace: value is not of type "string"; or value is not of type "object"
                 NOT_FOUND: there is no agent raeder
                 INVALID_DEFINITION: broken cannot be used: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
-                ["list_directory","read_file","read_many_files","glob","grep","write_file","edit_file","delete_file","move_file","run_shell_command","shell_output","kill_shell","git_commit","save_memory","write_todos","ask_user"]
-                ["read_file","complete_task"]
+                NOT_FOUND: there is no session none
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                INVALID_PARAMS
+                  /workspace: is not that of the session
+                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","save_memory builtin available","write_todos builtin available","ask_user builtin available","codebase-investigator agent available","generalist agent available","reader agent available","writer agent available"]
+                ["read_file builtin available","complete_task builtin available"]
+                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","save_memory builtin available","write_todos builtin available","ask_user builtin available","codebase-investigator agent available","generalist agent available","reader agent available","writer agent available"]
+                ["read_file builtin available","complete_task builtin available"]
             "#]],
         },
         Row {
@@ -489,6 +509,70 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no session no-such-session
                 [null,true]
                 ["FILE_NOT_FOUND",true]
+            "#]],
+        },
+        Row {
+            method: "tools/register",
+            good: &[
+                |_| json!({ "tools": [lent_tool()], "onDisconnect": "wait" }),
+                |facts| json!({ "sessionId": facts.session, "tools": [] }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "onDisconnect": "hope" }),
+                |_| json!({ "tools": [{ "name": "x", "kind": "verb", "risk": 1, "timeoutMs": 5 }] }),
+                |_| json!({ "tools": [{ "name": "bash", "description": "", "parameters": [], "risk": "safe" }] }),
+                |_| json!({ "tools": [], "sessionId": "no-such-session" }),
+            ],
+            brief: whole,
+            again: same,
+            // What a connection lends ends with it.
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_INITIALIZED"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /tools: is required
+                  /sessionId: value is not of type "string"
+                  /onDisconnect: "wait" was expected; or "fail" was expected
+                INVALID_PARAMS
+                  /tools/0/description: is required
+                  /tools/0/parameters: is required
+                  /tools/0/kind: value is not one of "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"
+                  /tools/0/risk: value is not of type "string"; or value is not one of "safe", "low", "medium", "high", "critical"
+                  /tools/0/timeoutMs: value is less than the minimum of 1000
+                INVALID_PARAMS
+                  /tools/0/name: is a name of a tool of the daemon's own
+                  /tools/0/description: is blank: a model would not know when to call it
+                  /tools/0/parameters: is no JSON Schema (2020-12) of an object
+                  /tools/0/risk: only tools of the kinds `read` and `search` may be `safe` or `low`
+                NOT_FOUND: there is no session no-such-session
+                {"clientId":"me","tools":["lent"]}
+                {"clientId":"me","tools":[]}
+            "#]],
+        },
+        Row {
+            method: "tools/result",
+            good: &[|facts| json!({ "callId": facts.call, "content": [{ "type": "text", "text": "fine" }] })],
+            bad: &[
+                |_| json!({ "callId": 1, "content": [{ "type": "text" }], "error": {} }),
+                |facts| json!({ "callId": facts.call }),
+                |facts| json!({ "callId": facts.call, "content": [], "error": { "message": "x" } }),
+                |_| json!({ "callId": "no-such-call", "content": [] }),
+            ],
+            brief: whole,
+            again: |first, again| {
+                assert_eq!((&first["seq"], &again["replayed"]), (&again["seq"], &json!(true)));
+            },
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_INITIALIZED"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /callId: value is not of type "string"
+                  /content/0: "text" is required; or "mimeType" is required; or "data" is required; or "inlineData" was expected
+                  /error: "message" is required
+                INVALID_PARAMS
+                  /content: needed, or `error`
+                INVALID_PARAMS
+                  /error: is not given beside `content`
+                NOT_FOUND: no client was told of a call no-such-call
+                {"callId":"<id 1>","seq":"<seq>"}
             "#]],
         },
         Row {
@@ -1578,7 +1662,7 @@ impl Facts {
                 attached
             }
         };
-        if method.starts_with("client/") {
+        if method.starts_with("client/") || ["tools/register", "tools/result"].contains(&method) {
             let me = json!({ "name": "t", "version": "1", "kind": "toaster" });
             let hello = json!({ "protocolVersion": "1", "client": me, "clientId": "me", "presence": "idle" });
             client.call("initialize", hello).await;
@@ -1589,6 +1673,7 @@ impl Facts {
         let local_digest = client.call("agents/get", local).await["digest"].as_str().unwrap().to_owned();
         let call = match method {
             "tools/output" => long_output(running, client, &session).await,
+            "tools/result" => client_call(running, client, &session).await,
             _ => String::new(),
         };
         if method == "policy/remove" {
@@ -1648,6 +1733,22 @@ async fn long_output(running: &Running, client: &mut Client, session: &str) -> S
     called["callId"].as_str().unwrap().to_owned()
 }
 
+fn lent_tool() -> Value {
+    json!({ "name": "lent", "description": "Lent.", "parameters": {}, "kind": "read", "risk": "safe" })
+}
+
+/// A call that waits for the client.
+async fn client_call(running: &Running, client: &mut Client, session: &str) -> String {
+    client.call("tools/register", json!({ "tools": [lent_tool()], "onDisconnect": "wait" })).await;
+    let mut caller = running.client();
+    let params = json!({ "sessionId": session, "tool": "lent", "arguments": {} });
+    let request = json!({ "jsonrpc": "2.0", "id": "calls", "method": "tools/call", "params": params });
+    caller.send(&request.to_string()).await;
+    let filter = json!({ "types": ["tool.clientCall"] });
+    let told = client.call("events/list", json!({ "filter": filter, "waitMs": 60_000 })).await;
+    told["events"][0]["data"]["callId"].as_str().unwrap().to_owned()
+}
+
 /// As an answer to a question would have it: a rule that lets the probe be called.
 async fn remember(running: &Running) {
     let rule = json!({
@@ -1670,8 +1771,17 @@ async fn remember(running: &Running) {
 
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
-    if ["session/delete", "queue/remove", "client/update", "events/ack", "policy/remove", "run/unpark"]
-        .contains(&method)
+    if [
+        "session/delete",
+        "queue/remove",
+        "client/update",
+        "events/ack",
+        "policy/remove",
+        "run/unpark",
+        "tools/register",
+        "tools/result",
+    ]
+    .contains(&method)
     {
         // Only once is there something to remove, and a connection ends with its daemon.
         let response = client.request(method, params).await;

@@ -507,18 +507,24 @@ async fn project_agents_are_listed_untrusted_and_refused() {
 }
 
 #[tokio::test]
-async fn tool_that_the_settings_exclude_is_neither_listed_nor_declared() {
+async fn tool_that_the_settings_exclude_is_not_declared_and_is_listed_with_its_rule() {
     let script = Script::new([Reply::calls(&[("grep", json!({ "pattern": "x" }))]), Reply::done("ok")]);
     let mut house = House::new().script(&script).agent("reader", READER);
     house.config.tools.exclude.value = vec!["search_file_content".into()];
     let running = house.boot().await;
     let mut client = running.client();
     let listed = client.call("tools/list", json!({ "agent": "reader" })).await;
-    let names: Vec<&str> =
-        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["read_file", "complete_task"], "an alias excludes too");
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let (excluded, available): (Vec<&Value>, Vec<&Value>) =
+        tools.partition(|tool| tool["state"] == "excluded");
+    let names =
+        |tools: &[&Value]| tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&available), ["read_file", "complete_task"]);
+    assert_eq!(names(&excluded), ["grep"], "an alias excludes too");
+    assert_eq!(excluded[0]["rule"], "`search_file_content` in the setting tools.exclude");
     let (run, _) = client.start(&running, "reader", json!({})).await;
     client.ended(&run).await;
+    assert!(!script.requests()[0].tools.iter().any(|tool| tool.name.as_str() == "grep"));
     let told = format!("{:?}", script.requests()[1].messages.last().unwrap());
     assert!(told.contains("TOOL_NOT_ALLOWED"), "{told}");
     running.stop().await;

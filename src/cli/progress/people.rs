@@ -38,6 +38,12 @@ impl Progress {
             "memory.saved" => with(envelope, |data: Remembered| {
                 self.line(envelope, screen, Ink::Dim, "✎", &format!("kept in {}: {}", data.path, data.fact));
             }),
+            "tool.clientCall" => with(envelope, |data: ClientCall| {
+                let again = if data.again { " again" } else { "" };
+                let text =
+                    format!("{} waits for the client {}, which is told{again}", data.name, data.client_id);
+                self.line(envelope, screen, Ink::Dim, "…", &text);
+            }),
             "policy.changed" => with(envelope, |data: PolicyChanged| {
                 for sentence in data.describe() {
                     self.line(envelope, screen, Ink::Yellow, "!", &sentence);
@@ -162,6 +168,14 @@ struct Restored {
 struct Remembered {
     path: String,
     fact: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClientCall {
+    name: String,
+    client_id: String,
+    again: bool,
 }
 
 #[derive(Default, Deserialize)]

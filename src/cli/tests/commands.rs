@@ -217,6 +217,16 @@ pub(super) fn rows() -> Vec<Row> {
                 "result": {"llmContent": [{"type": "text", "text": "1 match"}]},
             }),
         ),
+        Row::new(
+            &["tools", "list"],
+            "tools/list",
+            json!({
+                "tools": [{
+                    "name": "grep", "title": "Search", "description": "d", "kind": "search", "risk": "safe",
+                    "parameters": {}, "source": "builtin", "state": "available",
+                }],
+            }),
+        ),
         Row::plain(
             &["tools", "output", "k1"],
             "tools/output",

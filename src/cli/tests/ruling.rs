@@ -279,7 +279,12 @@ fn events_about_people_and_files_are_lines() {
         envelope(4, "memory.saved", json!({"callId": "k1", "path": "/m.md", "fact": "it\nrains"})),
         envelope(5, "policy.changed", json!({"added": [rule], "removed": ["y"], "files": ["/p.toml"]})),
         envelope(6, "workspace.trusted", json!({"workspace": "/w", "trusted": false})),
-        completed(7, &goal),
+        envelope(
+            7,
+            "tool.clientCall",
+            json!({"callId": "k1", "clientId": "v\u{1b}im", "name": "lint", "again": true}),
+        ),
+        completed(8, &goal),
     ];
     let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(goal), events(sent)]);
     expect![[r#"
@@ -291,6 +296,7 @@ fn events_about_people_and_files_are_lines() {
         ! rule y holds no more
         ! rules were read anew from /p.toml
         ! /w is trusted no longer
+        … lint waits for the client v^[im, which is told again
         ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
     "#]]
     .assert_eq(&ran.stderr);

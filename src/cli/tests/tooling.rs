@@ -48,7 +48,11 @@ fn a_call_that_fails_exits_1_and_says_why() {
     assert!(ran.stderr.starts_with("error: the call failed, FILE_NOT_FOUND: there is no"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}'));
     let folder = tempfile::tempdir().unwrap();
-    for arguments in [&["tools"][..], &["tools", "call"], &["tools", "call", "grep", "--args", "{"]] {
+    for arguments in [
+        &["tools", "call"][..],
+        &["tools", "--agent", "a", "call", "grep"],
+        &["tools", "call", "grep", "--args", "{"],
+    ] {
         assert_eq!(Command::new(arguments).run(folder.path()).exit_code, 2, "{arguments:?}");
     }
 }
@@ -115,6 +119,39 @@ fn a_call_that_waits_for_a_person_names_its_own_question() {
         ran.stderr,
         "note: waits for a person: `subagent approve 019aa1b2-c3d9` or `deny 019aa1b2-c3d9`\n"
     );
+}
+
+#[test]
+fn tools_are_listed_with_their_sources_and_what_excludes_them() {
+    let answer = json!({
+        "tools": [
+            {"name": "grep", "title": "Search", "kind": "search", "risk": "safe", "source": "builtin", "state": "excluded",
+             "rule": "`ripgrep` in the setting tools.exclude"},
+            {"name": "discovered_lint", "title": "lint", "kind": "other", "risk": "medium", "source": "discovered",
+             "state": "available"},
+            {"name": "diagnostics", "title": "Dia\u{1b}gnostics", "kind": "read", "risk": "safe", "source": "client",
+             "state": "available", "clientId": "vim"},
+            {"name": "of-tomorrow", "source": "moon"},
+        ],
+        "warnings": ["`bin/tell`: [0] has no name"],
+    });
+    let script = answering("tools/list", json!({"agent": "reader", "sessionId": "s1"}), answer.clone());
+    let ran = Command::new(&["tools", "--agent", "reader", "--session", "s1"]).against(vec![script]);
+    assert_eq!(ran.exit_code, 0, "{ran:?}");
+    let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let excluded = "grep builtin search safe excluded by `ripgrep` in the setting tools.exclude · Search";
+    assert_eq!(rows[0].join(" "), excluded);
+    assert_eq!(rows[1][..5], ["discovered_lint", "discovered", "other", "medium", "available"]);
+    assert!(rows[2].join(" ").contains("lent by vim") && !ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
+    assert_eq!(rows[3][..2], ["of-tomorrow", "moon"]);
+    assert!(ran.stderr.contains("warning: `bin/tell`: [0] has no name"), "{}", ran.stderr);
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        let params = peer.answer("tools/list", answer);
+        assert!(params["workspace"].is_string() && params.get("sessionId").is_none(), "{params}");
+    });
+    let ran = Command::new(&["tools", "list", "--format", "json"]).against(vec![script]);
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["tools"][1]["source"], "discovered");
 }
 
 #[test]

@@ -30,6 +30,7 @@ const WORDS: &[&str] = &[
     "decision",
     "tier",
     "by",
+    "source",
 ];
 
 /// The answer of a newer daemon: each enum says something new, each object has more.
@@ -84,6 +85,7 @@ const NEEDED: &[&str] = &[
     "options",
     "outcome",
     "rules",
+    "tools",
     "workspace",
 ];
 

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{
     super::{
+        discovery::foreign_known,
         rpc::{Api, Caller},
         state::State,
     },
@@ -47,7 +48,7 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
         // Only here are the tools known, so only here a misspelled one is noticed.
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
         let path = agent.path.clone().unwrap_or_default();
-        let toolset = state.executor.toolset(definition, &project);
+        let toolset = state.executor.toolset(definition, &project, foreign_known(&state, &project));
         agent.problems.extend(toolset.warnings().iter().map(|message| FileProblem {
             path: path.clone(),
             line: None,
@@ -98,7 +99,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
 
 /// Names of the tools that a run would get.
 fn tools(state: &State, definition: &AgentDefinition, project: &Project) -> Result<Vec<String>, RpcError> {
-    let toolset = state.executor.toolset(definition, project);
+    let toolset = state.executor.toolset(definition, project, foreign_known(state, project));
     let completion = state.executor.completion_declaration(definition)?;
     let declarations = toolset.declarations().map(|it| it.name.to_string());
     Ok(declarations.chain([completion.name.to_string()]).collect())

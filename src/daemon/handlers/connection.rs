@@ -61,7 +61,7 @@ async fn initialize(
         protocol_version,
         daemon: state.info(),
         client_id,
-        capabilities: DaemonCapabilities { confirmations: true, deltas: true, tools: false, presence: true },
+        capabilities: DaemonCapabilities { confirmations: true, deltas: true, tools: true, presence: true },
         limits: WireLimits {
             max_message_bytes: MAX_MESSAGE_BYTES,
             max_in_flight: MAX_IN_FLIGHT,

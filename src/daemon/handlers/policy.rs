@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{
     super::{
+        discovery::foreign,
         reload::without_secrets,
         rpc::{Api, Caller},
         state::State,
@@ -101,7 +102,9 @@ async fn check(
         .map_err(|error| internal("the workspace could not be read", &error))?;
     let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state, &project));
     let (definition, _) = definition(&project.catalog, &agent)?;
-    let request = CheckRequest { definition, project, roots, tool, arguments, mode, session: session_id };
+    let foreign = foreign(&state, &project, session_id.as_ref()).await;
+    let request =
+        CheckRequest { definition, project, roots, tool, arguments, mode, session: session_id, foreign };
     let checked = state.executor.check(request).await.map_err(refused)?;
     let redactor = state.redactor.get();
     Ok(PolicyCheckResult {

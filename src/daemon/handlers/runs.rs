@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{
     super::{
+        discovery::foreign,
         once::KeyToken,
         rpc::{Api, Caller},
         state::State,
@@ -78,8 +79,24 @@ async fn start_once(
     let agent = agent.or(usual).unwrap_or_else(|| usual_agent(state, &project));
     let (definition, digest) = definition(&project.catalog, &agent)?;
     let by = initiator.as_ref().map(ClientId::to_string);
-    let request =
-        RunRequest { definition, digest, project, roots, prompt, inputs, limits, approval, initiator, model };
+    let session = match &place {
+        Where::Session(session) => Some(session),
+        Where::NewSession => None,
+    };
+    let foreign = foreign(state, &project, session).await;
+    let request = RunRequest {
+        definition,
+        digest,
+        project,
+        roots,
+        prompt,
+        inputs,
+        limits,
+        approval,
+        initiator,
+        model,
+        foreign,
+    };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {
         Box::new(move |started: &Started| token.keyed(&answer(started), Some(started.run.clone())))

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     super::{
+        discovery::foreign,
         rpc::{Api, Caller},
         state::State,
     },
@@ -53,6 +54,7 @@ async fn call(
         return Err(RpcError::new(ErrorKind::InvalidParams, message));
     }
     let by = by(&caller);
+    let foreign = foreign(&state, &project, Some(&session_id)).await;
     let request = RunRequest {
         definition: Arc::new(definition(&tool)),
         digest: format!("sha256:{:x}", Sha256::digest(tool.as_str())),
@@ -64,6 +66,7 @@ async fn call(
         approval: approval(&state, ApprovalParams::default())?,
         initiator: by.as_deref().map(ClientId::from),
         model: None,
+        foreign,
     };
     let options = StartOptions { place: Where::Session(session_id), if_busy: IfBusy::Queue, by, keyed: None };
     let executor = state.executor.clone();

@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     protocol::{
-        CallDetails, CallId, CallState, ErrorKind, EventBody, FileChanged, FileRestored, NotRestorable,
-        RpcError, Seq, SessionId, SessionUndo, SessionUndoParams, SessionUndoResult, ToolKind, ToolName,
-        Violation,
+        CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, FileChanged, FileRestored,
+        NotRestorable, RpcError, Seq, SessionId, SessionUndo, SessionUndoParams, SessionUndoResult, ToolKind,
+        ToolName, Violation,
     },
     store::{Filter, Stored},
     tools::{UndoError, UndoStore},
@@ -98,6 +98,8 @@ struct Call {
     name: ToolName,
     details: Option<CallDetails>,
     has_run: bool,
+    /// A client answered it.
+    is_lent: bool,
 }
 
 struct Plan {
@@ -108,7 +110,8 @@ struct Plan {
 
 impl History {
     async fn read(state: &State, session: &SessionId) -> Result<History, RpcError> {
-        let types = ["file.changed", "file.restored", "tool.state"].map(str::to_owned).to_vec();
+        let types =
+            ["file.changed", "file.restored", "tool.state", "tool.clientCall"].map(str::to_owned).to_vec();
         let filter = Filter { types, sessions: vec![session.clone()], ..Filter::default() };
         let mut history = History { changes: Vec::new(), calls: Vec::new() };
         let mut after = Seq(0);
@@ -146,8 +149,13 @@ impl History {
                         name: data.name,
                         details: data.details,
                         has_run: false,
+                        is_lent: false,
                     }),
                 }
+            }
+            Some(EventBody::ToolClientCall(data)) => {
+                let lent = self.calls.iter_mut().rev().find(|call| call.id == data.call_id);
+                lent.into_iter().for_each(|call| call.is_lent = true);
             }
             _ => (),
         }
@@ -180,8 +188,11 @@ impl History {
         let changed: HashSet<&CallId> = changes.iter().map(|change| &change.changed.call_id).collect();
         let is_beyond = |call: &&Call| {
             let name = call.name.as_str();
-            let is_foreign = name.starts_with("mcp.") || name.starts_with("discovered_");
-            let is_command = call.details.as_ref().is_some_and(|details| details.kind == ToolKind::Execute);
+            let kind = call.details.as_ref().map(|details| details.kind);
+            let changes = !matches!(kind, Some(ToolKind::Read | ToolKind::Search));
+            let is_foreign =
+                name.starts_with("mcp.") || name.starts_with(DISCOVERED_PREFIX) || (call.is_lent && changes);
+            let is_command = kind == Some(ToolKind::Execute);
             call.has_run && from <= call.first && !changed.contains(&call.id) && (is_foreign || is_command)
         };
         let not_restorable = calls.iter().filter(is_beyond).map(|call| NotRestorable {

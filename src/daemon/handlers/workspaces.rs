@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{
     super::{
+        discovery::{self, Fresh},
         rpc::{Api, Caller},
         state::State,
     },
@@ -40,7 +41,8 @@ async fn open(
     params: WorkspaceOpenParams,
 ) -> Result<WorkspaceOpenResult, RpcError> {
     let survey = survey(&state, &params.workspace).await?;
-    Ok(WorkspaceOpenResult { workspace: record(&survey, &state) })
+    let workspace = discovered(record(&survey, &state), &state).await?;
+    Ok(WorkspaceOpenResult { workspace })
 }
 
 async fn list(state: Arc<State>, _: Caller, _: NoParams) -> Result<WorkspaceListResult, RpcError> {
@@ -50,6 +52,7 @@ async fn list(state: Arc<State>, _: Caller, _: NoParams) -> Result<WorkspaceList
         trusted,
         files: Vec::new(),
         problems: Vec::new(),
+        discovery: None,
     };
     Ok(WorkspaceListResult { workspaces: trust.workspaces().map(record).collect() })
 }
@@ -60,11 +63,12 @@ async fn trust(
     params: WorkspaceTrustParams,
 ) -> Result<WorkspaceTrustResult, RpcError> {
     let WorkspaceTrustParams { workspace, trusted, files } = params;
-    let _turn = turn(&state).await?;
+    let turn = turn(&state).await?;
     if let Some(roots) = gone(&state, &workspace)?.filter(|_| !trusted && files.is_empty()) {
         let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
         let seq = tell(&state, by(&caller), said).await?;
-        let workspace = WorkspaceRecord { roots, trusted, files: Vec::new(), problems: Vec::new() };
+        let (files, problems) = (Vec::new(), Vec::new());
+        let workspace = WorkspaceRecord { roots, trusted, files, problems, discovery: None };
         return Ok(WorkspaceTrustResult { workspace, seq });
     }
     let survey = survey(&state, &workspace).await?;
@@ -83,7 +87,10 @@ async fn trust(
     let seq = tell(&state, by(&caller), said).await?;
     // Of the files that the person named; others that came meanwhile are not acknowledged, and are shown so.
     let survey = self::survey(&state, &workspace).await?;
-    Ok(WorkspaceTrustResult { workspace: record(&survey, &state), seq })
+    // Others may have their turn while its command runs.
+    drop(turn);
+    let workspace = discovered(record(&survey, &state), &state).await?;
+    Ok(WorkspaceTrustResult { workspace, seq })
 }
 
 async fn acknowledge(
@@ -253,5 +260,14 @@ fn record(survey: &Survey, state: &State) -> WorkspaceRecord {
         trusted: survey.roots.iter().all(|root| trust.is_trusted(root)),
         files: survey.files.iter().map(file).collect(),
         problems: super::super::reload::without_secrets(survey.problems.clone(), &redactor),
+        discovery: None,
     }
+}
+
+/// The same with the tools that its own command tells of, which it is asked for anew.
+async fn discovered(record: WorkspaceRecord, state: &State) -> Result<WorkspaceRecord, RpcError> {
+    let roots = record.roots.iter().map(PathBuf::from).collect();
+    let project = discovery::project(state, roots).await?;
+    let found = discovery::of(state, &project, Fresh::Anew).await;
+    Ok(WorkspaceRecord { discovery: discovery::record(state, &found), ..record })
 }

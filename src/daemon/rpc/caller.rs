@@ -123,6 +123,15 @@ impl Caller {
         self.said().kept.push(Box::new(kept));
     }
 
+    /// As [`Caller::keep`], of what is kept once a connection: nothing is made when there is one of its type.
+    pub fn keep_once<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) {
+        let mut said = self.said();
+        // Through the box: a box is itself something that can be asked for its type.
+        if !said.kept.iter().any(|kept| (**kept).is::<T>()) {
+            said.kept.push(Box::new(make()));
+        }
+    }
+
     /// Keeps what the client said of itself. The last word counts.
     pub fn introduce(&self, client: ClientInfo, client_id: ClientId, strict: bool) {
         self.said().introduction = Some(Introduction { client, client_id, strict });

@@ -130,6 +130,8 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<SessionUndo, _, _>(async |_, _, _| not_found());
     api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
     api.cancellable::<ToolsOutput, _, _>(async |_, _, _| not_found());
+    api.method::<ToolsRegister, _, _>(async |_, _, _| not_found());
+    api.method::<ToolsResult, _, _>(async |_, _, _| not_found());
     api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());
     api.cancellable::<PolicyList, _, _>(async |_, _, _| not_found());
     api.cancellable::<PolicyCheck, _, _>(async |_, _, _| not_found());

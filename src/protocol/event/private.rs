@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{Access, AgentDefinition, Message, Replay, RunId, Sampling, ToolKind, Usage};
+use crate::protocol::{
+    Access, AgentDefinition, ForeignTools, LentCall, Message, Replay, RunId, Sampling, ToolKind, Usage,
+};
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -56,6 +58,9 @@ pub struct RunSeed {
     pub messages: Vec<Message>,
     pub roots: Vec<String>,
     pub sampling: Sampling,
+    /// Of the tools from elsewhere those that it was planned with.
+    #[serde(default, skip_serializing_if = "ForeignTools::is_empty")]
+    pub foreign: ForeignTools,
 }
 
 /// What judging found out about a call, kept so that the machine folds from events alone.
@@ -74,4 +79,7 @@ pub struct PreparedCall {
     /// The run that answers the call, when the tool is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<RunId>,
+    /// What the client is told that answers the call, when a client lends the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent: Option<LentCall>,
 }

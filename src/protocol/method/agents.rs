@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::WorkspaceParam;
-use crate::protocol::{AgentName, AgentScope, AgentSummary, InputSpec, SandboxProfile, ToolDeclaration};
+use crate::protocol::{
+    AgentName, AgentScope, AgentSummary, ClientId, InputSpec, SandboxProfile, SessionId, ToolDeclaration,
+    ToolSource,
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -117,9 +120,15 @@ pub enum CheckOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolsListParams {
-    /// Only the tools this agent's runs get.
+    /// Only the tools that this agent's runs get, or would get if nothing excluded them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// As the runs of this session have them: with the tools of its workspace, and those lent to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// As runs in this workspace have them. Not beside `sessionId`, which has a workspace of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -127,6 +136,9 @@ pub struct ToolsListParams {
 pub struct ToolsListResult {
     /// In the order in which they are declared to models.
     pub tools: Vec<ListedTool>,
+    /// What is odd about tools that are not the daemon's own, such as a discovery that failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,6 +146,21 @@ pub struct ToolsListResult {
 pub struct ListedTool {
     #[serde(flatten)]
     pub declaration: ToolDeclaration,
-    /// `builtin`, later `agent`, `discovered`, `mcp`, `client`.
-    pub source: String,
+    pub source: ToolSource,
+    pub state: ListedToolState,
+    /// Of an excluded one: what excludes it, and where that stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Of one that a client lends: that client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<ClientId>,
+}
+
+/// Whether runs get a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ListedToolState {
+    Available,
+    /// Neither declared nor callable.
+    Excluded,
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{WorkspaceParam, default_page, is_default, is_not};
 use crate::protocol::{
     Access, AgentName, CallId, Claim, ConfirmationId, ConfirmationRecord, FileProblem, FileRestored, Outcome,
-    PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq, SessionId, ToolKind, ToolName,
-    ToolResult, TrustedFile,
+    PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq, SessionId, Timestamp, ToolKind,
+    ToolName, ToolResult, TrustedFile,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -220,6 +220,25 @@ pub struct WorkspaceRecord {
     /// What is wrong with its files. One that cannot be read cannot be acknowledged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<FileProblem>,
+    /// What came of `tools.discoveryCommand` here, where one is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<WorkspaceDiscovery>,
+}
+
+/// What a workspace's discovery of tools came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceDiscovery {
+    /// As the setting has it, without secrets.
+    pub command: String,
+    /// When it ran last; missing where it may not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// How many tools there are now; `tools/list` has them.
+    pub tools: u32,
+    /// Why there are no more, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

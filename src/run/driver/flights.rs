@@ -20,7 +20,7 @@ use super::{
 use crate::{
     models::{ModelRequest, Purpose},
     protocol::{CallId, ToolErrorType, ToolResult},
-    tools::{self, CallContext},
+    tools::{self, CallContext, Retelling},
 };
 
 /// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
@@ -193,6 +193,8 @@ impl Driver {
             deadline: None,
             clock: Arc::clone(&clock),
             output: self.outputs.get(&call).map(|output| output.appender()),
+            // What was prepared is kept in memory; without it the call was begun by another process.
+            retelling: Retelling::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);

@@ -9,7 +9,7 @@ use tokio::{
 use super::{
     super::{
         gate::Refused,
-        machine::{Input, Want},
+        machine::{Input, Partial, RunMachine, Want},
     },
     Driver, Landing, STEP, STORE_RETRY,
     answers::Answers,
@@ -94,6 +94,7 @@ impl Driver {
             () = retry => (),
             Some(message) = inbox.recv() => ready.push(message),
             Some(news) = self.news.1.recv() => ready.push(Message::internal(news)),
+            Some(call) = self.retold.1.recv() => ready.push(Message::internal(Input::ClientBack { call })),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
         while ready.len() < STEP {
@@ -110,6 +111,25 @@ impl Driver {
             }
         }
         Some(ready)
+    }
+
+    /// An input that cuts off the model carries what the model had written; from here on it writes no more.
+    pub(super) fn with_partial(&self, machine: &RunMachine, input: Input) -> Input {
+        if !machine.cuts_model(&input) {
+            return input;
+        }
+        // A reply in the same step may have begun another model call, of which nothing was written yet.
+        let stream = machine.open_stream();
+        let Some(live) = self.live.as_ref().filter(|live| stream.as_deref() == Some(live.stream())) else {
+            return input;
+        };
+        let (text, thought) = live.freeze();
+        let written = Some(Partial { text, thought });
+        match input {
+            Input::Cancel { by, reason, .. } => Input::Cancel { by, reason, partial: written },
+            Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
+            other => other,
+        }
     }
 
     fn landed(&mut self, landed: Result<(Id, Landing), JoinError>, ready: &mut Vec<Message>) {

@@ -15,11 +15,12 @@ impl Driver {
 
     /// The daemon is closing, and what the run still waits for can be waited for after the next start.
     pub(super) fn is_at_rest(&self) -> bool {
-        let can_wait = |want: &Want| {
-            matches!(
-                want,
-                Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. }
-            )
+        let can_wait = |want: &Want| match want {
+            Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. } => {
+                true
+            }
+            Want::Tool { call } => self.machine.can_be_left(call),
+            _ => false,
         };
         self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
     }

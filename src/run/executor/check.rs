@@ -9,11 +9,11 @@ use crate::{
     policy::{Decision, PolicyCall},
     project::Project,
     protocol::{
-        Access, AgentDefinition, ApprovalMode, Risk, SessionId, ToolError, ToolErrorType, ToolKind, ToolName,
-        Violation,
+        Access, AgentDefinition, ApprovalMode, ForeignTools, Risk, SessionId, ToolError, ToolErrorType,
+        ToolKind, ToolName, Violation,
     },
     run::{child::Callables, plan},
-    tools::{PrepareContext, Reads, Workspace, WorkspaceError, violations},
+    tools::{Foreign, PrepareContext, Reads, Workspace, WorkspaceError, violations},
 };
 
 /// A call that nobody makes.
@@ -27,6 +27,8 @@ pub struct CheckRequest {
     pub arguments: Value,
     pub mode: ApprovalMode,
     pub session: Option<SessionId>,
+    /// The tools from elsewhere.
+    pub foreign: ForeignTools,
 }
 
 /// What the policy says of it.
@@ -56,13 +58,14 @@ pub enum CheckError {
 impl Executor {
     /// Judges a call with the agent's tools in that workspace. Reads files; writes and runs nothing.
     pub async fn check(&self, request: CheckRequest) -> Result<Checked, CheckError> {
-        let CheckRequest { definition, project, roots, tool, arguments, mode, session } = request;
+        let CheckRequest { definition, project, roots, tool, arguments, mode, session, foreign } = request;
         let supplies = self.supplies();
         let callables = Callables::of(&definition, &project.catalog);
         if let Some(refusal) = callables.untrusted(&tool) {
             return Err(CheckError::Refused(refusal));
         }
-        let toolset = plan::toolset(&definition, &callables, &project, &supplies);
+        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
         let workspace = workspace.closed_at(supplies.own_files.state_dir());
         let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();

@@ -2,7 +2,7 @@
 
 use super::{Answer, Executor, Stranded};
 use crate::{
-    protocol::{RunId, RunState, Seq},
+    protocol::{CallId, RunId, RunState, Seq, SessionId, ToolResult},
     run::{
         driver::{Message, Outcome},
         machine::Input,
@@ -116,6 +116,27 @@ impl Executor {
             Some(seq) => Ok(Promoted::First(seq)),
             None => Ok(Promoted::NotQueued),
         }
+    }
+
+    /// Ends a call that a client answers. Answers when that is durable; `keyed` is written with it. `None` when the call
+    /// does not wait for it.
+    pub async fn finish_client_call(
+        &self,
+        (run, session, call): (&RunId, &SessionId, &CallId),
+        result: ToolResult,
+        by: Option<String>,
+        keyed: Option<Keyed>,
+    ) -> Result<Option<Seq>, AskError> {
+        let (redactor, limits) = {
+            let supplies = self.supplies();
+            (supplies.redactor.clone(), supplies.defaults.output)
+        };
+        // As with every tool: first without its secrets, then cut, then told.
+        let result = redactor.tool_result(result);
+        let result = self.output_store().fit(result, session, call, limits).await;
+        let input = Input::ClientAnswered { call: call.clone(), result, by };
+        let asked = self.ask(run, |reply| Message::asking(input, reply).remembered_as(keyed)).await;
+        self.decided(run, asked).await
     }
 
     /// The last event that a request caused; `None` when there was nothing to do. To say that of a run which goes on at

@@ -209,7 +209,11 @@ impl Executor {
         let definition = known.folded.seed.definition.clone();
         let (roots, project) = (known.roots.clone(), Arc::clone(&known.project));
         let supplies = self.supplies();
-        let equipping = unblocked(move || plan::equip(&definition, model?, &roots, &project, &supplies));
+        let kept = known.folded.seed.foreign.clone();
+        let equipping = unblocked(move || {
+            let foreign = plan::taken_up(kept, &project, &supplies);
+            plan::equip(&definition, model?, &roots, (&project, &foreign), &supplies)
+        });
         let equipment: Equipment = match unharmed(async { Ok(equipping.await) }).await {
             Ok(Ok(equipment)) => equipment,
             // It is not the run's fault: with the key it goes on where it was.

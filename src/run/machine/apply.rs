@@ -75,6 +75,7 @@ impl RunMachine {
             | EventBody::ConfigChanged(_)
             | EventBody::Thought(_)
             | EventBody::TodosUpdated(_)
+            | EventBody::ToolClientCall(_)
             | EventBody::FileRestored(_)
             | EventBody::MemorySaved(_)
             | EventBody::PolicyChanged(_)

@@ -86,6 +86,16 @@ impl Deciding<'_> {
                     self.tool_finished(call, result);
                 }
             }
+            Input::ClientAnswered { call, result, by } => {
+                if self.lent(&call).is_some() {
+                    self.client_answered(call, result, by);
+                }
+            }
+            Input::ClientBack { call } => {
+                if let Some(lent) = self.lent(&call) {
+                    self.tell_client(&call, &lent, true);
+                }
+            }
             Input::ChildSettled { call, result, usage, output } => {
                 if self.state(&call) == Some(CallState::Executing) {
                     self.child_settled(call, result, FromChild { usage, output });

@@ -32,6 +32,16 @@ pub enum Input {
         call: CallId,
         result: ToolResult,
     },
+    /// The client that answers a call has done so.
+    ClientAnswered {
+        call: CallId,
+        result: ToolResult,
+        by: Option<String>,
+    },
+    /// The client that answers a call was away, or the daemon: it is told again.
+    ClientBack {
+        call: CallId,
+    },
     /// The run that answers a call has ended; `usage` is all that it and the runs below it used, `output` what the
     /// call was shown to put out.
     ChildSettled {
@@ -119,7 +129,10 @@ pub enum Input {
 impl Input {
     /// Bytes of a call's result as the log has it; 0 for what carries none.
     pub fn result_bytes(&self) -> usize {
-        let (Input::ToolFinished { result, .. } | Input::ChildSettled { result, .. }) = self else {
+        let (Input::ToolFinished { result, .. }
+        | Input::ClientAnswered { result, .. }
+        | Input::ChildSettled { result, .. }) = self
+        else {
             return 0;
         };
         let mut counted = Counted(0);

@@ -190,6 +190,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 streams: false,
                 basis: None,
                 child: None,
+                lent: None,
             };
             let details = CallDetails {
                 title: String::new(),
@@ -213,6 +214,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 streams: false,
                 basis: None,
                 child,
+                lent: None,
             };
             let details = CallDetails {
                 title: String::new(),
@@ -224,6 +226,13 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let judgement = Judgement::Run { details, arguments: json!({}), prepared };
             Input::Judged { call: call(1), judgement }
         }
+        "lent" => clients::lent(words[1], words[2]),
+        "answered" => Input::ClientAnswered {
+            call: call(1),
+            result: ToolResult::text("x"),
+            by: Some("editor".to_owned()),
+        },
+        "back" => Input::ClientBack { call: call(1) },
         "settled" => {
             let result = match words.get(2) {
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
@@ -247,6 +256,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 streams: false,
                 basis: None,
                 child: None,
+                lent: None,
             };
             let confirmation = Box::new(people::question(words[1]));
             let (details, arguments) = (people::details(kind), json!({}));
@@ -311,6 +321,10 @@ fn render(body: &EventBody) -> String {
             let output = it.output.as_ref().map(|text| format!(" output={text:?}")).unwrap_or_default();
             format!("{name} {} {:?}{error}{child}{output}", it.call_id, it.to)
         }
+        EventBody::ToolClientCall(it) => {
+            let again = if it.again { " again" } else { "" };
+            format!("{name} {} {} {} {}{again}", it.call_id, it.client_id, it.name, it.arguments)
+        }
         EventBody::RunWaiting(it) => format!("{name} {}", it.waiting),
         EventBody::ConfirmationResolved(it) => {
             let resolution = &it.resolution;
@@ -368,6 +382,7 @@ fn render_want(want: &Want) -> String {
 }
 
 mod calls;
+mod clients;
 mod limits;
 mod people;
 mod replies;

@@ -279,6 +279,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         system: "never shown".to_owned(),
         messages: vec![Message::user("before"), Message::user("go")],
         roots: vec!["/w".to_owned()],
+        foreign: Default::default(),
         sampling: Sampling::default(),
     };
     let seeded = |event: NewEvent| NewEvent {

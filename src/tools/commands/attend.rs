@@ -1,17 +1,21 @@
 //! Stays with a command until it has ended: takes what it puts out, shows it, and ends the command when its time is over or
 //! nobody wants it any more.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use encoding_rs::{Decoder, UTF_8};
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+use tokio_util::sync::CancellationToken;
 
 use super::{CallContext, Capture};
 use crate::{
     redact::{Redactor, StreamRedactor},
     sandbox::{Cannot, Hold, Running},
     store::LiveAppender,
-    sys::warden::{Ended, Wish},
+    sys::{
+        clock::Clock,
+        warden::{Ended, Wish},
+    },
 };
 
 /// The least time between two pieces of output that are shown (spec 05, "Scheduler").
@@ -50,6 +54,22 @@ pub enum Cut {
     TooMuch(u64),
 }
 
+/// Who stays with a command.
+pub struct Attendance {
+    /// Ends the command.
+    pub cancel: CancellationToken,
+    pub clock: Arc<dyn Clock>,
+    /// Where its output is shown as it comes; `None` = nobody looks.
+    pub output: Option<LiveAppender>,
+}
+
+impl Attendance {
+    /// As a call wants it.
+    pub fn of(cx: &CallContext) -> Attendance {
+        Attendance { cancel: cx.cancel.clone(), clock: Arc::clone(&cx.clock), output: cx.output.clone() }
+    }
+}
+
 /// A command that has ended.
 #[derive(Debug)]
 pub struct Finished {
@@ -65,7 +85,7 @@ pub struct Finished {
 pub async fn attend(
     running: Running,
     bounds: &Bounds,
-    cx: &CallContext,
+    cx: &Attendance,
     redactor: &Redactor,
 ) -> Result<Finished, Cannot> {
     let Running { stdout, stderr, confined_by, hold } = running;
@@ -110,7 +130,7 @@ enum Next {
 }
 
 impl Attended {
-    async fn until_end(&mut self, bounds: &Bounds, cx: &CallContext) -> Result<Ended, Cannot> {
+    async fn until_end(&mut self, bounds: &Bounds, cx: &Attendance) -> Result<Ended, Cannot> {
         let clock = &cx.clock;
         let too_long = async {
             match bounds.timeout {

@@ -52,6 +52,11 @@ impl Capture {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
+    /// All of it; `None` = not all was kept.
+    pub fn whole(&self) -> Option<Vec<u8>> {
+        (self.lost() == 0).then(|| self.head.iter().chain(&self.tail).copied().collect())
+    }
+
     /// As text; what is no UTF-8 shows as `�`, and what is lost is said where it was.
     pub fn text(&self) -> String {
         let mut bytes = self.head.clone();

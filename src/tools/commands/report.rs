@@ -203,7 +203,7 @@ fn end_line(text: &mut String) {
 }
 
 /// As `kill -l` has it.
-fn signal_name(number: i32) -> String {
+pub fn signal_name(number: i32) -> String {
     let name = match number {
         1 => "HUP",
         2 => "INT",

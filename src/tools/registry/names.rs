@@ -56,6 +56,14 @@ pub fn listed(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(alias, _)| *alias == name || *alias == plain).map(|(_, canonical)| *canonical)
 }
 
+/// Whether it belongs to a tool of ours, also to one that is not there: by its own name, an alias or a class.
+pub fn is_ours(name: &str) -> bool {
+    let plain = underscored(name);
+    let of_ours =
+        |(alias, canonical): &(&str, &str)| *alias == name || *alias == plain || *canonical == plain;
+    ALIASES.iter().chain(CLASS_NAMES).any(of_ours)
+}
+
 /// Every other name of a built-in tool.
 pub fn aliases_of(canonical: &str) -> Vec<&'static str> {
     ALIASES

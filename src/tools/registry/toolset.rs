@@ -63,6 +63,11 @@ impl Toolset {
         self.selected.iter().map(|tool| tool.declaration())
     }
 
+    /// The tools themselves, in the same order.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.selected.iter()
+    }
+
     /// The canonical name of what a model wrote.
     pub fn canonical(&self, name: &ToolName) -> ToolName {
         self.registry.canonical(name)

@@ -1,6 +1,6 @@
 //! What is looked at in an agent, one line a check (spec 02, "Validation").
 
-use super::super::super::state::State;
+use super::super::super::{discovery::foreign_known, state::State};
 use crate::{
     project::Project,
     protocol::{
@@ -52,7 +52,8 @@ pub fn of(
         outcome: if findings.is_empty() { CheckOutcome::Pass } else { worst },
         findings,
     };
-    let tools = state.executor.toolset(definition, project).warnings().to_vec();
+    let foreign = foreign_known(state, project);
+    let tools = state.executor.toolset(definition, project, foreign).warnings().to_vec();
     let of_file = problems.iter().filter(|problem| problem.code == UnknownTool).map(ToString::to_string);
     checks.push(check(
         "every tool in allow and deny exists, and patterns match something",

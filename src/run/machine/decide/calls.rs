@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    super::{Call, Judgement, Phase},
+    super::{Call, Draft, Judgement, Phase},
     Deciding,
 };
 use crate::protocol::{
-    Activity, CallDetails, CallId, CallState, CompletionResult, Effect, Part, PreparedCall, Private,
-    RunErrorCode, TodosUpdated, ToolCall, ToolError, ToolErrorType, ToolResult, ToolState, Usage,
+    Activity, CallDetails, CallId, CallState, CompletionResult, Effect, EventBody, LentCall, Part,
+    PreparedCall, Private, RunErrorCode, TodosUpdated, ToolCall, ToolClientCall, ToolError, ToolErrorType,
+    ToolResult, ToolState, Usage,
 };
 
 /// What a run leaves to the call that it answered, beside the result.
@@ -114,6 +115,37 @@ impl Deciding<'_> {
             None,
             None,
         );
+        if let Some(lent) = self.lent(call) {
+            self.tell_client(call, &lent, false);
+        }
+    }
+
+    /// What the client is told that answers this call, while it executes.
+    pub(super) fn lent(&self, call: &CallId) -> Option<LentCall> {
+        let known = self.machine.call(call).filter(|it| it.state == CallState::Executing)?;
+        known.prepared.as_ref()?.lent.clone()
+    }
+
+    pub(super) fn tell_client(&mut self, call: &CallId, lent: &LentCall, again: bool) {
+        let LentCall { name, client, arguments, on_disconnect, timeout_ms } = lent.clone();
+        self.emit(ToolClientCall {
+            call_id: call.clone(),
+            client_id: client,
+            name,
+            arguments,
+            on_disconnect,
+            timeout_ms,
+            again,
+        });
+    }
+
+    /// The call ends by its client's word.
+    pub(super) fn client_answered(&mut self, call: CallId, result: ToolResult, by: Option<String>) {
+        let first = self.drafts.len();
+        self.tool_finished(call.clone(), result);
+        let is_end =
+            |draft: &&mut Draft| matches!(&draft.body, EventBody::ToolState(data) if data.call_id == call);
+        self.drafts[first..].iter_mut().filter(is_end).for_each(|draft| draft.by.clone_from(&by));
     }
 
     pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {

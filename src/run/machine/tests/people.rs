@@ -54,6 +54,7 @@ fn prepared() -> PreparedCall {
         streams: false,
         basis: None,
         child: None,
+        lent: None,
     }
 }
 

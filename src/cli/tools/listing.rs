@@ -1,0 +1,100 @@
+//! `subagent tools`: which tools are there, where do they come from, and what excludes those that nobody gets?
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::{
+    cli::{
+        Format, Output, Surroundings,
+        failure::{Failure, show_message},
+        ids,
+        link::Link,
+        paging, run,
+        screen::Ink,
+        table::{self, Cell, cell, free, standing, whole},
+    },
+    protocol::{ToolsList, ToolsListParams},
+};
+
+#[derive(Args)]
+pub(in crate::cli) struct ListingArguments {
+    /// Those of this agent's runs [default: all there are]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// As runs of this session have them; the beginning of its id is enough
+    #[arg(long, value_name = "ID", conflicts_with = "workspace")]
+    session: Option<String>,
+    /// As runs in this folder have them [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// A tool, with open sources, kinds, risks and states.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Listed {
+    name: String,
+    source: String,
+    kind: String,
+    risk: String,
+    state: String,
+    rule: Option<String>,
+    client_id: Option<String>,
+    title: String,
+}
+
+pub(in crate::cli) fn list(
+    arguments: &ListingArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    link.open(&mut surroundings.stderr)?;
+    let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
+    let params = ToolsListParams {
+        agent: arguments.agent.as_deref().map(Into::into),
+        workspace: session_id.is_none().then_some(workspace),
+        session_id,
+    };
+    let answer = link.ask_value::<ToolsList>(&params)?;
+    if arguments.format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let tools: Vec<Listed> = paging::entries(&answer, "tools")?;
+    let text = match tools.is_empty() {
+        true => "no tools\n".to_owned(),
+        false => draw(&tools, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    let warnings: Vec<String> =
+        if answer.get("warnings").is_some() { paging::entries(&answer, "warnings")? } else { Vec::new() };
+    for warning in warnings {
+        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &warning);
+    }
+    Ok(0)
+}
+
+fn draw(tools: &[Listed], stdout: &Output) -> String {
+    let cells = |tool: &Listed| {
+        let why = tool.rule.as_ref().map(|rule| format!("by {rule}"));
+        let who = tool.client_id.as_ref().map(|client| format!("lent by {client}"));
+        let about: Vec<String> = why.into_iter().chain(who).chain([tool.title.clone()]).collect();
+        [
+            cell(&tool.name),
+            cell(&tool.source),
+            cell(&tool.kind),
+            cell(&tool.risk),
+            standing(&tool.state),
+            cell(&about.join(" · ")),
+        ]
+    };
+    let rows: Vec<[Cell; 6]> = tools.iter().map(cells).collect();
+    let columns =
+        [whole("TOOL"), whole("SOURCE"), whole("KIND"), whole("RISK"), whole("STATE"), free("ABOUT")];
+    table::draw(columns, &rows, stdout)
+}

@@ -1,0 +1,246 @@
+//! Which tools did the workspaces' own commands tell of, and when are they asked again? (spec 05, "Discovery by command")
+//!
+//! A workspace is asked when it is opened, when the settings are read anew, and when somebody needs its tools and it was not
+//! asked with these commands yet. Nobody asks one that no person has trusted. Whoever needs the tools waits for the one
+//! discovery that is under way; what came of it holds until the next, also when it failed.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt as _,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio::sync::Semaphore;
+
+use super::{handlers::internal, state::State};
+use crate::{
+    project::Project,
+    protocol::{DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, WorkspaceDiscovery},
+    sys::ids,
+    tools::{Attendance, Discovery, DiscoveryGround, commands_in_force, discover},
+};
+
+/// Workspaces whose tools are remembered; the one that was not needed for longest is asked anew when it is needed.
+const MOST_WORKSPACES: usize = 256;
+
+/// Workspaces that are asked at once when the settings were read anew: each is a command.
+const AT_ONCE: usize = 4;
+
+/// What was found out about all workspaces.
+#[derive(Default)]
+pub(super) struct Discoveries {
+    /// By their canonical roots, in the order in which they are named: the first is where commands run.
+    workspaces: Mutex<BTreeMap<Vec<String>, Arc<Place>>>,
+    /// Counts whoever wants to know anew.
+    wishes: AtomicU64,
+}
+
+/// One workspace.
+struct Place {
+    /// One permit, for whoever asks it.
+    turn: Semaphore,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    found: Option<Arc<Found>>,
+    /// When it was needed last, in wishes.
+    used: u64,
+}
+
+/// What one workspace told.
+pub(super) struct Found {
+    /// What it was asked with.
+    pub commands: DiscoveryCommands,
+    /// When; `None` = it may not be asked.
+    pub at: Option<Timestamp>,
+    pub discovery: Discovery,
+    /// The last wish that it fulfils.
+    wish: u64,
+}
+
+/// How new it must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fresh {
+    /// As it is known, unless the commands are others now.
+    Enough,
+    /// Asked after this was wanted.
+    Anew,
+}
+
+impl Discoveries {
+    fn place(&self, roots: &[String]) -> Arc<Place> {
+        let now = self.wishes.load(Ordering::Acquire);
+        let mut workspaces = lock(&self.workspaces);
+        if !workspaces.contains_key(roots) && MOST_WORKSPACES <= workspaces.len() {
+            let oldest = workspaces.iter().min_by_key(|(_, place)| lock(&place.known).used);
+            if let Some(oldest) = oldest.map(|(roots, _)| roots.clone()) {
+                workspaces.remove(&oldest);
+            }
+        }
+        let place = workspaces
+            .entry(roots.to_vec())
+            .or_insert_with(|| Arc::new(Place { turn: Semaphore::new(1), known: Mutex::default() }));
+        lock(&place.known).used = now;
+        Arc::clone(place)
+    }
+
+    /// What is known of a workspace; nobody is asked.
+    pub fn known(&self, roots: &[String]) -> Option<Arc<Found>> {
+        let place = Arc::clone(lock(&self.workspaces).get(roots)?);
+        lock(&place.known).found.clone()
+    }
+
+    /// Every workspace that was asked, or would have been.
+    pub fn all(&self) -> Vec<(Vec<String>, Arc<Found>)> {
+        let workspaces = lock(&self.workspaces);
+        let found = |(roots, place): (&Vec<String>, &Arc<Place>)| {
+            Some((roots.clone(), lock(&place.known).found.clone()?))
+        };
+        workspaces.iter().filter_map(found).collect()
+    }
+}
+
+/// What the workspace's command tells. Cancel safe: a discovery that nobody waits for any more is ended.
+pub(super) async fn of(state: &State, project: &Project, fresh: Fresh) -> Arc<Found> {
+    let commands = commands_in_force(project, &state.executor.discovery_commands());
+    let wish = match fresh {
+        Fresh::Enough => 0,
+        Fresh::Anew => state.discoveries.wishes.fetch_add(1, Ordering::AcqRel) + 1,
+    };
+    if commands.discovery.is_none() {
+        // Nothing of it is remembered, but what was told before does not hold any more.
+        lock(&state.discoveries.workspaces).remove(&project.roots);
+        return Arc::new(Found { commands, at: None, discovery: Discovery::default(), wish });
+    }
+    let place = state.discoveries.place(&project.roots);
+    // Closed never, so that whoever comes has their turn.
+    let _turn = place.turn.acquire().await;
+    let is_good = |found: &&Arc<Found>| {
+        found.commands == commands && wish <= found.wish && found.at.is_some() == project.is_trusted
+    };
+    if let Some(found) = lock(&place.known).found.as_ref().filter(is_good) {
+        return Arc::clone(found);
+    }
+    let wish = state.discoveries.wishes.load(Ordering::Acquire);
+    let (at, discovery) = match project.is_trusted {
+        false => {
+            let warning = "tools.discoveryCommand is not run here: no person has trusted this workspace (`subagent trust`)";
+            (None, Discovery { tools: None, warnings: vec![warning.to_owned()] })
+        }
+        true => (Some(state.clock.now()), ask(state, project, &commands).await),
+    };
+    for warning in &discovery.warnings {
+        tracing::warn!(workspace = ?project.roots, "{warning}");
+    }
+    let found = Arc::new(Found { commands, at, discovery, wish });
+    lock(&place.known).found = Some(Arc::clone(&found));
+    found
+}
+
+async fn ask(state: &State, project: &Project, commands: &DiscoveryCommands) -> Discovery {
+    let temporary = match tokio::task::spawn_blocking(Temporary::make).await {
+        Ok(Ok(temporary)) => temporary,
+        Ok(Err(error)) => return unasked(&error),
+        Err(error) => return unasked(&error),
+    };
+    let config = &state.settings.get().config;
+    let ground = DiscoveryGround {
+        commands: Arc::clone(&state.commands),
+        rules: super::command_rules(config),
+        redactor: (*state.redactor.get()).clone(),
+        roots: project.roots.iter().map(PathBuf::from).collect(),
+        temporary: temporary.0.clone(),
+    };
+    let attendance =
+        Attendance { cancel: state.closing.child_token(), clock: Arc::clone(&state.clock), output: None };
+    discover(commands, ground, attendance).await
+}
+
+fn unasked(error: &dyn std::fmt::Display) -> Discovery {
+    let warning = format!("no tools were discovered: there is no temporary folder for the command: {error}");
+    Discovery { tools: None, warnings: vec![warning] }
+}
+
+/// The tools from elsewhere, as there are now for runs in this workspace.
+pub(super) async fn foreign(state: &State, project: &Project, session: Option<&SessionId>) -> ForeignTools {
+    let found = of(state, project, Fresh::Enough).await;
+    let lent = state.executor.lenders().tools_for(session);
+    ForeignTools { discovered: found.discovery.tools.clone(), lent }
+}
+
+/// The same as far as it is known; nothing is run.
+pub(super) fn foreign_known(state: &State, project: &Project) -> ForeignTools {
+    let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
+    let lent = state.executor.lenders().tools_for(None);
+    ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), lent }
+}
+
+/// Asks every known workspace again, in the background.
+pub(super) fn refresh(state: &Arc<State>) {
+    let state = Arc::clone(state);
+    let tasks = state.writing.clone();
+    tasks.spawn(async move {
+        let known: Vec<Vec<String>> = lock(&state.discoveries.workspaces).keys().cloned().collect();
+        stream::iter(known).for_each_concurrent(AT_ONCE, |roots| again(&state, roots)).await;
+    });
+}
+
+async fn again(state: &State, roots: Vec<String>) {
+    if state.closing.is_cancelled() {
+        return;
+    }
+    match state.project(roots.iter().map(PathBuf::from).collect()).await {
+        Ok(project) => drop(of(state, &project, Fresh::Anew).await),
+        Err(error) => drop(internal("the workspace could not be read", &error)),
+    }
+}
+
+/// What is told of it where a workspace is shown; `None` where no command is set.
+pub(super) fn record(state: &State, found: &Found) -> Option<WorkspaceDiscovery> {
+    let command = state.redactor.get().owned(found.commands.discovery.clone()?);
+    let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
+    Some(WorkspaceDiscovery {
+        command,
+        at: found.at,
+        tools: u32::try_from(tools).unwrap_or(u32::MAX),
+        warnings: found.discovery.warnings.clone(),
+    })
+}
+
+/// A workspace as it is, or why it cannot be read.
+pub(super) async fn project(state: &State, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
+    state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
+}
+
+/// A folder of the command's own, gone with it.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn make() -> io::Result<Temporary> {
+        let folder = std::env::temp_dir().join(format!("subagentd-discovery-{}", ids::fresh::<String>()));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Temporary(folder))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "what a discovery left behind cannot be removed");
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks, so a poisoned one is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

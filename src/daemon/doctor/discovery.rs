@@ -1,0 +1,33 @@
+//! What came of the commands that tell tools of workspaces? As it was found out last; nothing is run.
+
+use super::{super::state::State, Finding, told};
+
+pub(super) async fn check(state: &State) -> Finding {
+    let all = state.discoveries.all();
+    let user = state.executor.discovery_commands().discovery;
+    if all.is_empty() {
+        return Finding::ok(match user {
+            None => "no command tells tools of a workspace's own".to_owned(),
+            Some(_) => "no workspace has been asked for tools of its own yet".to_owned(),
+        });
+    }
+    let redactor = state.redactor.get();
+    let lines = all.iter().map(|(roots, found)| {
+        let command = redactor.owned(found.commands.discovery.clone().unwrap_or_default());
+        let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
+        let when = found.at.map_or_else(|| "not run".to_owned(), |at| format!("run at {at}"));
+        let mut line = format!("{}: `{command}`, {when}, told {tools} tools", roots.join(", "));
+        for warning in &found.discovery.warnings {
+            line.push_str(&format!(" ({warning})"));
+        }
+        line
+    });
+    let has_warnings =
+        all.iter().any(|(_, found)| found.at.is_some() && !found.discovery.warnings.is_empty());
+    let message = told(lines.collect::<Vec<_>>().into_iter());
+    match has_warnings {
+        true => Finding::warning(message)
+            .with_hint("mend the command, then `subagent reload`; `subagent tools list` shows what it tells"),
+        false => Finding::ok(message),
+    }
+}

@@ -1,0 +1,268 @@
+//! A call of a discovered tool: `<callCommand> <name>`, with the arguments as JSON on standard input.
+
+use std::{
+    fs, io,
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::{
+    protocol::{
+        Access, ConfirmationDetails, DiscoveredTool, Location, Part, Replay, Risk, ToolDeclaration,
+        ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
+    },
+    sandbox::Cannot,
+    sys::ids,
+    tools::{
+        CallContext, Invocation, Permit, PrepareContext, Tool,
+        commands::{Bounds, Cut, Finished, Starter, Wanted, refused, signal_name},
+        parameters::Parameters,
+        work,
+    },
+};
+
+/// Gives a program its standard input from a file, and becomes that program. The file has another path in a sandbox with a
+/// temporary folder of its own. No word of the command is read by the shell: all are arguments.
+const WITH_INPUT: &str = r#"f=$1; [ -r "$f" ] || f=$TMPDIR/${f##*/}; shift; exec "$@" <"$f""#;
+
+/// How the tools of one workspace are called.
+pub struct CallCommand {
+    pub words: Vec<String>,
+    /// As the setting has it.
+    pub text: String,
+    /// The command that told of the tools.
+    pub discovery: String,
+    /// Where it runs.
+    pub directory: PathBuf,
+}
+
+/// A tool that a workspace's command told of.
+pub struct DiscoveredCall {
+    declaration: ToolDeclaration,
+    parameters: Parameters,
+    /// As its command knows it.
+    name: String,
+    command: Arc<CallCommand>,
+}
+
+impl DiscoveredCall {
+    pub fn tool(told: &DiscoveredTool, command: &Arc<CallCommand>) -> Arc<dyn Tool> {
+        let any = || Parameters::compile(&serde_json::json!({})).expect("an empty schema is one");
+        let declaration = ToolDeclaration {
+            name: told.canonical_name(),
+            title: told.name.clone(),
+            description: description(told, command),
+            kind: ToolKind::Other,
+            risk: Risk::Medium,
+            parameters: told.parameters.clone(),
+        };
+        Arc::new(DiscoveredCall {
+            // What is no schema was replaced when it was read.
+            parameters: Parameters::compile(&told.parameters).unwrap_or_else(any),
+            declaration,
+            name: told.name.clone(),
+            command: Arc::clone(command),
+        })
+    }
+}
+
+fn description(told: &DiscoveredTool, command: &CallCommand) -> String {
+    let CallCommand { text, discovery, .. } = command;
+    let how = format!(
+        "This tool belongs to the project: `{discovery}` told of it, and a call runs `{text} {name}` in the project's folder, \
+         with the arguments as JSON on standard input. What it prints is the result. When it exits with another code than \
+         0, is ended by a signal, or prints anything on standard error, the result is a report instead:\n\
+         Stdout: what it printed, or `(empty)`\n\
+         Stderr: what it printed there, or `(empty)`\n\
+         Error: what kept it from running to its end, or `(none)`\n\
+         Exit Code: a number, or `(none)`\n\
+         Signal: its number and name, or `(none)`",
+        name = told.name,
+    );
+    if told.description.is_empty() { how } else { format!("{}\n\n{how}", told.description) }
+}
+
+impl Tool for DiscoveredCall {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn source(&self) -> ToolSource {
+        ToolSource::Discovered
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::Unsafe
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
+        Box::pin(async move {
+            let arguments: Value = self.parameters.read(arguments)?;
+            let starter = Starter::of(cx);
+            let confinement = starter.confinement().await;
+            let shown = format!("{} {}", self.command.text, self.name);
+            let accesses = vec![Access::Opaque { what: shown.clone() }];
+            let (name, command) = (self.name.clone(), Arc::clone(&self.command));
+            Ok(Box::new(Call { name, command, shown, arguments, accesses, confinement, starter })
+                as Box<dyn Invocation>)
+        })
+    }
+}
+
+struct Call {
+    name: String,
+    command: Arc<CallCommand>,
+    /// The command and the name.
+    shown: String,
+    arguments: Value,
+    accesses: Vec<Access>,
+    /// In words, by what it would be confined.
+    confinement: String,
+    starter: Starter,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        format!("{}\n{}", self.shown, self.arguments)
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location { path: self.command.directory.to_string_lossy().into_owned(), line: None }]
+    }
+
+    /// The command, and what it reads, as a shell would have both.
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        let input = self.arguments.to_string().replace('\'', r"'\''");
+        Some(ConfirmationDetails::Exec {
+            command: format!("{} <<< '{input}'", self.shown),
+            directory: self.command.directory.to_string_lossy().into_owned(),
+            root_commands: self.command.words.first().cloned().into_iter().collect(),
+            parsed: vec![self.shown.clone()],
+            reasons: vec!["a command of the workspace's own decides what this does".to_owned()],
+            sandbox: self.confinement.clone(),
+        })
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        Box::pin(async move {
+            let rules = self.starter.rules();
+            let timeout = cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout));
+            let bounds = Bounds {
+                inactivity: Some(rules.inactivity),
+                timeout: Some(timeout),
+                max_output: rules.max_output,
+            };
+            let input = match self.input(&cx).await {
+                Ok(input) => input,
+                Err(error) => return refused(&error),
+            };
+            let mut words: Vec<String> = ["/bin/sh", "-c", WITH_INPUT, "sh"].map(str::to_owned).into();
+            words.push(input.0.to_string_lossy().into_owned());
+            words.extend(self.command.words.iter().cloned());
+            words.push(self.name.clone());
+            let wanted = Wanted { words, directory: self.command.directory.clone(), terminal: None };
+            match self.starter.run(wanted, bounds, &cx).await {
+                Ok(finished) => told(&finished),
+                Err(failure) => failure,
+            }
+        })
+    }
+}
+
+impl Call {
+    /// The arguments in a file of the session's own temporary folder, which nobody else reads.
+    async fn input(&self, cx: &CallContext) -> Result<InputFile, Cannot> {
+        let folder = self.starter.temporary(&cx.session).await?;
+        let text = self.arguments.to_string();
+        let written = work::aside(move || InputFile::write(&folder, &text)).await;
+        written.map_err(|source| Cannot::System { what: "the arguments cannot be handed over", source })
+    }
+}
+
+/// Gone when this is dropped; what a crash leaves goes with its session.
+struct InputFile(PathBuf);
+
+impl InputFile {
+    fn write(folder: &Path, text: &str) -> io::Result<InputFile> {
+        let path = folder.join(format!("arguments-{}.json", ids::fresh::<String>()));
+        let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        let written = InputFile(path);
+        file.write_all(text.as_bytes())?;
+        Ok(written)
+    }
+}
+
+impl Drop for InputFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0) {
+            tracing::debug!(%error, file = %self.0.display(), "the arguments of a call are left until the session goes");
+        }
+    }
+}
+
+/// What the model is told.
+fn told(finished: &Finished) -> ToolResult {
+    let Finished { ended, stdout, stderr, cut, .. } = finished;
+    let (stdout, stderr) = (stdout.text(), stderr.text());
+    let is_well = ended.code == Some(0) && cut.is_none() && ended.over.is_none() && stderr.is_empty();
+    if is_well {
+        return ToolResult::text(stdout);
+    }
+    let (kind, error) = match cut {
+        Some(Cut::Stopped) => (ToolErrorType::Cancelled, Some("the call was stopped".to_owned())),
+        Some(Cut::Silent(time)) => {
+            let error = format!("it printed nothing for {} s and was ended", time.as_secs_f64());
+            (ToolErrorType::TimedOut, Some(error))
+        }
+        Some(Cut::TooLong(time)) => {
+            let error = format!("it took more than {} s and was ended", time.as_secs_f64());
+            (ToolErrorType::TimedOut, Some(error))
+        }
+        Some(Cut::TooMuch(bytes)) => {
+            let error = format!("it printed more than {} MiB and was ended", bytes >> 20);
+            (ToolErrorType::DiscoveredToolExecutionError, Some(error))
+        }
+        None => {
+            let over =
+                ended.over.map(|_| "it used more than `sandbox.limits` allows and was ended".to_owned());
+            (ToolErrorType::DiscoveredToolExecutionError, over)
+        }
+    };
+    let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
+    let code = ended.code.map(|code| code.to_string());
+    let report = [
+        format!("Stdout: {}", or(&stdout, "(empty)")),
+        format!("Stderr: {}", or(&stderr, "(empty)")),
+        format!("Error: {}", error.as_deref().unwrap_or("(none)")),
+        format!("Exit Code: {}", code.as_deref().unwrap_or("(none)")),
+        format!("Signal: {}", ended.signal.map_or_else(|| "(none)".to_owned(), signal_name)),
+    ];
+    let message = summary(&report[2..], &stderr);
+    ToolResult {
+        llm_content: vec![Part::text(report.join("\n"))],
+        error: Some(ToolError { kind, message }),
+        ..ToolResult::default()
+    }
+}
+
+/// For whoever reads one line: how it ended, and the first of what it complained of.
+fn summary(how: &[String], stderr: &str) -> String {
+    /// Characters of a complaint.
+    const LONGEST: usize = 200;
+    let complaint: String = stderr.trim().lines().next().unwrap_or_default().chars().take(LONGEST).collect();
+    let how = how.join(", ");
+    if complaint.is_empty() { how } else { format!("{complaint} ({how})") }
+}

@@ -1,0 +1,60 @@
+//! The tools from elsewhere that a run has beside the daemon's own and its agents.
+
+use std::sync::Arc;
+
+use super::{Lenders, Tool, discovered, lent};
+use crate::{
+    protocol::{DiscoveryCommands, ForeignTools},
+    redact::Redactor,
+};
+
+/// Ready to be called. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Foreign {
+    told: Arc<ForeignTools>,
+    tools: Arc<[Arc<dyn Tool>]>,
+}
+
+impl Foreign {
+    pub fn new(told: ForeignTools, lenders: &Lenders) -> Foreign {
+        let discovered = told.discovered.iter().flat_map(discovered::tools);
+        let lent = told.lent.iter().filter_map(|tool| lent::tool(tool, lenders));
+        let tools: Vec<Arc<dyn Tool>> = discovered.chain(lent).collect();
+        Foreign { told: Arc::new(told), tools: tools.into() }
+    }
+
+    /// Those that a run was planned with, taken up after a restart. What a command told is left out where that command is
+    /// not in force any more, or may not run: `in_force` is `None` then.
+    pub fn taken_up(
+        mut kept: ForeignTools,
+        in_force: Option<&DiscoveryCommands>,
+        (lenders, redactor): (&Lenders, &Redactor),
+    ) -> Foreign {
+        let still =
+            |kept: &DiscoveryCommands| in_force.filter(|it| without_secrets(it, redactor) == *kept).cloned();
+        kept.discovered = kept.discovered.and_then(|told| {
+            let commands = still(&told.commands)?;
+            Some(crate::protocol::DiscoveredTools { commands, ..told })
+        });
+        Foreign::new(kept, lenders)
+    }
+
+    /// As the log keeps them.
+    pub fn kept(&self, redactor: &Redactor) -> ForeignTools {
+        let mut kept = (*self.told).clone();
+        if let Some(told) = &mut kept.discovered {
+            told.commands = without_secrets(&told.commands, redactor);
+        }
+        kept
+    }
+
+    /// In the order of listings and declarations.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+}
+
+fn without_secrets(commands: &DiscoveryCommands, redactor: &Redactor) -> DiscoveryCommands {
+    let hide = |text: &Option<String>| text.as_ref().map(|text| redactor.text(text).into_owned());
+    DiscoveryCommands { discovery: hide(&commands.discovery), call: hide(&commands.call) }
+}

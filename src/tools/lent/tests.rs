@@ -1,0 +1,91 @@
+//! Who lends what to whom, and whether a client was away.
+
+use serde_json::json;
+
+use super::lenders::{Lenders, Standing, TooMuchLent};
+use crate::protocol::{ClientId, LentTool, OnDisconnect, Risk, SessionId, ToolDeclaration, ToolKind};
+
+fn tool(name: &str, client: &str, session: Option<&str>) -> LentTool {
+    LentTool {
+        declaration: ToolDeclaration {
+            name: name.into(),
+            title: name.to_owned(),
+            description: client.to_owned(),
+            kind: ToolKind::Read,
+            risk: Risk::Safe,
+            parameters: json!({}),
+        },
+        client: client.into(),
+        session: session.map(SessionId::from),
+        on_disconnect: OnDisconnect::Fail,
+        timeout_ms: 1_000,
+    }
+}
+
+fn lend(lenders: &Lenders, client: &str, session: Option<&str>, connection: u64, names: &[&str]) {
+    let tools = names.iter().map(|name| tool(name, client, session)).collect();
+    let session = session.map(SessionId::from);
+    lenders.lend(&ClientId::from(client), session.as_ref(), connection, tools).unwrap();
+}
+
+fn shown(lenders: &Lenders, session: Option<&str>) -> String {
+    let tools = lenders.tools_for(session.map(SessionId::from).as_ref());
+    let shown = tools.iter().map(|tool| format!("{}:{}", tool.declaration.name, tool.client));
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_session_sees_what_is_lent_to_it_before_what_is_lent_to_all_and_the_newest_before_older_ones() {
+    let lenders = Lenders::default();
+    lend(&lenders, "a", None, 1, &["z", "both"]);
+    lend(&lenders, "b", None, 2, &["both", "m"]);
+    lend(&lenders, "c", Some("s"), 3, &["m", "own"]);
+    assert_eq!(shown(&lenders, None), "both:b m:b z:a");
+    assert_eq!(shown(&lenders, Some("s")), "both:b m:c own:c z:a");
+    assert_eq!(shown(&lenders, Some("t")), "both:b m:b z:a");
+    // Again: in place of the set, and newer than the others.
+    lend(&lenders, "a", None, 1, &["both"]);
+    assert_eq!(shown(&lenders, None), "both:a m:b");
+    lend(&lenders, "a", None, 1, &[]);
+    assert_eq!(shown(&lenders, None), "both:b m:b");
+    lenders.leave(2);
+    assert_eq!(shown(&lenders, Some("s")), "m:c own:c");
+}
+
+#[test]
+fn a_client_that_was_away_is_told_from_one_that_only_said_it_again() {
+    let lenders = Lenders::default();
+    let known = tool("x", "a", None);
+    assert_eq!(lenders.standing(&known), Standing::Away);
+    lend(&lenders, "a", None, 1, &["x"]);
+    let Standing::Lent { generation } = lenders.standing(&known) else { panic!("it is lent") };
+    // Again, by the same connection and by another one of the client.
+    for connection in [1, 2] {
+        lend(&lenders, "a", None, connection, &["x", "y"]);
+        assert_eq!(lenders.standing(&known), Standing::Lent { generation });
+    }
+    // What the first lent, the second has taken over.
+    lenders.leave(1);
+    assert_eq!(lenders.standing(&known), Standing::Lent { generation });
+    lenders.leave(2);
+    assert_eq!(lenders.standing(&known), Standing::Away);
+    lend(&lenders, "a", None, 3, &["x"]);
+    assert!(matches!(lenders.standing(&known), Standing::Lent { generation: other } if other != generation));
+    lend(&lenders, "a", None, 3, &["y"]);
+    assert_eq!(lenders.standing(&known), Standing::Withdrawn);
+    // To a session is another thing than to all.
+    assert_eq!(lenders.standing(&tool("y", "a", Some("s"))), Standing::Away);
+}
+
+#[test]
+fn a_connection_lends_to_so_many_sessions_and_no_more() {
+    let lenders = Lenders::default();
+    for n in 0..256 {
+        lend(&lenders, "a", Some(&format!("s{n}")), 1, &["x"]);
+    }
+    let more = SessionId::from("more");
+    assert_eq!(lenders.lend(&"a".into(), Some(&more), 1, Vec::new()), Err(TooMuchLent));
+    // One that is there may be replaced, and another connection has room.
+    lend(&lenders, "a", Some("s0"), 1, &["y"]);
+    lend(&lenders, "a", Some("more"), 2, &["x"]);
+}

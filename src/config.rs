@@ -18,19 +18,23 @@ pub use crate::sys::{
 mod approval;
 mod command_line;
 mod environment;
+mod hosts;
 mod keys;
 mod layer;
 mod places;
 mod project;
 mod providers;
 mod schema;
+mod secret;
 mod shapes;
 mod shown;
 mod source;
 mod sources;
+mod web;
 
 pub use command_line::{BadCommand, command_words};
 pub use environment::variable_of;
+pub use hosts::AllowedHost;
 pub use places::{NoHome, Places};
 pub use project::ProjectSettings;
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
@@ -38,6 +42,7 @@ pub use schema::schema;
 pub use shown::{Changes, NoSuchSetting, Shown};
 pub use source::{decode, read_bounded, reason};
 pub use sources::{ConfigPlaces, Sources, is_of_a_flag};
+pub use web::{SearchBackend, WebSearchSettings};
 
 /// Where a value was set; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,6 +152,9 @@ pub struct ToolSettings {
     pub shell_inactivity: Setting<Duration>,
     /// How long a command may take.
     pub shell_timeout: Setting<Duration>,
+    /// Hosts that the web tools reach although they are no public ones.
+    pub web_fetch_allow_hosts: Setting<Vec<AllowedHost>>,
+    pub web_search: WebSearchSettings,
 }
 
 /// How commands are confined (spec 11, "What a tool may do").
@@ -243,6 +251,12 @@ impl Default for Config {
                 output_max_chars: Setting::default_of(40_000),
                 shell_inactivity: Setting::default_of(Duration::from_secs(5 * 60)),
                 shell_timeout: Setting::default_of(Duration::from_secs(30 * 60)),
+                web_fetch_allow_hosts: Setting::default_of(Vec::new()),
+                web_search: WebSearchSettings {
+                    backend: Setting::default_of(None),
+                    url: Setting::default_of(None),
+                    key: Setting::default_of(None),
+                },
             },
             sandbox: SandboxSettings {
                 required: Setting::default_of(false),

@@ -37,3 +37,5 @@ pub mod sys;
 pub mod tools;
 #[cfg(feature = "daemon")]
 pub mod trust;
+#[cfg(feature = "daemon")]
+pub mod web;

@@ -18,18 +18,8 @@ impl Shape for WebAddress {
     type Out = String;
 
     fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
-        let url = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
-        let (is_plain, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
-            (Some(rest), _) => (false, rest),
-            (None, Some(rest)) => (true, rest),
-            (None, None) => return Err(Refusal::BadValue),
-        };
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        // A password would be shown wherever the settings are, and what a person reads as the host would not be it.
-        let is_fit = !authority.is_empty()
-            && !authority.contains(['@', '\\'])
-            && !url.contains(|letter: char| letter.is_whitespace() || letter.is_control());
-        match is_fit && (!is_plain || is_loopback(authority)) {
+        let (url, is_plain, authority) = web_address(value)?;
+        match !is_plain || is_loopback(authority) {
             true => Ok(url.to_owned()),
             false => Err(Refusal::BadValue),
         }
@@ -44,6 +34,22 @@ impl Shape for WebAddress {
     fn is_text(&self) -> bool {
         true
     }
+}
+
+/// An address, whether it is one without TLS, and its host and port.
+pub(super) fn web_address<'a>(value: &'a Value<'_>) -> Result<(&'a str, bool, &'a str), Refusal> {
+    let url = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
+    let (is_plain, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+        (Some(rest), _) => (false, rest),
+        (None, Some(rest)) => (true, rest),
+        (None, None) => return Err(Refusal::BadValue),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // A password would be shown wherever the settings are, and what a person reads as the host would not be it.
+    let is_fit = !authority.is_empty()
+        && !authority.contains(['@', '\\'])
+        && !url.contains(|letter: char| letter.is_whitespace() || letter.is_control());
+    if is_fit { Ok((url, is_plain, authority)) } else { Err(Refusal::BadValue) }
 }
 
 fn is_loopback(authority: &str) -> bool {

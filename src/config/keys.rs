@@ -7,16 +7,22 @@ use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Config, KeySource, Origin, Setting,
+    AllowedHost, Config, KeySource, Origin, SearchBackend, Setting,
     approval::{SecretPlace, WebAddress, secret_shown},
     command_line::CommandLine,
+    hosts::HostShape,
     shapes::{
         Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Typed, Whole, Word, plain,
     },
+    web::ServerAddress,
 };
 use crate::protocol::{
     AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, SandboxProfile, ToolName,
 };
+
+mod into;
+
+use into::{above_zero, narrow, program_first, time, word};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -218,6 +224,37 @@ pub(super) const KEYS: &[Key] = &[
         example: "3600000"
     ),
     key!(
+        "tools.webFetch.allowHosts", tools.web_fetch_allow_hosts, ListOf(HostShape),
+        in: Ok,
+        out: |hosts: &Vec<AllowedHost>| json!(hosts.iter().map(AllowedHost::to_string).collect::<Vec<_>>()),
+        "Hosts that `web_fetch` may reach although their addresses are private or this machine's: names, `*.` and the end of \
+         names, or addresses, each also with a port.",
+        expected: "a list of hosts, e.g. [\"intranet.example\", \"*.corp.example\", \"127.0.0.1:8080\"]",
+        example: "[\"*.corp.example\", \"127.0.0.1:8080\"]"
+    ),
+    key!(
+        "tools.webSearch.backend", tools.web_search.backend, OrNull(OneOf(&["brave", "tavily", "searxng"])),
+        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<SearchBackend>| json!(it),
+        "Who answers `web_search`; without it no agent has the tool. `brave` and `tavily` need `tools.webSearch.key`, \
+         `searxng` needs `tools.webSearch.url`.",
+        expected: "one of \"brave\", \"tavily\", \"searxng\", or null",
+        example: "\"searxng\""
+    ),
+    key!(
+        "tools.webSearch.url", tools.web_search.url, OrNull(ServerAddress),
+        in: Ok, out: |url: &Option<String>| json!(url),
+        "Where the backend listens, when it is not where its maker's is. It may be on this machine.",
+        expected: "an address that begins with https:// or http:// and has no `?`, or null",
+        example: "\"http://127.0.0.1:8888\""
+    ),
+    key!(
+        "tools.webSearch.key", tools.web_search.key, OrNull(SecretPlace),
+        in: Ok, out: |place: &Option<KeySource>| secret_shown(place.as_ref()),
+        "Where the backend's key lies; never the key itself. Nobody but its owner may be able to read a file.",
+        expected: "{\"env\": \"NAME\"}, {\"file\": \"/absolute/path\"} or null",
+        example: "{\"env\": \"BRAVE_API_KEY\"}"
+    ),
+    key!(
         "sandbox.required", sandbox.required, Flag,
         in: Ok, out: |required: &bool| json!(required),
         "Whether commands of agents are refused where there is nothing to confine them with, and where the profile is `full`.",
@@ -396,29 +433,3 @@ pub(super) const KEYS: &[Key] = &[
         keep: |config, from| config.redaction.patterns = from.redaction.patterns.clone(),
     },
 ];
-
-fn narrow<N: TryFrom<u64>>(number: u64) -> Result<N, Refusal> {
-    N::try_from(number).map_err(|_| Refusal::BadValue)
-}
-
-/// One of the words that the shape lets through.
-fn word<T: serde::de::DeserializeOwned>(text: String) -> Result<T, Refusal> {
-    serde_json::from_value(Json::String(text)).map_err(|_| Refusal::BadValue)
-}
-
-/// An empty list is no command.
-fn program_first(words: Vec<String>) -> Result<Vec<String>, Refusal> {
-    match words.first().is_none_or(|program| !program.is_empty()) {
-        true => Ok(words),
-        false => Err(Refusal::BadValue),
-    }
-}
-
-fn time(seconds: f64) -> Result<Duration, Refusal> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| Refusal::BadValue)
-}
-
-/// A time so short that it is none is refused.
-fn above_zero(time: Duration) -> Result<Duration, Refusal> {
-    if time.is_zero() { Err(Refusal::BadValue) } else { Ok(time) }
-}

@@ -14,7 +14,7 @@ const FLOORS: &[&[&str]] = &[
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
     &["policy", "config", "redact", "shell", "trust"],
-    &["agents", "store", "models", "notify", "client", "rules", "sandbox"],
+    &["agents", "store", "models", "notify", "client", "rules", "sandbox", "web"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],
     &["run"],
@@ -30,13 +30,17 @@ const NARROWED: &[(&str, &[&str])] = &[("client", &["protocol"]), ("cli", &["pro
 const FENCED: &[(&str, &[&str])] = &[
     ("anyhow", &["bin"]),
     ("clap", &["bin", "cli"]),
+    ("htmd", &["web/markdown"]),
+    ("html5ever", &["web/markdown"]),
     ("jsonrpsee", &["daemon/rpc"]),
     ("landlock", &["sys/warden"]),
     ("libc", &["sys/warden"]),
-    ("reqwest", &["models", "notify/webhook", "tools/web*"]),
+    ("markup5ever_rcdom", &["web/markdown"]),
+    ("reqwest", &["models", "notify/webhook"]),
     ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
     ("seccompiler", &["sys/warden"]),
     ("sqlx", &["store"]),
+    ("tokio_rustls", &["web"]),
     ("tree_sitter", &["shell/second"]),
     ("tree_sitter_bash", &["shell/second"]),
 ];

@@ -1,7 +1,7 @@
 //! How is somebody told of a question who is not there? By the command and the webhook of the settings (spec 06, "Routing",
 //! 5).
 
-use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -9,14 +9,11 @@ use serde_json::json;
 
 use super::{ATTENDED, Ways};
 use crate::{
-    config::{ApprovalSettings, KeySource, read_bounded},
+    config::ApprovalSettings,
     daemon::state::State,
     notify::{self, NotifyError, Webhook},
     protocol::{ConfirmationId, ConfirmationRecord},
 };
-
-/// A secret longer than this is none.
-const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 /// What a command or a webhook is told, as JSON.
 #[derive(Serialize)]
@@ -92,7 +89,7 @@ async fn tell(state: &Arc<State>, id: &ConfirmationId) {
     let by_webhook = async {
         let Some(url) = settings.webhook_url.value.clone() else { return Ok(()) };
         let Some(place) = &settings.webhook_secret.value else { return Err(Untold::NoSecret) };
-        let secret = secret(state, place).map_err(Untold::Secret)?;
+        let secret = place.secret(&state.sources.environment).map_err(Untold::Secret)?;
         // Without TCP there is nothing that the token could be sent back to.
         let token = token.as_deref().filter(|_| state.tcp.get().is_some());
         let body = notice(state, &record, token);
@@ -138,40 +135,5 @@ async fn token(state: &Arc<State>, record: &ConfirmationRecord) -> Option<String
             tracing::error!(%error, "there is no token to answer a question with");
             None
         }
-    }
-}
-
-/// The secret itself, or what is wrong with it.
-fn secret(state: &State, place: &KeySource) -> Result<Vec<u8>, String> {
-    let bytes = match place {
-        KeySource::Env(name) => {
-            let found = state.sources.environment.iter().find(|(variable, _)| variable == name.as_str());
-            let (_, value) = found
-                .ok_or_else(|| format!("is not there: {name} is not set in the daemon's environment"))?;
-            value.clone().into_encoded_bytes()
-        }
-        KeySource::File(path) => private_file(path)?,
-        // The settings take none.
-        KeySource::Command(_) => return Err("cannot come from a command".to_owned()),
-    };
-    let text = bytes.trim_ascii();
-    if text.is_empty() { Err("is empty".to_owned()) } else { Ok(text.to_vec()) }
-}
-
-/// A file that only its owner can read.
-fn private_file(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable =
-        |error: io::Error| format!("is not there: {} cannot be read: {}", path.display(), error.kind());
-    let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        let path = path.display();
-        return Err(format!(
-            "is not used: {path} can be read by others (mode {mode:04o}); `chmod 600 {path}`"
-        ));
-    }
-    match read_bounded(path, MAX_SECRET_BYTES) {
-        Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(format!("is not there: there is no file {}", path.display())),
-        Err(problem) => Err(format!("is not there: {} {}", path.display(), problem.message)),
     }
 }

@@ -1,0 +1,65 @@
+//! Which engine is the web searched with? The shapes of `tools.webSearch` (spec 05, `web_search`).
+
+use jsonc_parser::ast::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::{
+    KeySource, Setting,
+    approval::web_address,
+    shapes::{Refusal, Shape},
+};
+
+/// Who answers searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchBackend {
+    /// Brave Search's API.
+    Brave,
+    /// Tavily's API.
+    Tavily,
+    /// A SearXNG of one's own, with its JSON format switched on.
+    Searxng,
+}
+
+impl SearchBackend {
+    /// As a settings file says it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SearchBackend::Brave => "brave",
+            SearchBackend::Tavily => "tavily",
+            SearchBackend::Searxng => "searxng",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct WebSearchSettings {
+    /// `None` = no agent can search the web.
+    pub backend: Setting<Option<SearchBackend>>,
+    /// `None` = the backend's own, where it has one.
+    pub url: Setting<Option<String>>,
+    /// Where the key lies: a variable or a file.
+    pub key: Setting<Option<KeySource>>,
+}
+
+/// Where a backend listens. The people choose it who run the daemon, so it may also be in their own network.
+pub(super) struct ServerAddress;
+
+impl Shape for ServerAddress {
+    type Out = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
+        let (url, _, _) = web_address(value)?;
+        // Questions are put behind it.
+        if url.contains(['?', '#']) { Err(Refusal::BadValue) } else { Ok(url.to_owned()) }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": "^\\s*https?://[^/?#@\\s\\\\]+(/[^?#\\s]*)?\\s*$" })
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,104 @@
+//! What do pages of the web say? One URL at a time, by rules of our own (spec 05, `web_fetch`; spec 11).
+//!
+//! A URL comes from a model, and so from whatever the model has read. It must not lead to this machine, to the network it
+//! stands in, or to what clouds tell their machines. So names are resolved here, every address is looked at, and a
+//! connection is made to an address that was looked at, never to a name: [`Checked`] is the only thing that a
+//! [`Network`] connects to, and only `address.rs` makes one. Proxies of the environment are not used, since they would
+//! resolve names by themselves. Cookies, credentials and referers are never sent.
+//!
+//! What a page says is data to whoever asked. This module knows neither tools nor rules about calls.
+
+use std::{ffi::OsString, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::OnceCell;
+
+use crate::{
+    config::{AllowedHost, KeySource, SearchBackend},
+    sys::clock::Clock,
+};
+
+mod address;
+mod body;
+mod charset;
+mod content;
+mod error;
+mod exchange;
+mod fetch;
+mod markdown;
+mod network;
+mod search;
+mod target;
+mod tls;
+
+pub use address::{Checked, refusal};
+pub use content::{Content, Page};
+pub use error::WebError;
+pub use network::{Network, SystemNetwork};
+pub use search::{Answer, SearchError, Source};
+pub use target::{BadUrl, Target};
+pub use tls::Authorities;
+
+/// What the web is reached through; a test has its own.
+#[derive(Clone)]
+pub struct Outside {
+    pub network: Arc<dyn Network>,
+    pub authorities: Authorities,
+}
+
+impl Outside {
+    /// This system's own.
+    pub fn system() -> Outside {
+        Outside { network: Arc::new(SystemNetwork), authorities: Authorities::System }
+    }
+}
+
+/// The way of a daemon into the web. One a daemon.
+pub struct Web {
+    network: Arc<dyn Network>,
+    authorities: Authorities,
+    tls: OnceCell<tokio_rustls::TlsConnector>,
+    /// The daemon's own, where keys may lie.
+    environment: Vec<(OsString, OsString)>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What the settings say of the web.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WebRules {
+    /// Hosts that are reached although they are no public ones.
+    pub allowed: Arc<[AllowedHost]>,
+    /// Who answers searches; `None` = nobody.
+    pub search: Option<Arc<SearchRules>>,
+}
+
+/// Who answers searches, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchRules {
+    pub backend: SearchBackend,
+    /// `None` = the backend's own.
+    pub url: Option<String>,
+    pub key: Option<KeySource>,
+}
+
+impl Web {
+    pub fn new(outside: Outside, environment: Vec<(OsString, OsString)>, clock: Arc<dyn Clock>) -> Web {
+        let Outside { network, authorities } = outside;
+        Web { network, authorities, tls: OnceCell::new(), environment, clock }
+    }
+
+    /// What `work` comes to, unless it takes longer than `most`.
+    async fn within<T>(&self, most: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let timer: BoxFuture<'static, ()> = self.clock.sleep(most);
+        tokio::select! { biased;
+            done = work => Some(done),
+            () = timer => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Web {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Web").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+//! Why is there no page, and what can be done about it?
+
+use std::net::IpAddr;
+
+use url::Url;
+
+/// Why a page was not fetched; each is something else to whoever asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WebError {
+    /// Another URL is needed.
+    #[error("the URL {0}")]
+    BadUrl(String),
+    /// The people who run the daemon would have to open it.
+    #[error(
+        "{host} is not reached: the address {address} {why}; whoever runs the daemon can open it in the setting \
+         tools.webFetch.allowHosts"
+    )]
+    Refused { host: String, address: IpAddr, why: &'static str },
+    /// The name may be wrong.
+    #[error("there is no address for the name {host}: {reason}")]
+    NoSuchHost { host: String, reason: String },
+    /// It may be reached later.
+    #[error("{host} cannot be reached: {reason}")]
+    Unreachable { host: String, reason: String },
+    /// Another host's page; it was judged as little as the redirect's author is known, so it takes another call.
+    #[error(
+        "it has moved to {location} (status {status}), which is elsewhere; fetch that URL if it is what you want"
+    )]
+    Moved { status: u16, location: Box<Url> },
+    #[error("more than {0} redirects")]
+    TooManyRedirects(usize),
+    #[error("the server answered {status}{}", reason.as_ref().map(|it| format!(" {it}")).unwrap_or_default())]
+    Status { status: u16, reason: Option<&'static str> },
+    #[error("it is larger than {} MB", bytes / 1_000_000)]
+    TooLarge { bytes: usize },
+    #[error("it took more than {seconds} s")]
+    TimedOut { seconds: u64 },
+    /// What came was no proper answer.
+    #[error("the server's answer {0}")]
+    Broken(String),
+    /// A defect, or a page that is made to be one.
+    #[error("the page could not be made readable: {0}")]
+    Unreadable(&'static str),
+}
+
+impl WebError {
+    /// For programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            WebError::BadUrl(_) => "badUrl",
+            WebError::Refused { .. } => "refused",
+            WebError::NoSuchHost { .. } => "noSuchHost",
+            WebError::Unreachable { .. } => "unreachable",
+            WebError::Moved { .. } => "moved",
+            WebError::TooManyRedirects(_) => "tooManyRedirects",
+            WebError::Status { .. } => "status",
+            WebError::TooLarge { .. } => "tooLarge",
+            WebError::TimedOut { .. } => "timedOut",
+            WebError::Broken(_) => "broken",
+            WebError::Unreadable(_) => "unreadable",
+        }
+    }
+}

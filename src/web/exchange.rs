@@ -1,0 +1,267 @@
+//! How is one request put to one host? Over one connection, to an address that was checked, within bounds.
+
+use std::{io, time::Duration};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, Uri,
+    body::{Bytes, Incoming},
+    client::conn::http1,
+    header::{self, HeaderName, HeaderValue},
+};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::JoinSet,
+};
+use url::{Host, Position};
+
+use super::{Checked, Target, Web, WebError, WebRules, body};
+
+/// Time until a host is known and a connection to one of its addresses stands (spec 05).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Addresses of a name that are looked at; public services have a dozen.
+const MOST_ADDRESSES: usize = 64;
+/// Addresses that are tried, one after the other.
+const MOST_TRIES: usize = 6;
+/// Bytes of an answer's head. Browsers take more, and servers that need more are broken.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Lines of an answer's head.
+const MAX_HEADERS: usize = 128;
+
+/// Compressions that are understood.
+const ENCODINGS: &str = "gzip, deflate";
+
+/// What is asked, beside where.
+pub(super) struct Question {
+    pub method: Method,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub body: Bytes,
+}
+
+impl Question {
+    /// A page.
+    pub fn page() -> Question {
+        let accept =
+            "text/html, application/xhtml+xml, text/markdown, text/plain, application/json;q=0.9, */*;q=0.5";
+        let headers = vec![(header::ACCEPT, HeaderValue::from_static(accept))];
+        Question { method: Method::GET, headers, body: Bytes::new() }
+    }
+}
+
+/// An answer whose head is read. The connection ends with it.
+pub(super) struct Reply {
+    pub response: Response<Incoming>,
+    /// Drives the connection.
+    _driver: JoinSet<()>,
+}
+
+impl Reply {
+    /// The whole body, decompressed; not more than `most` bytes of it.
+    pub async fn body(self, most: usize) -> Result<Vec<u8>, WebError> {
+        // With the driver, which would end the connection when it is dropped.
+        let Reply { response, _driver } = self;
+        body::read(response, most).await
+    }
+
+    pub fn header(&self, name: HeaderName) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+}
+
+/// Which addresses count.
+pub(super) enum Reach<'a> {
+    /// Public ones, and those of hosts that the settings open.
+    Public(&'a WebRules),
+    /// Any: the people chose the host who run the daemon.
+    Chosen,
+}
+
+impl Web {
+    /// Puts the question to the target's host and reads the head of the answer.
+    pub(super) async fn ask(
+        &self,
+        target: &Target,
+        question: Question,
+        reach: &Reach<'_>,
+    ) -> Result<Reply, WebError> {
+        let host = target.host().to_string();
+        let connecting = async {
+            let addresses = self.addresses(target, reach).await?;
+            self.connect(target, &addresses).await
+        };
+        let connected = self.within(CONNECT_TIMEOUT, connecting).await;
+        let late = || {
+            let reason = format!("connecting took more than {} s", CONNECT_TIMEOUT.as_secs());
+            WebError::Unreachable { host: host.clone(), reason }
+        };
+        let stream = connected.ok_or_else(late)??;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
+        let handshake = builder.handshake::<_, Full<Bytes>>(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| broken(&error))?;
+        let mut driver = JoinSet::new();
+        // What it comes to, whoever asked hears from the request or the body.
+        driver.spawn(async move { connection.await.unwrap_or_default() });
+        let response = sender.send_request(request(target, question)?).await;
+        Ok(Reply { response: response.map_err(|error| broken(&error))?, _driver: driver })
+    }
+
+    /// Every address of the target's host, each checked. One that may not be reached refuses all: a name that leads to both
+    /// is made to deceive.
+    async fn addresses(&self, target: &Target, reach: &Reach<'_>) -> Result<Vec<Checked>, WebError> {
+        let (host, port) = (target.host(), target.port());
+        let found = match host {
+            Host::Ipv4(address) => vec![address.into()],
+            Host::Ipv6(address) => vec![address.into()],
+            Host::Domain(name) => {
+                let found = self.network.resolve(name).await;
+                let missing = |reason: String| WebError::NoSuchHost { host: name.to_owned(), reason };
+                let found = found.map_err(|error| missing(plain(&error)))?;
+                if found.is_empty() {
+                    return Err(missing("the resolver knows none".to_owned()));
+                }
+                found
+            }
+        };
+        let is_opened = match reach {
+            Reach::Chosen => true,
+            Reach::Public(rules) => target.is_opened(&rules.allowed),
+        };
+        let mut checked = Vec::new();
+        for address in found.into_iter().take(MOST_ADDRESSES) {
+            let address = match is_opened {
+                true => Checked::opened(address, port),
+                false => Checked::public(address, port).map_err(|why| WebError::Refused {
+                    host: host.to_string(),
+                    address,
+                    why,
+                })?,
+            };
+            if !checked.contains(&address) {
+                checked.push(address);
+            }
+        }
+        Ok(checked)
+    }
+
+    /// A connection to the first of these addresses that answers.
+    async fn connect(&self, target: &Target, addresses: &[Checked]) -> Result<Box<dyn Stream>, WebError> {
+        let tls = match target.is_tls() {
+            true => Some((self.tls().await?, server_name(target)?)),
+            false => None,
+        };
+        let mut reason = "it has no address".to_owned();
+        for address in addresses.iter().take(MOST_TRIES) {
+            let connected = async {
+                let stream = self.network.connect(*address).await?;
+                match &tls {
+                    None => Ok(Box::new(stream) as Box<dyn Stream>),
+                    Some((tls, name)) => {
+                        Ok(Box::new(tls.connect(name.clone(), stream).await?) as Box<dyn Stream>)
+                    }
+                }
+            };
+            match connected.await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => reason = plain(&error),
+            }
+        }
+        Err(WebError::Unreachable { host: target.host().to_string(), reason })
+    }
+
+    async fn tls(&self) -> Result<&tokio_rustls::TlsConnector, WebError> {
+        let making = || async {
+            let authorities = self.authorities.clone();
+            match tokio::task::spawn_blocking(move || authorities.connector()).await {
+                Ok(connector) => connector,
+                // It cannot be cancelled: nobody holds its handle but this.
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            }
+        };
+        self.tls.get_or_try_init(making).await.map_err(|error| {
+            tracing::warn!(%error, "the system's certificates cannot be used");
+            let reason = format!("the certificates of this system cannot be used: {error}");
+            WebError::Unreachable { host: "https".to_owned(), reason }
+        })
+    }
+}
+
+/// What bytes go through.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+fn server_name(target: &Target) -> Result<ServerName<'static>, WebError> {
+    let name = match target.host() {
+        Host::Domain(name) => ServerName::try_from(name.to_owned()).ok(),
+        Host::Ipv4(address) => Some(std::net::IpAddr::V4(address).into()),
+        Host::Ipv6(address) => Some(std::net::IpAddr::V6(address).into()),
+    };
+    name.ok_or_else(|| WebError::BadUrl("has a host that no certificate can name".to_owned()))
+}
+
+fn request(target: &Target, question: Question) -> Result<Request<Full<Bytes>>, WebError> {
+    let Question { method, headers, body } = question;
+    let path = &target.url()[Position::BeforePath..Position::AfterQuery];
+    let bad = |_| WebError::BadUrl("cannot be asked for over HTTP".to_owned());
+    let uri: Uri = path.parse().map_err(bad)?;
+    let host = HeaderValue::from_str(&target.authority())
+        .map_err(|_| WebError::BadUrl("has a host that HTTP cannot name".to_owned()))?;
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    let agent = HeaderValue::from_static(concat!("subagentd/", env!("CARGO_PKG_VERSION")));
+    let into = request.headers_mut();
+    into.insert(header::HOST, host);
+    into.insert(header::USER_AGENT, agent);
+    into.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
+    into.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    into.extend(headers);
+    Ok(request)
+}
+
+/// What is wrong with an answer, for people.
+pub(super) fn broken(error: &hyper::Error) -> WebError {
+    let what = match error {
+        _ if error.is_parse_too_large() => {
+            format!("has a head of more than {MAX_HEAD_BYTES} bytes or {MAX_HEADERS} lines")
+        }
+        _ if error.is_parse() || error.is_parse_status() => "is no HTTP".to_owned(),
+        _ if error.is_incomplete_message() || error.is_body_write_aborted() || error.is_canceled() => {
+            "was cut off".to_owned()
+        }
+        _ if ended_early(error) => "was cut off".to_owned(),
+        _ => format!("cannot be read: {}", innermost(error)),
+    };
+    WebError::Broken(what)
+}
+
+fn ended_early(error: &hyper::Error) -> bool {
+    use io::ErrorKind as E;
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if let Some(error) = inner.downcast_ref::<io::Error>() {
+            return [E::UnexpectedEof, E::ConnectionReset, E::ConnectionAborted, E::BrokenPipe]
+                .contains(&error.kind());
+        }
+        source = inner.source();
+    }
+    false
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
+    }
+    without_number(&innermost.to_string())
+}
+
+fn plain(error: &io::Error) -> String {
+    without_number(&error.to_string())
+}
+
+fn without_number(text: &str) -> String {
+    text.split(" (os error").next().unwrap_or(text).to_owned()
+}

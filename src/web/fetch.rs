@@ -1,0 +1,92 @@
+//! How does a URL become a page? Hop by hop, each looked at like the first.
+
+use std::time::Duration;
+
+use hyper::{StatusCode, header};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Page, Target, Web, WebError, WebRules,
+    content::{self, Received},
+    exchange::{Question, Reach},
+};
+
+/// Time for a page, from the first name that is looked up to its last byte (spec 05).
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+/// Redirects of one page (spec 05).
+const MOST_REDIRECTS: usize = 5;
+/// Bytes of a page, decompressed (spec 05).
+const MAX_PAGE_BYTES: usize = 10_000_000;
+/// Time for making a page readable. Pages that take longer are made to.
+const READING_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Web {
+    /// Fetches a page and makes it readable. Cancel safe: dropping it ends the connection.
+    pub async fn fetch(&self, target: &Target, rules: &WebRules) -> Result<Page, WebError> {
+        let received = self.within(FETCH_TIMEOUT, self.receive(target.clone(), rules)).await;
+        let late = WebError::TimedOut { seconds: FETCH_TIMEOUT.as_secs() };
+        let received = received.ok_or(late)??;
+        self.readable(received).await
+    }
+
+    async fn receive(&self, mut target: Target, rules: &WebRules) -> Result<Received, WebError> {
+        for _ in 0..=MOST_REDIRECTS {
+            let reply = self.ask(&target, Question::page(), &Reach::Public(rules)).await?;
+            let status = reply.response.status();
+            let location = reply.header(header::LOCATION);
+            match (is_redirect(status), location) {
+                (true, Some(location)) => target = next(&target, status, location)?,
+                (true, None) => {
+                    return Err(WebError::Broken(format!("is a redirect ({status}) that leads nowhere")));
+                }
+                _ if status.is_success() => {
+                    let content_type = reply.header(header::CONTENT_TYPE).map(str::to_owned);
+                    let promised = reply.header(header::CONTENT_LENGTH).and_then(|it| it.trim().parse().ok());
+                    if promised.is_some_and(|bytes: u64| (MAX_PAGE_BYTES as u64) < bytes) {
+                        return Err(WebError::TooLarge { bytes: MAX_PAGE_BYTES });
+                    }
+                    let bytes = reply.body(MAX_PAGE_BYTES).await?;
+                    let url = target.url().clone();
+                    return Ok(Received { url, status: status.as_u16(), content_type, bytes });
+                }
+                _ => {
+                    let reason = status.canonical_reason();
+                    return Err(WebError::Status { status: status.as_u16(), reason });
+                }
+            }
+        }
+        Err(WebError::TooManyRedirects(MOST_REDIRECTS))
+    }
+
+    /// Reading HTML takes time, so it leaves the async threads alone, and is told when nobody waits for it any more.
+    async fn readable(&self, received: Received) -> Result<Page, WebError> {
+        let stop = CancellationToken::new();
+        let _stops_when_dropped = stop.clone().drop_guard();
+        let reading = tokio::task::spawn_blocking(move || content::page(received, &|| stop.is_cancelled()));
+        match self.within(READING_TIMEOUT, reading).await {
+            Some(Ok(page)) => Ok(page),
+            Some(Err(error)) => {
+                tracing::error!(%error, "a page could not be made readable");
+                Err(WebError::Unreadable("its HTML is beyond this program"))
+            }
+            None => Err(WebError::Unreadable("it takes too long")),
+        }
+    }
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    use StatusCode as S;
+    [S::MOVED_PERMANENTLY, S::FOUND, S::SEE_OTHER, S::TEMPORARY_REDIRECT, S::PERMANENT_REDIRECT]
+        .contains(&status)
+}
+
+/// Where a redirect leads. What leads to another host is not followed: rules and people said yes to this one.
+fn next(target: &Target, status: StatusCode, location: &str) -> Result<Target, WebError> {
+    let leads = |what: String| WebError::Broken(format!("is a redirect to a URL that {what}"));
+    let url = target.url().join(location).map_err(|error| leads(format!("is none: {error}")))?;
+    let next = Target::of(url).map_err(|error| leads(error.to_string()))?;
+    match target.may_lead_to(&next) {
+        true => Ok(next),
+        false => Err(WebError::Moved { status: status.as_u16(), location: Box::new(next.url().clone()) }),
+    }
+}

@@ -1,0 +1,50 @@
+//! What does a page of HTML say, as Markdown?
+//!
+//! A page is somebody else's, so it may be made to harm: nested deeper than any stack, made of tags that multiply, or of a
+//! million that are compared with each other. The tree is built within bounds (`tree.rs`), made simple without recursion
+//! (`tidy.rs`), and only then converted by `htmd`, which walks it recursively.
+
+use htmd::{
+    HtmlToMarkdown,
+    options::{BrStyle, BulletListMarker, HrStyle, Options},
+};
+use url::Url;
+
+mod lines;
+mod names;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tidy;
+mod tree;
+
+/// A page that can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Markdown {
+    pub title: Option<String>,
+    pub text: String,
+    /// The page was too large or too complicated to be read to its end.
+    pub is_cut: bool,
+}
+
+/// The page's words, links made absolute against its own address. `is_unwanted` is asked often, and what is then returned is
+/// not used. Takes time: about a second for the largest page.
+pub fn to_markdown(html: &str, base: Option<&Url>, is_unwanted: &dyn Fn() -> bool) -> Markdown {
+    let tree::Tree { document, is_cut } = tree::parse(html, is_unwanted);
+    let tidy::Tidy { title } = tidy::tidy(&document, base);
+    if is_unwanted() {
+        return Markdown { title, text: String::new(), is_cut: true };
+    }
+    let options = Options {
+        hr_style: HrStyle::Dashes,
+        br_style: BrStyle::TwoSpaces,
+        bullet_list_marker: BulletListMarker::Dash,
+        ul_bullet_spacing: 1,
+        ol_number_spacing: 1,
+        ..Options::default()
+    };
+    let converter =
+        HtmlToMarkdown::builder().options(options).add_handler(vec!["table"], table::markdown).build();
+    let text = lines::tidy(&converter.tree_to_markdown(&document));
+    Markdown { title, text, is_cut }
+}

@@ -1,0 +1,115 @@
+//! What do the answers of the backends say?
+
+use serde_json::Value;
+
+use super::{Answer, MOST_RESULTS, Source};
+use crate::{config::SearchBackend, web::markdown::to_markdown};
+
+/// Characters of a title, an address, an excerpt and a direct answer: more is no excerpt.
+const MOST_CHARS: [usize; 4] = [300, 2_000, 2_000, 4_000];
+
+/// The answer, or what is missing in it.
+pub(super) fn answer(backend: SearchBackend, answer: &Value) -> Result<Answer, String> {
+    let (results, excerpt, direct) = match backend {
+        SearchBackend::Brave => {
+            // A search that finds nothing has no `web`.
+            let results = match answer["web"].is_null() && answer["type"] == "search" {
+                true => Some(&[][..]),
+                false => list(&answer["web"]["results"]),
+            };
+            (results, "description", None)
+        }
+        SearchBackend::Tavily => (list(&answer["results"]), "content", answer["answer"].as_str()),
+        SearchBackend::Searxng => {
+            let first = &answer["answers"][0];
+            (list(&answer["results"]), "content", first.as_str().or_else(|| first["answer"].as_str()))
+        }
+    };
+    let results = results.ok_or("there is no list of results in it")?;
+    let [title_chars, url_chars, excerpt_chars, answer_chars] = MOST_CHARS;
+    let sources = results.iter().filter_map(|result| {
+        let url = result["url"].as_str().filter(|url| url.chars().count() <= url_chars)?;
+        let is_web = url.starts_with("https://") || url.starts_with("http://");
+        is_web.then(|| Source {
+            title: words(result["title"].as_str().unwrap_or_default(), title_chars),
+            url: url.replace(|letter: char| letter.is_whitespace() || letter.is_control(), ""),
+            excerpt: words(result[excerpt].as_str().unwrap_or_default(), excerpt_chars),
+        })
+    });
+    let sources = sources.take(MOST_RESULTS).collect();
+    let answer = direct.map(|text| words(text, answer_chars)).filter(|text| !text.is_empty());
+    Ok(Answer { answer, sources })
+}
+
+fn list(value: &Value) -> Option<&[Value]> {
+    value.as_array().map(Vec::as_slice)
+}
+
+/// In one line, without marks of HTML.
+fn words(text: &str, most: usize) -> String {
+    let short: String = text.chars().take(most.saturating_mul(2)).collect();
+    let plain = match short.contains(['<', '&']) {
+        true => to_markdown(&short, None, &|| false).text,
+        false => short,
+    };
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    match plain.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &plain[..end]),
+        None => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn source(title: &str, excerpt: &str) -> Source {
+        Source { title: title.into(), url: "https://a.example/".into(), excerpt: excerpt.into() }
+    }
+
+    #[test]
+    fn each_backend_is_read_as_it_answers() {
+        let a = json!({ "title": "A\n page", "url": "https://a.example/", "description": "<strong>A</strong> &amp; b" });
+        let found = answer(SearchBackend::Brave, &json!({ "type": "search", "web": { "results": [a] } }));
+        assert_eq!(found, Ok(Answer { answer: None, sources: vec![source("A page", "**A** & b")] }));
+        let none = answer(SearchBackend::Brave, &json!({ "type": "search" }));
+        assert_eq!(none, Ok(Answer::default()));
+
+        let a = json!({ "title": "A", "url": "https://a.example/", "content": "words", "score": 0.9 });
+        let found = answer(SearchBackend::Tavily, &json!({ "answer": "Yes.", "results": [a.clone()] }));
+        let expected = Answer { answer: Some("Yes.".into()), sources: vec![source("A", "words")] };
+        assert_eq!(found, Ok(expected.clone()));
+
+        for direct in [json!("Yes."), json!({ "answer": "Yes.", "url": null })] {
+            let found = json!({ "results": [a.clone()], "answers": [direct] });
+            assert_eq!(answer(SearchBackend::Searxng, &found), Ok(expected.clone()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_or_no_address_is_left_out() {
+        for backend in [SearchBackend::Brave, SearchBackend::Tavily, SearchBackend::Searxng] {
+            for nonsense in
+                [json!(null), json!([]), json!("x"), json!({ "results": {} }), json!({ "error": "x" })]
+            {
+                assert!(answer(backend, &nonsense).is_err(), "{nonsense}");
+            }
+        }
+        let results = json!([
+            { "title": "no url" },
+            { "url": "javascript:alert(1)" },
+            { "url": "file:///etc/passwd" },
+            { "url": "https://a.example/" },
+            7,
+        ]);
+        let found = answer(SearchBackend::Tavily, &json!({ "results": results })).unwrap();
+        assert_eq!(found.sources, [source("", "")]);
+        let many: Vec<_> =
+            (0..50).map(|_| json!({ "url": "https://a.example/", "content": "x".repeat(9_000) })).collect();
+        let found = answer(SearchBackend::Tavily, &json!({ "results": many })).unwrap();
+        assert_eq!(found.sources.len(), MOST_RESULTS);
+        assert_eq!(found.sources[0].excerpt.chars().count(), 2_001);
+    }
+}

@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     agents::AgentPlaces,
-    config::{Config, Origin, SandboxSettings, Setting, Sources},
+    config::{Config, Origin, SandboxSettings, Setting, Sources, WebSearchSettings},
     models::Models,
     project::Projects,
     protocol::{ApprovalParams, DiscoveryCommands, FileProblem, LimitsParams, WorkspaceTrusted},
@@ -25,6 +25,7 @@ use crate::{
     sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier, warden::Limits},
     tools::{Background, CommandRules, Commands, OutputLimits, OwnFiles, Registry},
     trust::Trust,
+    web::{Outside, SearchRules, Web, WebRules},
 };
 
 mod clients;
@@ -61,6 +62,8 @@ pub struct Edges {
     pub children: Children,
     /// What confines the commands of agents.
     pub sandbox: Sandbox,
+    /// What the web is reached through.
+    pub outside: Outside,
 }
 
 /// Where a daemon lives and what its users set.
@@ -102,7 +105,7 @@ impl Daemon {
         let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let leaving = CancellationToken::new();
-        let Edges { clock, models, tools, children, sandbox } = edges;
+        let Edges { clock, models, tools, children, sandbox, outside } = edges;
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         let projects = projects(&settings, &store).await?;
@@ -118,6 +121,7 @@ impl Daemon {
             redactor: settings.redactor.clone(),
             own_files: Arc::new(settings.own_files.clone()),
             commands: Arc::clone(&commands),
+            web: Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock))),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
@@ -354,6 +358,17 @@ fn defaults(config: &Config) -> RunDefaults {
             discovery: config.tools.discovery_command.value.clone(),
             call: config.tools.call_command.value.clone(),
         },
+        web: web_rules(config),
+    }
+}
+
+/// Which of the web agents reach.
+fn web_rules(config: &Config) -> WebRules {
+    let WebSearchSettings { backend, url, key } = &config.tools.web_search;
+    let rules = |backend| SearchRules { backend, url: url.value.clone(), key: key.value.clone() };
+    WebRules {
+        allowed: config.tools.web_fetch_allow_hosts.value.clone().into(),
+        search: backend.value.map(rules).map(Arc::new),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     redact::Redactor,
     store::LiveAppender,
     sys::clock::Clock,
+    web::{Web, WebRules},
 };
 
 mod artifacts;
@@ -38,6 +39,7 @@ mod work;
 mod workspace;
 
 pub use artifacts::Artifacts;
+pub use builtin::WEB_SEARCH;
 pub use commands::{Attendance, Background, CommandRules, Commands};
 pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
 pub use foreign::Foreign;
@@ -112,6 +114,9 @@ pub trait Invocation: Send + 'static {
         None
     }
 
+    /// Makes the arguments what rules about arguments are to see: what the call does, however the model spelled it.
+    fn show_to_rules(&self, _arguments: &mut Value) {}
+
     /// What a person is shown who is asked whether it may run; `None` = the description. With
     /// [`ConfirmationDetails::Question`] the call is a question itself: it is asked whatever rules allow, never run, and
     /// its result is what [`Invocation::answered`] makes of the answers.
@@ -162,6 +167,9 @@ pub struct PrepareContext {
     /// What commands are run with, and what they may do.
     pub commands: Arc<Commands>,
     pub command_rules: CommandRules,
+    /// The way into the web, and which of it is open.
+    pub web: Arc<Web>,
+    pub web_rules: WebRules,
 }
 
 /// How long outputs are.

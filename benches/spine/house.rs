@@ -117,6 +117,7 @@ impl House {
             tools: Registry::with(parts.tools),
             children: Children::default(),
             sandbox: Sandbox::none(),
+            outside: subagentd::web::Outside::system(),
         };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;

@@ -248,6 +248,9 @@ impl Asked {
                 let command = field("command").as_str().map(str::to_owned);
                 command.map(|command| Details::Exec { command, shown: show_command(&field) })
             }
+            Some("fetch") => serde_json::from_value::<Vec<String>>(field("urls"))
+                .ok()
+                .map(|urls| Details::Info(urls.join("\n"))),
             Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
             Some("question") => serde_json::from_value(field("questions")).ok().map(Details::Questions),
             _ => None,

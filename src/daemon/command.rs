@@ -39,6 +39,7 @@ use crate::{
         systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
     },
     tools::{OwnFiles, Registry},
+    web::Outside,
 };
 
 mod check;
@@ -190,7 +191,14 @@ async fn run(
         redactor,
     };
     let models = Models::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
-    let edges = Edges { clock: SystemClock::new(), models, tools: Registry::built_in(), children, sandbox };
+    let edges = Edges {
+        clock: SystemClock::new(),
+        models,
+        tools: Registry::built_in(),
+        children,
+        sandbox,
+        outside: Outside::system(),
+    };
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
         Err(error) => {

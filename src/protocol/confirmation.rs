@@ -96,6 +96,11 @@ pub enum ConfirmationDetails {
         /// What it would be confined by, or that and why it would not be.
         sandbox: String,
     },
+    /// Pages are fetched, or a backend is asked.
+    Fetch {
+        /// As they will be asked for.
+        urls: Vec<String>,
+    },
     /// Anything else, in words.
     Info { prompt: String },
     /// The agent asks something of a person.
@@ -112,6 +117,7 @@ impl ConfirmationDetails {
         match self {
             ConfirmationDetails::Edit { .. } => "edit",
             ConfirmationDetails::Exec { .. } => "exec",
+            ConfirmationDetails::Fetch { .. } => "fetch",
             ConfirmationDetails::Info { .. } => "info",
             ConfirmationDetails::Question { .. } => "question",
         }

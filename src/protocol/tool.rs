@@ -178,6 +178,8 @@ tool_error_types! {
     ShellExecuteError = "SHELL_EXECUTE_ERROR",
     MemoryToolExecutionError = "MEMORY_TOOL_EXECUTION_ERROR",
     DiscoveredToolExecutionError = "DISCOVERED_TOOL_EXECUTION_ERROR",
+    WebFetchProcessingError = "WEB_FETCH_PROCESSING_ERROR",
+    WebSearchFailed = "WEB_SEARCH_FAILED",
     MaxDepth = "MAX_DEPTH",
     PolicyDenied = "POLICY_DENIED",
     UserDenied = "USER_DENIED",

@@ -79,6 +79,9 @@ impl Redactor {
                     sandbox,
                 }
             }
+            ConfirmationDetails::Fetch { urls } => {
+                ConfirmationDetails::Fetch { urls: urls.into_iter().map(|url| self.owned(url)).collect() }
+            }
             ConfirmationDetails::Info { prompt } => ConfirmationDetails::Info { prompt: self.owned(prompt) },
             ConfirmationDetails::Question { questions } => ConfirmationDetails::Question {
                 questions: questions.into_iter().map(|question| self.question(question)).collect(),

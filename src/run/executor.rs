@@ -37,6 +37,7 @@ use crate::{
     tools::{
         Artifacts, Commands, Exclusion, Foreign, Lenders, OutputStore, OwnFiles, Registry, Toolset, UndoStore,
     },
+    web::Web,
 };
 
 mod answers;
@@ -70,6 +71,7 @@ pub struct ExecutorParts {
     /// What tools must not change unasked, and where what they change is kept.
     pub own_files: Arc<OwnFiles>,
     pub commands: Arc<Commands>,
+    pub web: Arc<Web>,
     /// What workspaces bring along, for runs that are resumed; and the rules in force.
     pub projects: Projects,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
@@ -162,8 +164,18 @@ impl Drop for Place {
 
 impl Executor {
     pub fn new(parts: ExecutorParts) -> Executor {
-        let ExecutorParts { store, clock, models, registry, defaults, redactor, own_files, commands, .. } =
-            parts;
+        let ExecutorParts {
+            store,
+            clock,
+            models,
+            registry,
+            defaults,
+            redactor,
+            own_files,
+            commands,
+            web,
+            ..
+        } = parts;
         let (per_session, in_all) = parts.max_concurrent;
         let shared = Shared {
             store,
@@ -176,6 +188,7 @@ impl Executor {
                 own_files,
                 commands,
                 lenders: Lenders::default(),
+                web,
             }),
             projects: parts.projects,
             tracker: parts.tracker,
@@ -198,10 +211,10 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, own_files, commands, lenders, .. } = &*self.supplies();
+        let Supplies { registry, own_files, commands, lenders, web, .. } = &*self.supplies();
         let (registry, own_files, commands) = (registry.clone(), Arc::clone(own_files), Arc::clone(commands));
-        let lenders = lenders.clone();
-        let supplies = Supplies { models, registry, defaults, redactor, own_files, commands, lenders };
+        let (lenders, web) = (lenders.clone(), Arc::clone(web));
+        let supplies = Supplies { models, registry, defaults, redactor, own_files, commands, lenders, web };
         self.shared.supplies.replace(supplies);
         self.shared.slots.resize(per_session, in_all);
     }

@@ -24,10 +24,15 @@ use crate::{
     },
     redact::Redactor,
     tools::{
-        CommandRules, Commands, Exclusion, Foreign, Lenders, OutputLimits, OwnFiles, PrepareContext, Reads,
-        Registry, Toolset, Workspace, WorkspaceError, commands_in_force,
+        CommandRules, Commands, Foreign, Lenders, OutputLimits, OwnFiles, PrepareContext, Reads, Registry,
+        Workspace, WorkspaceError, commands_in_force,
     },
+    web::{Web, WebRules},
 };
+
+mod toolset;
+
+pub(super) use toolset::{exclusions, toolset};
 
 /// Turns of a run (spec 02, `run.maxTurns`).
 const MAX_TURNS: u32 = 30;
@@ -74,6 +79,8 @@ pub struct RunDefaults {
     pub excluded: Vec<ToolName>,
     /// The user's own; a workspace may have others.
     pub discovery: DiscoveryCommands,
+    /// Which of the web its agents reach.
+    pub web: WebRules,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -127,6 +134,7 @@ pub(super) struct Supplies {
     pub commands: Arc<Commands>,
     /// Who lends tools now.
     pub lenders: Lenders,
+    pub web: Arc<Web>,
 }
 
 /// What a run that is called by another gets from it.
@@ -354,6 +362,8 @@ fn equipment(
             session: None,
             commands: Arc::clone(&supplies.commands),
             command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
+            web: Arc::clone(&supplies.web),
+            web_rules: supplies.defaults.web.clone(),
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
@@ -361,35 +371,6 @@ fn equipment(
         supplies: Arc::clone(supplies),
     };
     Ok(Equipment { model, gate: Arc::new(gate) })
-}
-
-/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
-/// from every run of this workspace.
-pub(super) fn toolset(
-    definition: &AgentDefinition,
-    callables: &Callables,
-    project: &Project,
-    foreign: &Foreign,
-    supplies: &Supplies,
-) -> Toolset {
-    let mut selection = definition.tools.clone();
-    selection.deny.extend(exclusions(project, supplies).into_iter().map(|it| it.entry));
-    if let Some(allow) = &mut selection.allow {
-        allow.retain(|entry| callables.untrusted(entry).is_none());
-    }
-    let registry = supplies.registry.with_agents(callables.tools(&supplies.redactor)).with_foreign(foreign);
-    callables.warnings().fold(registry.select(&selection), Toolset::with_warning)
-}
-
-/// What no run in this workspace gets.
-pub(super) fn exclusions(project: &Project, supplies: &Supplies) -> Vec<Exclusion> {
-    let of = |entries: &[ToolName], place: &str| -> Vec<Exclusion> {
-        let exclusion = |entry: &ToolName| Exclusion { entry: entry.clone(), place: place.to_owned() };
-        entries.iter().map(exclusion).collect()
-    };
-    let mut all = of(&supplies.defaults.excluded, "the setting tools.exclude");
-    all.extend(of(&project.settings.exclude, "the workspace's setting tools.exclude"));
-    all
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {

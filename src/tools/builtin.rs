@@ -29,8 +29,12 @@ mod save_memory;
 mod shell_output;
 #[cfg(test)]
 mod tests;
+mod web_fetch;
+mod web_search;
 mod write_file;
 mod write_todos;
+
+pub use web_search::NAME as WEB_SEARCH;
 
 /// Every built-in tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
@@ -48,6 +52,8 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         BuiltIn::<shell_output::ShellOutput>::tool(),
         BuiltIn::<kill_shell::KillShell>::tool(),
         BuiltIn::<git_commit::GitCommit>::tool(),
+        BuiltIn::<web_fetch::WebFetch>::tool(),
+        BuiltIn::<web_search::WebSearch>::tool(),
         BuiltIn::<save_memory::SaveMemory>::tool(),
         BuiltIn::<write_todos::WriteTodos>::tool(),
         BuiltIn::<ask_user::AskUser>::tool(),

@@ -13,6 +13,7 @@ use crate::{
     protocol::{ToolKind, ToolName, ToolSelection},
     redact::RedactorParts,
     sys::clock::{ManualClock, SystemClock},
+    web::Outside,
 };
 
 /// A workspace in a folder of its own.
@@ -80,6 +81,8 @@ impl Bench {
             session: Some("s1".into()),
             commands: Arc::new(Commands::none()),
             command_rules: CommandRules::default(),
+            web: Arc::new(Web::new(Outside::system(), Vec::new(), Arc::clone(&self.clock))),
+            web_rules: WebRules::default(),
         }
     }
 

@@ -478,6 +478,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         tools: Registry::built_in(),
         children: Children::default(),
         sandbox: Sandbox::none(),
+        outside: subagentd::web::Outside::system(),
     };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();
     let refused = refused.replace(house.dir.path().to_str().unwrap(), "<home>");

@@ -63,3 +63,4 @@ mod transports;
 mod trust;
 mod undo;
 mod watching;
+mod web;

@@ -323,6 +323,10 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         tools.output.maxChars      40000                                             default
         tools.shell.inactivityMs   300000                                            default
         tools.shell.timeoutMs      1800000                                           default
+        tools.webFetch.allowHosts  []                                                default
+        tools.webSearch.backend    null                                              default
+        tools.webSearch.url        null                                              default
+        tools.webSearch.key        null                                              default
         sandbox.required           false                                             default
         sandbox.profile            "workspaceWrite"                                  default
         sandbox.network            false                                             default

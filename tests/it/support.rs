@@ -26,6 +26,7 @@ use subagentd::{
         clock::{Clock, ManualClock, SystemClock},
     },
     tools::{OwnFiles, Registry, Tool},
+    web::Outside,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
@@ -50,6 +51,8 @@ pub struct House {
     pub redactor: Redactor,
     /// What confines commands; this system's own, unless a test is about another.
     pub sandbox: Sandbox,
+    /// What the web is reached through.
+    pub outside: Outside,
 }
 
 impl House {
@@ -70,6 +73,7 @@ impl House {
             sources,
             redactor: Redactor::none(),
             sandbox: sandbox(&home),
+            outside: Outside::system(),
         }
     }
 
@@ -143,6 +147,7 @@ impl House {
             tools: Registry::with(self.tools.clone()),
             children: Children::default(),
             sandbox: self.sandbox.clone(),
+            outside: self.outside.clone(),
         };
         let daemon = Daemon::boot(settings, edges).await.unwrap();
         Running { daemon, work: self.work(), _dir: Arc::clone(&self.dir) }

@@ -78,6 +78,8 @@ impl Executor {
             session: session.clone(),
             commands: Arc::clone(&supplies.commands),
             command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
+            web: Arc::clone(&supplies.web),
+            web_rules: supplies.defaults.web.clone(),
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
         let refused = |error: ToolError, arguments: &Value| match &prepared.tool {

@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Vec<ToolName> {
 }
 
 fn registry() -> Registry {
-    let extra = ["web_fetch", "mcp.github.create_issue", "mcp.github.list-issues", "mcp.files.read"];
+    let extra = ["mcp.github.create_issue", "mcp.github.list-issues", "mcp.files.read"];
     Registry::with(extra.into_iter().map(Probe::named).collect())
 }
 
@@ -36,7 +36,7 @@ fn the_order_never_changes() {
     );
     let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
     let listed = listed.join(" ");
-    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
+    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit web_fetch web_search save_memory write_todos ask_user mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn deny_beats_allow() {
         Some(&["*", "grep"]),
         &["grep", "write_file"],
         expect![
-            "list_directory read_file read_many_files glob edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch"
+            "list_directory read_file read_many_files glob edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit web_fetch web_search save_memory write_todos ask_user"
         ],
     );
     check(Some(&["grep"]), &["*"], expect![""]);
@@ -66,7 +66,7 @@ fn aliases_and_class_names_match_like_names() {
         Some(&["*"]),
         &["Grep", "ReadFileTool", "Write"],
         expect![
-            "list_directory read_many_files glob edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch"
+            "list_directory read_many_files glob edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit web_fetch web_search save_memory write_todos ask_user"
         ],
     );
 }
@@ -77,7 +77,7 @@ fn a_star_stays_within_its_segment() {
         Some(&["*"]),
         &[],
         expect![
-            "list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit save_memory write_todos ask_user web_fetch"
+            "list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit web_fetch web_search save_memory write_todos ask_user"
         ],
     );
     check(Some(&["mcp.github.*"]), &[], expect!["mcp.github.create_issue mcp.github.list-issues"]);
@@ -97,11 +97,10 @@ fn a_star_stays_within_its_segment() {
 #[test]
 fn entries_that_match_nothing_are_told_with_what_was_meant() {
     check(
-        Some(&["red_file", "WebSearch", "nonsense", "complete_task", "grep"]),
+        Some(&["red_file", "nonsense", "complete_task", "grep"]),
         &["gerp"],
         expect![[r#"
             grep
-            ! `WebSearch` means `web_search`, which is not among the tools here
             ! `gerp` matches no tool; did you mean `grep`?
             ! `nonsense` matches no tool
             ! `red_file` matches no tool; did you mean `read_file`?"#]],

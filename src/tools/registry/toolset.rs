@@ -35,6 +35,7 @@ pub struct PreparedCall {
     pub arguments: Value,
     /// The same as rules see them: where an argument is a path, the place that it leads to, as [`Workspace::shown`] has
     /// it. However a model spells a path, and whatever links it goes through, a rule about a folder is about what is in it.
+    /// The same goes for URLs, see [`Invocation::show_to_rules`].
     pub judged: Value,
     /// `None` when the run has no such tool.
     pub tool: Option<Arc<dyn Tool>>,
@@ -138,7 +139,10 @@ async fn prepare_with(
     let preparing = async { tool.prepare(arguments.clone(), cx).await };
     let outcome = AssertUnwindSafe(preparing).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-    let judged = as_rules_see(&arguments, tool.path_arguments(), &cx.workspace);
+    let mut judged = as_rules_see(&arguments, tool.path_arguments(), &cx.workspace);
+    if let Ok(invocation) = &outcome {
+        invocation.show_to_rules(&mut judged);
+    }
     PreparedCall { name, arguments, judged, tool: Some(Arc::clone(tool)), outcome }
 }
 

@@ -75,6 +75,7 @@ async fn serve(effects: &Path) {
         tools,
         children: Children::default(),
         sandbox: Sandbox::none(),
+        outside: subagentd::web::Outside::system(),
     };
     let daemon = Daemon::boot(settings, edges).await.unwrap();
     daemon.listen(listener);

@@ -1,0 +1,53 @@
+//! Which tools does a run get, and what keeps it from others?
+
+use super::Supplies;
+use crate::{
+    project::Project,
+    protocol::{AgentDefinition, ToolName},
+    run::child::Callables,
+    tools::{Exclusion, Foreign, Toolset, WEB_SEARCH, entry_matches},
+};
+
+/// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
+/// from every run of this workspace.
+pub(in crate::run) fn toolset(
+    definition: &AgentDefinition,
+    callables: &Callables,
+    project: &Project,
+    foreign: &Foreign,
+    supplies: &Supplies,
+) -> Toolset {
+    let mut selection = definition.tools.clone();
+    selection.deny.extend(exclusions(project, supplies).into_iter().map(|it| it.entry));
+    if let Some(allow) = &mut selection.allow {
+        allow.retain(|entry| callables.untrusted(entry).is_none());
+    }
+    let registry = supplies.registry.with_agents(callables.tools(&supplies.redactor)).with_foreign(foreign);
+    let is_named =
+        |entry: &ToolName| !entry.as_str().contains('*') && entry_matches(entry.as_str(), WEB_SEARCH);
+    let wants_search = definition.tools.allow.as_ref().is_some_and(|allow| allow.iter().any(is_named));
+    let toolset = match wants_search && supplies.defaults.web.search.is_none() {
+        true => registry.select(&selection).with_warning(format!(
+            "`{WEB_SEARCH}` is not there: nobody answers searches; the setting tools.webSearch.backend says who does"
+        )),
+        false => registry.select(&selection),
+    };
+    callables.warnings().fold(toolset, Toolset::with_warning)
+}
+
+/// What no run in this workspace gets.
+pub(in crate::run) fn exclusions(project: &Project, supplies: &Supplies) -> Vec<Exclusion> {
+    let of = |entries: &[ToolName], place: &str| -> Vec<Exclusion> {
+        let exclusion = |entry: &ToolName| Exclusion { entry: entry.clone(), place: place.to_owned() };
+        entries.iter().map(exclusion).collect()
+    };
+    let mut all = of(&supplies.defaults.excluded, "the setting tools.exclude");
+    all.extend(of(&project.settings.exclude, "the workspace's setting tools.exclude"));
+    // Nobody answers searches.
+    if supplies.defaults.web.search.is_none() {
+        let (entry, place) =
+            (ToolName::from(WEB_SEARCH), "the setting tools.webSearch.backend, which is not set");
+        all.push(Exclusion { entry, place: place.to_owned() });
+    }
+    all
+}

@@ -1,0 +1,9 @@
+//! What do the web tools reach, what do they refuse, and what do they make of it? Against servers on this machine, with a
+//! resolver of the test's own.
+
+mod fetching;
+mod net;
+mod pages;
+mod runs;
+mod searching;
+mod site;

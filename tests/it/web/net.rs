@@ -1,0 +1,106 @@
+//! A network of a test's own: what its names mean, and which public addresses are really servers of this machine. What is
+//! checked is checked as everywhere; only what lies behind a checked address is the test's.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+};
+
+use futures_util::future::BoxFuture;
+use subagentd::{
+    sys::clock::Clock,
+    web::{Authorities, Checked, Network, Outside, Page, Target, Web, WebError, WebRules},
+};
+use tokio::net::TcpStream;
+
+#[derive(Default)]
+pub struct Net {
+    names: HashMap<String, Vec<Vec<IpAddr>>>,
+    routes: HashMap<SocketAddr, SocketAddr>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// How often each name was resolved.
+    resolved: HashMap<String, usize>,
+    connected: Vec<SocketAddr>,
+}
+
+impl Net {
+    pub fn new() -> Net {
+        Net::default()
+    }
+
+    /// A name, and its addresses.
+    pub fn name(self, name: &str, addresses: &[&str]) -> Net {
+        self.name_that_changes(name, &[addresses])
+    }
+
+    /// A name with other addresses each time it is asked for; the last ones stay.
+    pub fn name_that_changes(mut self, name: &str, answers: &[&[&str]]) -> Net {
+        let parse = |answer: &&[&str]| answer.iter().map(|it| it.parse().unwrap()).collect();
+        self.names.insert(name.to_owned(), answers.iter().map(parse).collect());
+        self
+    }
+
+    /// Behind this public address is that server.
+    pub fn route(mut self, address: &str, server: SocketAddr) -> Net {
+        self.routes.insert(address.parse().unwrap(), server);
+        self
+    }
+
+    /// Every address that was connected to, in order.
+    pub fn connected(&self) -> Vec<SocketAddr> {
+        self.seen.lock().unwrap().connected.clone()
+    }
+
+    pub fn times_resolved(&self, name: &str) -> usize {
+        self.seen.lock().unwrap().resolved.get(name).copied().unwrap_or_default()
+    }
+}
+
+impl Network for Net {
+    fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let mut seen = self.seen.lock().unwrap();
+        let times = seen.resolved.entry(name.to_owned()).or_default();
+        let found = self.names.get(name).map(|answers| answers[(*times).min(answers.len() - 1)].clone());
+        *times += 1;
+        Box::pin(async move { found.ok_or_else(|| io::Error::other("no such name")) })
+    }
+
+    fn connect(&self, to: Checked) -> BoxFuture<'static, io::Result<TcpStream>> {
+        self.seen.lock().unwrap().connected.push(to.socket());
+        // What is not routed is this machine, if it was let through: then a server there counts the connection.
+        let local = Some(to.socket()).filter(|it| it.ip().to_canonical().is_loopback());
+        let server = self.routes.get(&to.socket()).copied().or(local);
+        Box::pin(async move {
+            match server {
+                Some(server) => TcpStream::connect(server).await,
+                None => Err(io::ErrorKind::ConnectionRefused.into()),
+            }
+        })
+    }
+}
+
+/// The web through a test's network.
+pub struct Through {
+    pub net: Arc<Net>,
+    pub web: Web,
+}
+
+impl Through {
+    pub fn new(net: Net, clock: Arc<dyn Clock>) -> Through {
+        let net = Arc::new(net);
+        let outside =
+            Outside { network: Arc::clone(&net) as Arc<dyn Network>, authorities: Authorities::System };
+        Through { net, web: Web::new(outside, Vec::new(), clock) }
+    }
+
+    pub async fn fetch(&self, url: &str, rules: &WebRules) -> Result<Page, WebError> {
+        let target = Target::parse(url).map_err(WebError::from)?;
+        self.web.fetch(&target, rules).await
+    }
+}

@@ -157,7 +157,9 @@ mod tests {
 
     #[test]
     fn the_type_says_what_becomes_of_the_bytes() {
-        let cases: &[(Option<&str>, &[u8], &str, Option<&str>)] = &[
+        /// What a server says, the bytes, the type they have, and their text.
+        type Case = (Option<&'static str>, &'static [u8], &'static str, Option<&'static str>);
+        let cases: &[Case] = &[
             (Some("text/html; charset=utf-8"), b"<p>a <b>b</b>", "text/html", Some("a **b**")),
             (Some("Application/XHTML+XML"), b"<p>a", "application/xhtml+xml", Some("a")),
             (Some("text/plain"), b"<p>a", "text/plain", Some("<p>a")),

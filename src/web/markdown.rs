@@ -12,6 +12,7 @@ use url::Url;
 
 mod lines;
 mod names;
+mod nodes;
 mod table;
 #[cfg(test)]
 mod tests;

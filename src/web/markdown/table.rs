@@ -51,7 +51,7 @@ pub(super) fn markdown(handlers: &dyn Handlers, element: Element) -> Option<Hand
     }
     let columns = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
     let is_long = rows.iter().flat_map(|row| &row.cells).any(|cell| LONGEST_CELL < cell.len());
-    match arranges || is_long || columns < 2 || MOST_COLUMNS < columns {
+    match arranges || is_long || !(2..=MOST_COLUMNS).contains(&columns) {
         true => {
             let cells = rows.iter().flat_map(|row| &row.cells).map(|cell| cell.trim_matches('\n'));
             cells

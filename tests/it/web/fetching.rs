@@ -369,7 +369,9 @@ async fn the_settings_open_hosts_and_nothing_beside_them() {
     ];
     let mut expected = 0;
     for (allowed, host, is_open) in opened {
-        let found = line(&through.fetch(&format!("http://{host}:{port}/"), &with(&[allowed.clone()])).await);
+        let found = line(
+            &through.fetch(&format!("http://{host}:{port}/"), &with(std::slice::from_ref(&allowed))).await,
+        );
         assert_eq!(found.contains("the secret"), is_open, "{allowed} {host}: {found}");
         expected += usize::from(is_open);
     }

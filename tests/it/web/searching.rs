@@ -73,7 +73,9 @@ async fn each_backend_is_asked_in_its_own_way() {
 
 #[tokio::test]
 async fn what_fails_says_what_to_do_and_never_the_key() {
-    let answers: [(&str, fn() -> Answer, &str); 8] = [
+    /// What it is, what the backend answers, and what that comes to.
+    type Case = (&'static str, fn() -> Answer, &'static str);
+    let answers: [Case; 8] = [
         (
             "401",
             || Answer::status("401 Unauthorized", "content-length: 0", ""),

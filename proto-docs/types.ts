@@ -129,6 +129,11 @@ export interface AgentsGetResult {
   inputSpecs?: InputSpec[];
   /** The tools a run would get, `complete_task` among them. */
   tools?: string[];
+  /**
+   * How closely its file wants its commands confined; the settings may confine them further. Missing = as
+   * they say.
+   */
+  sandbox?: SandboxProfile | null | string;
 }
 
 export interface AgentsListParams {
@@ -655,7 +660,7 @@ export interface ConfirmationRespondParams {
   message?: string | null;
   /** With `modify`: the whole arguments. */
   arguments?: unknown;
-  /** With `modify` of an edit, instead of arguments: what the file shall be. */
+  /** With `modify`, instead of arguments: what the file of an edit shall be, or the command of an exec. */
   content?: string | null;
   /** With `answer`: one a question, in order. */
   answers?: QuestionAnswer[];

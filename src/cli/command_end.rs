@@ -45,8 +45,8 @@ struct Data {
 }
 
 impl CommandEnd {
-    /// Of a call's result: its `data`, and the text of it for the model. `None` when it was no command that ended.
-    pub(super) fn of_result(data: &Value, text: &str) -> Option<CommandEnd> {
+    /// Of a call's result: its `data`, and the texts of it for the model. `None` when it was no command that ended.
+    pub(super) fn of_result(data: &Value, texts: &[&str]) -> Option<CommandEnd> {
         let is_command = data.get("exitCode").is_some() && data.get("signal").is_some();
         let Data { exit_code, signal, running } = Data::deserialize(data).ok()?;
         if !is_command || running.is_some() {
@@ -60,11 +60,13 @@ impl CommandEnd {
             (None, Some(signal)) => Some(format!("signal {signal}")),
             (None, None) => Some("how it ended is not known".to_owned()),
         };
-        Some(CommandEnd { trouble, ..CommandEnd::of_text(text) })
+        Some(CommandEnd { trouble, ..CommandEnd::of_texts(texts) })
     }
 
-    /// Of what the model was told, where that is all there is.
-    pub(super) fn of_text(text: &str) -> CommandEnd {
+    /// Of what the model was told, where that is all there is. The command's own is the last part: what a person changed
+    /// stands before it.
+    pub(super) fn of_texts(texts: &[&str]) -> CommandEnd {
+        let text = texts.last().copied().unwrap_or_default();
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let (trouble, output) = if let Some(code) = first.strip_prefix(EXIT_CODE_HEADING) {
             (Some(code).filter(|code| *code != "0").map(|code| format!("exit code {code}")), rest)
@@ -104,7 +106,7 @@ mod tests {
     const NOTE: &str = "[The command ran in a sandbox (Landlock): only $TMPDIR can be written.]";
 
     fn rows(text: &str) -> (Option<String>, Vec<String>) {
-        let end = CommandEnd::of_text(text);
+        let end = CommandEnd::of_texts(&["A person changed the call.", text]);
         let rows = end.rows(Some(20));
         (end.trouble, rows)
     }
@@ -130,12 +132,13 @@ mod tests {
         assert!(shown[0].starts_with("! the sandbox may"), "{shown:?}");
         // Only the last line is the daemon's.
         assert_eq!(rows(&format!("Exit code: 1\n{NOTE}\nand more")).1.len(), 2);
-        assert!(!CommandEnd::of_text(&format!("{NOTE}\nx")).met_sandbox);
+        assert!(!CommandEnd::of_texts(&[&format!("{NOTE}\nx")]).met_sandbox);
     }
 
     #[test]
     fn a_result_says_itself_whether_it_is_of_a_command() {
-        let of = |data: Value| CommandEnd::of_result(&data, "x").map(|end| end.trouble.unwrap_or_default());
+        let of =
+            |data: Value| CommandEnd::of_result(&data, &["x"]).map(|end| end.trouble.unwrap_or_default());
         assert_eq!(of(json!({"exitCode": 3, "signal": null})).as_deref(), Some("exit code 3"));
         assert_eq!(of(json!({"exitCode": null, "signal": "9 (KILL)"})).as_deref(), Some("signal 9 (KILL)"));
         assert_eq!(of(json!({"exitCode": null, "signal": 9})).as_deref(), Some("signal 9"));

@@ -328,8 +328,7 @@ impl Watcher for CallWatcher {
 fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<u8, Failure> {
     let Called { call_id, result } = paging::view(answer)?;
     let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
-    let text = texts.join("\n");
-    let command = CommandEnd::of_result(&result.data, &text);
+    let command = CommandEnd::of_result(&result.data, &texts);
     let is_failed = result.error.is_some() || command.is_some_and(|end| end.trouble.is_some());
     let exit_code = if is_failed { EXIT_FAILED } else { 0 };
     if format == Telling::Json {
@@ -341,7 +340,7 @@ fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> R
         show_message(&mut surroundings.stderr, Ink::Red, "error", &text);
         return Ok(exit_code);
     }
-    surroundings.stdout.write_text(&text)?;
+    surroundings.stdout.write_text(&texts.join("\n"))?;
     if result.whole.is_some() {
         let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
         show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);

@@ -238,7 +238,9 @@ async fn a_person_may_change_a_command_before_it_runs_and_nothing_else_of_the_ca
     client.call("confirmation/respond", modified("pwd; echo changed")).await;
     client.ended(&run).await;
     let ends = ends(&running, &run).await;
-    assert_eq!(text(&ends[0]), format!("{}\nchanged\n", house.work().join("sub").display()));
+    let told = &ends[0]["result"]["llmContent"];
+    assert!(text(&ends[0]).starts_with("A person changed the call"), "{told}");
+    assert_eq!(told[1]["text"], format!("{}\nchanged\n", house.work().join("sub").display()));
     assert!(!house.work().join("sub/made").exists());
     drop(client);
     running.stop().await;

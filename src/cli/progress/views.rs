@@ -77,7 +77,7 @@ impl CallChanged {
         let result = self.result.as_ref().filter(|_| self.trouble().is_none())?;
         let texts: Vec<&str> =
             result.llm_content.iter().filter_map(|part| part.get("text")?.as_str()).collect();
-        CommandEnd::of_result(&result.data, &texts.join("\n"))
+        CommandEnd::of_result(&result.data, &texts)
     }
 }
 

@@ -120,7 +120,7 @@ fn draw_part(part: &Value, stdout: &Output) -> Vec<String> {
             let parts = part.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             let said: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
             if text("name") == RUN_SHELL_COMMAND && !is_error {
-                return draw_command(&said.join("\n"), stdout);
+                return draw_command(&said, stdout);
             }
             line(format!("{} {} {}", if is_error { "✗" } else { "✓" }, text("name"), said.join(" ")))
         }
@@ -130,10 +130,10 @@ fn draw_part(part: &Value, stdout: &Output) -> Vec<String> {
 }
 
 /// What became of a command: what it said, or how it ended and what it said last.
-fn draw_command(said: &str, stdout: &Output) -> Vec<String> {
-    let end = CommandEnd::of_text(said);
+fn draw_command(said: &[&str], stdout: &Output) -> Vec<String> {
+    let end = CommandEnd::of_texts(said);
     let first = match &end.trouble {
-        None => format!("✓ {RUN_SHELL_COMMAND} {said}"),
+        None => format!("✓ {RUN_SHELL_COMMAND} {}", said.join(" ")),
         Some(trouble) => format!("✗ {RUN_SHELL_COMMAND} · {trouble}"),
     };
     let room = stdout.width.map(|columns| columns.saturating_sub(2 * MARGIN.len()));

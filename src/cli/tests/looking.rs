@@ -120,7 +120,7 @@ fn a_history_is_shown_page_by_page() {
             {"type": "toolResult", "callId": "k1", "name": "grep", "parts": [{"type": "text", "text": "a.rs:3"}]},
             {"type": "toolResult", "callId": "k2", "name": "grep", "isError": true, "parts": []},
             {"type": "toolResult", "callId": "k3", "name": "run_shell_command",
-             "parts": [{"type": "text", "text": "Exit code: 2\n1\nstderr:\n2\n3\n4\n5\n\u{1b}6\n"}]},
+             "parts": [{"type": "text", "text": "A person changed the call."}, {"type": "text", "text": "Exit code: 2\n1\nstderr:\n2\n3\n4\n5\n\u{1b}6\n"}]},
             {"type": "toolResult", "callId": "k4", "name": "run_shell_command",
              "parts": [{"type": "text", "text": "all\nwell\n"}]},
             {"type": "toolResult", "callId": "k5", "name": "run_shell_command", "isError": true,

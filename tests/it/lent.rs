@@ -135,7 +135,7 @@ async fn a_lent_tool_is_declared_called_and_answered_once() {
 
     let ends = ends(&running).await;
     assert_eq!((text(&ends[0]), ends[0]["by"].as_str()), ("a.rs:3: unused", Some("editor")));
-    assert_eq!(ends[0]["seq"].as_i64().unwrap() <= answered["seq"].as_i64().unwrap(), true);
+    assert!(ends[0]["seq"].as_i64().unwrap() <= answered["seq"].as_i64().unwrap());
     assert_eq!(kind(&ends[1]), "INVALID_TOOL_PARAMS");
     let log = running.log().await;
     let told = log.iter().position(|event| event["type"] == "tool.clientCall").unwrap();

@@ -12,6 +12,7 @@ use crate::protocol::Risk;
 mod links;
 mod operands;
 mod outputs;
+mod transfers;
 
 pub(super) use links::Link;
 

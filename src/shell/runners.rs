@@ -2,7 +2,7 @@
 
 use super::{
     grammar::Dialect,
-    options::{Choice, Parsed, Spec, anywhere, leading},
+    options::{Choice, Parsed, Spec, leading},
     place::Place,
     value::Value,
     walk::{Scope, Walk},
@@ -10,6 +10,7 @@ use super::{
 
 use crate::protocol::Risk;
 
+mod measuring;
 mod table;
 
 use table::{RUNNERS, Runner, SUB_RUNNERS};
@@ -338,61 +339,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Each operand is a script for `sh`, and so are some options.
-    fn hyperfine(&mut self, args: &[Value], scope: &mut Scope) {
-        const HYPERFINE: Spec = Spec {
-            flags: "NiV",
-            valued: "wmMrpscSuLPDn",
-            attached: "",
-            long_flags: &["ignore-failure", "show-output", "version"],
-            long_valued: &[
-                "warmup",
-                "min-runs",
-                "max-runs",
-                "runs",
-                "prepare",
-                "setup",
-                "cleanup",
-                "conclude",
-                "shell",
-                "style",
-                "sort",
-                "time-unit",
-                "parameter-list",
-                "parameter-scan",
-                "export-json",
-                "export-csv",
-                "export-markdown",
-                "command-name",
-                "output",
-                "input",
-                "reference",
-            ],
-        };
-        let parsed = anywhere(&HYPERFINE, args);
-        let told = ["p", "prepare", "s", "setup", "c", "cleanup", "conclude", "reference"];
-        let scripts = parsed.options.iter().filter(|option| told.contains(&option.name.as_str()));
-        let scripts: Vec<Value> = scripts.filter_map(|option| option.value.clone()).collect();
-        if parsed.has(&["S", "shell", "L", "P", "parameter-list", "parameter-scan"]) {
-            return self.draft.unknown("`hyperfine` runs what only running it would tell");
-        }
-        for script in scripts.iter().chain(&parsed.operands) {
-            match script.known() {
-                Some(text) => self.through_sh(text, scope),
-                None => self.draft.unknown("nobody can tell which script `hyperfine` runs"),
-            }
-        }
-    }
-
-    /// Only some of its sub-commands run something, and those in ways that are not read.
-    fn perf(&mut self, args: &[Value], scope: &mut Scope) {
-        let runs_none = ["annotate", "diff", "evlist", "list", "report", "buildid-list"];
-        if !args.first().and_then(Value::known).is_some_and(|name| runs_none.contains(&name)) {
-            self.draft.unknown("`perf` runs commands in ways that are not read");
-        }
-        self.program("perf", args, scope);
-    }
-
     fn watch(&mut self, args: &[Value], scope: &mut Scope) {
         const WATCH: Spec = Spec {
             flags: "bcegptxCrwf",
@@ -462,7 +408,7 @@ impl Walk<'_> {
     }
 
     /// A text that a program hands to `sh -c`.
-    fn through_sh(&mut self, text: &str, scope: &Scope) {
+    pub(super) fn through_sh(&mut self, text: &str, scope: &Scope) {
         let words = ["sh", "-c", text].map(Value::literal);
         self.draft.command(words.iter().map(Value::word).collect());
         self.text(text, Dialect::Posix, &mut scope.clone());

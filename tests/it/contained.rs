@@ -92,8 +92,11 @@ async fn a_fork_bomb_ends_and_the_daemon_goes_on() {
     for (path, sandbox) in [(None, "bubblewrap"), (programs.path().to_str(), "Landlock")] {
         // From a file, so that nobody sees what it is before it runs.
         let (home, model) = home("bash ./build.sh", &settings);
-        fs::write(home.work().join("build.sh"), "grows() { grows | grows & }; grows; wait; sleep 1000\n")
-            .unwrap();
+        fs::write(
+            home.work().join("build.sh"),
+            "grows() { sleep 0.05; grows | grows & }; grows; wait; sleep 1000\n",
+        )
+        .unwrap();
         let ended = contained(&home, &model, path, None).await;
         assert_eq!((ended.code, &*ended.stdout), (Some(0), "done\n"), "{sandbox}: {}", ended.stderr);
         let end = end(&home);

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::Change;
+use super::{
+    Change,
+    transfers::{CURL, WGET},
+};
 use crate::{
     protocol::Risk,
     shell::{
@@ -380,78 +383,3 @@ fn sources_and_target(parsed: &Parsed) -> (Vec<Value>, Option<Value>) {
         _ => (Vec::new(), None),
     }
 }
-
-const CURL: Spec = Spec {
-    flags: "#0123446afgGiIjJklLMnNOpqRsSvVZ",
-    valued: "AbcCdDeEFHhKmoPQrtTuUwxXyYz",
-    attached: "",
-    long_flags: &["remote-name", "remote-name-all", "remote-header-name", "output-null"],
-    long_valued: &[
-        "output",
-        "output-dir",
-        "header",
-        "data",
-        "data-raw",
-        "data-binary",
-        "data-urlencode",
-        "request",
-        "user",
-        "user-agent",
-        "referer",
-        "cookie",
-        "cookie-jar",
-        "form",
-        "max-time",
-        "connect-timeout",
-        "retry",
-        "retry-delay",
-        "proxy",
-        "cacert",
-        "cert",
-        "key",
-        "config",
-        "url",
-        "upload-file",
-        "range",
-        "write-out",
-        "dump-header",
-        "trace",
-        "trace-ascii",
-        "stderr",
-        "etag-save",
-        "etag-compare",
-        "libcurl",
-        "hsts",
-        "alt-svc",
-        "resolve",
-        "interface",
-        "limit-rate",
-        "unix-socket",
-        "json",
-        "oauth2-bearer",
-    ],
-};
-pub(super) const WGET: Spec = Spec {
-    flags: "bcdEFHhkKLmNnprqSvVx46",
-    valued: "aABDeGiIloOPQRtTUwX",
-    attached: "",
-    long_flags: &["quiet", "continue", "no-check-certificate", "recursive"],
-    long_valued: &[
-        "output-document",
-        "output-file",
-        "append-output",
-        "directory-prefix",
-        "header",
-        "user-agent",
-        "timeout",
-        "tries",
-        "post-data",
-        "input-file",
-        "execute",
-        "config",
-        "save-cookies",
-        "warc-file",
-        "rejected-log",
-        "hsts-file",
-    ],
-};

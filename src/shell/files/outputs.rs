@@ -225,7 +225,7 @@ const OUTPUTS: &[Output] = &[
     },
     Output {
         names: &["wget"],
-        spec: super::operands::WGET,
+        spec: super::transfers::WGET,
         files: &[
             "o",
             "output-file",

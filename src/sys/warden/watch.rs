@@ -192,7 +192,9 @@ impl Watch {
             }
             let left = processes::of_command(self.is_first);
             // As long as there are new ones, somebody still starts them.
-            let has_new = left.iter().fold(false, |has_new, it| known.insert(it.pid) || has_new);
+            let before = known.len();
+            known.extend(left.iter().map(|it| it.pid));
+            let has_new = before < known.len();
             let is_late = KILL_TIME <= self.clock.monotonic().saturating_sub(begun);
             if left.is_empty() || (is_late && !has_new) {
                 break;

@@ -269,6 +269,8 @@ impl Walk<'_> {
             }
             "config" => self.configures(args),
             _ if LEAVES_FILES.contains(&name) || OTHERS.contains(&name) => {}
+            // No sub-command, program or alias has such a name.
+            _ if name.contains(|letter: char| letter.is_control() || letter.is_whitespace()) => {}
             _ => self.draft.unknown(format!("nobody can tell what `git {name}` runs")),
         }
     }

@@ -21,7 +21,6 @@ mod allowed;
 mod bubblewrap;
 mod environment;
 mod hidden;
-
 mod proof;
 mod running;
 

@@ -38,7 +38,7 @@ mod walk;
 mod work;
 mod workspace;
 
-pub use artifacts::Artifacts;
+pub use artifacts::{Artifacts, remove_tree};
 pub use builtin::WEB_SEARCH;
 pub use commands::{Attendance, Background, CommandRules, Commands};
 pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};

@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder},
+    fs::DirBuilder,
     io,
     os::unix::fs::DirBuilderExt as _,
     path::PathBuf,
@@ -24,7 +24,7 @@ use crate::{
     project::Project,
     protocol::{DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, WorkspaceDiscovery},
     sys::ids,
-    tools::{Attendance, Discovery, DiscoveryGround, commands_in_force, discover},
+    tools::{Attendance, Discovery, DiscoveryGround, commands_in_force, discover, remove_tree},
 };
 
 /// Workspaces whose tools are remembered; the one that was not needed for longest is asked anew when it is needed.
@@ -234,7 +234,8 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
+        // The command may have put anything there.
+        if let Err(error) = remove_tree(&self.0) {
             tracing::warn!(%error, folder = %self.0.display(), "what a discovery left behind cannot be removed");
         }
     }

@@ -59,6 +59,7 @@ const WITH_SUB_COMMANDS: &[&str] = &[
 const RUNNING: &[&str] = &[
     "compose",
     "config",
+    "develop",
     "dlx",
     "enter",
     "env",
@@ -66,6 +67,7 @@ const RUNNING: &[&str] = &[
     "explore",
     "filter-branch",
     "run",
+    "shell",
     "submodule",
     "tool",
     "x",

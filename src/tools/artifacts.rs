@@ -14,7 +14,7 @@ use crate::protocol::SessionId;
 
 mod removing;
 
-use removing::remove_tree;
+pub use removing::remove_tree;
 
 /// What is kept may be anybody's secrets.
 const FOLDER_MODE: u32 = 0o700;

@@ -641,3 +641,16 @@ async fn a_command_that_stops_its_warden_ends_all_the_same() {
     }
     served.stop().await;
 }
+
+#[tokio::test]
+async fn a_command_that_ends_its_warden_is_not_said_not_to_have_run() {
+    let house = with_settings(
+        house(&[shell("touch ran; kill -9 $PPID; sleep 1")]),
+        json!({ "sandbox": { "profile": "full" } }),
+    );
+    let ends = run(&house).await;
+    assert_eq!(ends[0]["error"]["type"], "SHELL_EXECUTE_ERROR", "{}", ends[0]);
+    let said = ends[0]["error"]["message"].as_str().unwrap();
+    assert!(said.contains("may have run in part") && !said.contains("was not run"), "{said}");
+    assert!(house.work().join("ran").exists());
+}

@@ -34,6 +34,8 @@ impl Children {
             // The same rules as for one that connects by the Unix socket.
             match descent::look(proc, pid, own_number()) {
                 Ok(found) if found.ancestry == Ancestry::Stranger && !found.is_in_our_service => {}
+                // One that has gone since has nothing; whose the socket is, the others tell.
+                Err(_) if !proc.join(pid.to_string()).exists() => {}
                 _ => self.admits(Some(pid))?,
             }
         }

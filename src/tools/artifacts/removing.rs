@@ -21,7 +21,8 @@ const MOST_ROUNDS: usize = 1_000_000;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Removes a folder with all that is in it.
+/// Removes a folder with all that is in it. Blocks. Errors: the system's, and that somebody puts things there as fast as they
+/// are taken away.
 pub fn remove_tree(folder: &Path) -> io::Result<()> {
     let (Some(above), Some(own)) = (folder.parent(), folder.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

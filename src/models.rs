@@ -31,6 +31,18 @@ pub use registry::{DICTATED, Models, OFFLINE, ResolveError, ResolvedModel};
 /// stream aborts the request.
 pub trait Model: Send + Sync + 'static {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+    /// What messages to it may have as inline data, beside images.
+    fn media(&self) -> Media {
+        Media::default()
+    }
+}
+
+/// Kinds of files that a model takes as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Media {
+    pub audio: bool,
+    pub pdf: bool,
 }
 
 /// What a model is asked; neutral to any provider. Cheap to clone and to build: everything long is shared.

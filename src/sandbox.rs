@@ -23,11 +23,15 @@ mod environment;
 mod hidden;
 mod proof;
 mod running;
+mod spare;
 
 pub use environment::{Environment, MARKER};
 pub use hidden::Hidden;
 pub use proof::{Places, Proof, Trial};
 pub use running::{Cannot, Hold, Running};
+
+use running::Idle;
+use spare::Spare;
 
 /// What this daemon confines commands with. A cheap handle.
 #[derive(Debug, Clone)]
@@ -40,6 +44,7 @@ struct Inner {
     hidden: Hidden,
     children: Children,
     mechanism: OnceCell<Mechanism>,
+    spare: Spare,
 }
 
 /// By what commands are confined on this system.
@@ -96,25 +101,39 @@ pub struct Launch {
     pub readable: Vec<PathBuf>,
     pub rules: Rules,
     pub terminal: Option<TerminalSize>,
+    /// What it reads from its standard input, where it has no terminal.
+    pub input: Vec<u8>,
 }
 
 impl Sandbox {
     /// `warden`: this daemon's own program.
     pub fn new(warden: PathBuf, hidden: Hidden, children: Children) -> Sandbox {
-        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, children, mechanism: OnceCell::new() }))
+        Sandbox(Arc::new(Inner {
+            warden: Some(warden),
+            hidden,
+            children,
+            mechanism: OnceCell::new(),
+            spare: Spare::default(),
+        }))
     }
 
     /// One that runs nothing: for judging calls, and for tests of what needs no command.
     pub fn none() -> Sandbox {
         let mechanism = OnceCell::new_with(Some(Mechanism::Nothing("no command can be run here".to_owned())));
         let (hidden, children) = (Hidden::default(), Children::default());
-        Sandbox(Arc::new(Inner { warden: None, hidden, children, mechanism }))
+        Sandbox(Arc::new(Inner { warden: None, hidden, children, mechanism, spare: Spare::default() }))
     }
 
     /// One that has just this mechanism, to try it where a better one is there.
     pub fn with(warden: PathBuf, hidden: Hidden, mechanism: Mechanism) -> Sandbox {
         let (children, mechanism) = (Children::default(), OnceCell::new_with(Some(mechanism)));
-        Sandbox(Arc::new(Inner { warden: Some(warden), hidden, children, mechanism }))
+        Sandbox(Arc::new(Inner {
+            warden: Some(warden),
+            hidden,
+            children,
+            mechanism,
+            spare: Spare::default(),
+        }))
     }
 
     /// What is kept from commands.
@@ -148,43 +167,50 @@ impl Sandbox {
     }
 
     async fn start_with(&self, launch: Launch, mechanism: Option<&Mechanism>) -> Result<Running, Cannot> {
-        let warden = self.0.warden.as_deref().ok_or(Cannot::NoWarden)?;
-        match mechanism {
+        let warden = self.0.warden.clone().ok_or(Cannot::NoWarden)?;
+        let (files, sockets) = match mechanism {
             Some(Mechanism::Bubblewrap { program }) => {
-                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, warden);
-                running::start(
-                    &self.0.children,
-                    program,
-                    arguments,
-                    launch.order(None, Sockets::Usual, true),
-                    mechanism,
-                )
-                .await
+                // What it sees is made for this one command, so no spare one can have it.
+                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, &warden);
+                let idle = self.hire(program.clone(), arguments).await?;
+                let order = launch.order(None, Sockets::Usual, true);
+                return idle.run((order, &launch.input), mechanism).await;
             }
             Some(Mechanism::Landlock { .. }) => {
                 let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
                 let looked = tokio::task::spawn_blocking(move || allowed::files(&for_files, &hidden)).await;
-                let files = looked.map_err(|_| Cannot::NoWarden)?;
                 let sockets = if launch.rules.network { Sockets::Internet } else { Sockets::None };
-                running::start(
-                    &self.0.children,
-                    warden,
-                    running::as_warden(),
-                    launch.order(Some(files), sockets, false),
-                    mechanism,
-                )
-                .await
+                (Some(looked.map_err(|_| Cannot::NoWarden)?), sockets)
             }
-            Some(Mechanism::Nothing(_)) | None => {
-                running::start(
-                    &self.0.children,
-                    warden,
-                    running::as_warden(),
-                    launch.order(None, Sockets::All, false),
-                    mechanism,
-                )
-                .await
+            Some(Mechanism::Nothing(_)) | None => (None, Sockets::All),
+        };
+        let order = launch.order(files, sockets, false);
+        let idle = match self.0.spare.take() {
+            Some(idle) => idle,
+            None => self.hire(warden.clone(), running::as_warden()).await?,
+        };
+        let running = idle.run((order, &launch.input), mechanism).await;
+        self.have_a_spare(warden);
+        running
+    }
+
+    async fn hire(&self, program: PathBuf, arguments: Vec<String>) -> Result<Idle, Cannot> {
+        let children = self.0.children.clone();
+        let hiring = tokio::task::spawn_blocking(move || Idle::hire(&children, &program, &arguments)).await;
+        hiring.unwrap_or_else(|error| {
+            Err(Cannot::System { what: "the command's warden cannot be started", source: error.into() })
+        })
+    }
+
+    /// Sees to it that a warden waits for the next command. The thread that starts it lets go of this when it is there.
+    fn have_a_spare(&self, warden: PathBuf) {
+        let inner = Arc::downgrade(&self.0);
+        let _ends_by_itself = tokio::task::spawn_blocking(move || {
+            let Some(inner) = inner.upgrade().filter(|inner| inner.spare.is_missing()) else { return };
+            match Idle::hire(&inner.children, &warden, &running::as_warden()) {
+                Ok(idle) => inner.spare.keep(idle),
+                Err(error) => tracing::debug!(%error, "the next command starts a warden of its own"),
             }
-        }
+        });
     }
 }

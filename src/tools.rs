@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    models::Media,
     protocol::{
         Access, CallId, ClientId, Command, ConfirmationDetails, LentCall, Location, QuestionAnswer, Replay,
         Risk, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
@@ -170,6 +171,8 @@ pub struct PrepareContext {
     /// The way into the web, and which of it is open.
     pub web: Arc<Web>,
     pub web_rules: WebRules,
+    /// What the model of this run takes as it is.
+    pub media: Media,
 }
 
 /// How long outputs are.

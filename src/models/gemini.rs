@@ -17,7 +17,7 @@ use reqwest::{
 
 use self::{encoding::Encoder, reading::Reading};
 use super::{
-    Model, ModelError, ModelEvent, ModelRequest,
+    Media, Model, ModelError, ModelEvent, ModelRequest,
     key::{ApiKey, KeyPlace},
     tool_names::WireNames,
 };
@@ -43,6 +43,8 @@ const KEY_HEADER: HeaderName = HeaderName::from_static("x-goog-api-key");
 pub(super) struct Gemini {
     endpoint: Arc<Endpoint>,
     encoder: Mutex<Encoder>,
+    /// Whether the model is one that takes sound and documents.
+    takes_files: bool,
 }
 
 /// Where one model answers, and how it is spoken to.
@@ -64,7 +66,11 @@ impl Gemini {
         }
         url.set_query(Some("alt=sse"));
         let endpoint = Endpoint { http, url, key, key_place };
-        Gemini { endpoint: Arc::new(endpoint), encoder: Mutex::new(Encoder::new(model)) }
+        Gemini {
+            endpoint: Arc::new(endpoint),
+            encoder: Mutex::new(Encoder::new(model)),
+            takes_files: encoding::takes_files(model),
+        }
     }
 }
 
@@ -76,6 +82,13 @@ impl Model for Gemini {
         drop(encoder);
         let asking = State::Asking { endpoint: Arc::clone(&self.endpoint), body, names };
         stream::unfold(asking, State::next).boxed()
+    }
+
+    /// <https://ai.google.dev/gemini-api/docs/models>: all models with this name take both, but those that put out
+    /// pictures or speech, and what else is served here, promise nothing.
+    fn media(&self) -> Media {
+        let is_usual = self.takes_files;
+        Media { audio: is_usual, pdf: is_usual }
     }
 }
 

@@ -14,7 +14,9 @@ use futures_util::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, gemini_reply::GeminiReply};
+use super::{
+    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, gemini_reply::GeminiReply,
+};
 use crate::{config::read_bounded, protocol::RunErrorCode};
 
 /// A recording is held in memory; the longest ones we know have a few MiB.
@@ -174,6 +176,11 @@ impl Model for Replay {
             Err(error) => vec![Err(error)],
         };
         stream::iter(events).boxed()
+    }
+
+    /// As the models do whose replies have this form.
+    fn media(&self) -> Media {
+        Media { audio: true, pdf: true }
     }
 }
 

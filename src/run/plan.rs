@@ -364,6 +364,7 @@ fn equipment(
             command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
             web: Arc::clone(&supplies.web),
             web_rules: supplies.defaults.web.clone(),
+            media: model.model.media(),
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),

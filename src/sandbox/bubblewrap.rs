@@ -42,9 +42,12 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
     // It ends when its socket does; `--die-with-parent` would end it with the thread that started it.
     view.flags(&["--as-pid-1", "--cap-drop", "ALL"]);
     view.flags(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", RUNTIME]);
-    // Root is the owner of the kernel's settings, whatever rights were taken from it.
-    for path in KERNEL.iter().map(Path::new).filter(|path| path.exists()) {
-        view.bind("--ro-bind", path, path);
+    // Root is the owner of the kernel's settings, whatever rights were taken from it. Others may not change them anyway, and
+    // each mount takes its time.
+    if rustix::process::geteuid().is_root() {
+        for path in KERNEL.iter().map(Path::new).filter(|path| path.exists()) {
+            view.bind("--ro-bind", path, path);
+        }
     }
     for path in KERNEL_SECRETS.iter().map(Path::new).filter(|path| path.exists()) {
         view.bind("--ro-bind", Path::new("/dev/null"), path);

@@ -67,6 +67,7 @@ async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
         readable: Vec::new(),
         rules: Rules::default(),
         terminal: None,
+        input: Vec::new(),
     };
     match tried(sandbox, launch, mechanism).await {
         Ok((Ended { code: Some(0), .. }, _)) => Ok(()),
@@ -164,6 +165,7 @@ impl Sandbox {
             readable: Vec::new(),
             rules: Rules::default(),
             terminal: None,
+            input: Vec::new(),
         };
         let (ended, said) = tried(self, launch, &mechanism).await?;
         let mut lines = said.lines().map_while(|line| serde_json::from_str::<Attempted>(line).ok());

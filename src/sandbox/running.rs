@@ -122,6 +122,7 @@ impl Launch {
             limits: self.rules.limits,
             files,
             sockets,
+            input_bytes: self.input.len(),
             terminal: self.terminal,
             is_first,
             daemon: std::process::id(),
@@ -129,50 +130,69 @@ impl Launch {
     }
 }
 
-/// The arguments of a program that becomes a warden.
+/// The arguments of the daemon's program that make it a warden.
 pub fn as_warden() -> Vec<String> {
     vec![warden::ARGUMENT.to_owned()]
 }
 
-/// Starts a warden and tells it its order.
-pub async fn start(
-    children: &Children,
-    program: &Path,
-    arguments: Vec<String>,
-    order: Order,
-    mechanism: Option<&Mechanism>,
-) -> Result<Running, Cannot> {
-    let failed = |what| move |source: io::Error| Cannot::System { what, source };
-    let no_pipe = || failed("there are no pipes for the command");
-    let (ours, theirs) = StdStream::pair().map_err(no_pipe())?;
-    let (stdout, out_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe()(error.into()))?;
-    let (stderr, err_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe()(error.into()))?;
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().current_dir("/").process_group(0);
-    command
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::from(out_end))
-        .stderr(Stdio::from(err_end));
-    let children = children.clone();
-    // The command, with its sides of the pipes, is dropped there.
-    let spawning = tokio::task::spawn_blocking(move || children.spawn(&mut command, Kin::Tool));
-    let child = spawning.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    let child = child.map_err(failed("the command's warden cannot be started"))?;
-    ours.set_nonblocking(true).map_err(no_pipe())?;
-    let mut control = UnixStream::from_std(ours).map_err(no_pipe())?;
-    let mut line =
-        serde_json::to_vec(&order).map_err(|error| failed("the order cannot be written")(error.into()))?;
-    line.push(b'\n');
-    // A warden that could not be started says why on its standard error; it does not read.
-    let _told_by_its_end = control.write_all(&line).await;
-    let receiver = |end| Receiver::from_owned_fd(end).map_err(no_pipe());
-    Ok(Running {
-        stdout: receiver(stdout)?,
-        stderr: receiver(stderr)?,
-        confined_by: match mechanism {
-            Some(Mechanism::Nothing(_)) | None => None,
-            Some(mechanism) => Some(mechanism.name()),
-        },
-        hold: Hold { control: BufReader::new(control), report: Vec::new(), child: Some(child) },
-    })
+/// A warden that waits for its order. Dropping it ends it.
+pub(super) struct Idle {
+    control: StdStream,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    child: OwnChild,
+}
+
+impl Idle {
+    /// Starts a warden. Blocks until it is executed, or cannot be.
+    pub fn hire(children: &Children, program: &Path, arguments: &[String]) -> Result<Idle, Cannot> {
+        let (control, theirs) = StdStream::pair().map_err(no_pipe)?;
+        let (stdout, out_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe(error.into()))?;
+        let (stderr, err_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe(error.into()))?;
+        control.set_nonblocking(true).map_err(no_pipe)?;
+        // With its sides of the pipes it is dropped here.
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().current_dir("/").process_group(0);
+        command
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(out_end))
+            .stderr(Stdio::from(err_end));
+        let child = children
+            .spawn(&mut command, Kin::Tool)
+            .map_err(|source| Cannot::System { what: "the command's warden cannot be started", source })?;
+        Ok(Idle { control, stdout, stderr, child })
+    }
+
+    pub fn is_there(&self) -> bool {
+        self.child.has_ended().is_ok_and(|has_ended| !has_ended)
+    }
+
+    /// Tells it what to run, and what that reads.
+    pub async fn run(
+        self,
+        (order, input): (Order, &[u8]),
+        mechanism: Option<&Mechanism>,
+    ) -> Result<Running, Cannot> {
+        let Idle { control, stdout, stderr, child } = self;
+        let message = order
+            .message(input)
+            .map_err(|source| Cannot::System { what: "the order cannot be written", source })?;
+        let mut control = UnixStream::from_std(control).map_err(no_pipe)?;
+        // A warden that could not be started says why on its standard error; it does not read.
+        let _told_by_its_end = control.write_all(&message).await;
+        let receiver = |end| Receiver::from_owned_fd(end).map_err(no_pipe);
+        Ok(Running {
+            stdout: receiver(stdout)?,
+            stderr: receiver(stderr)?,
+            confined_by: match mechanism {
+                Some(Mechanism::Nothing(_)) | None => None,
+                Some(mechanism) => Some(mechanism.name()),
+            },
+            hold: Hold { control: BufReader::new(control), report: Vec::new(), child: Some(child) },
+        })
+    }
+}
+
+fn no_pipe(source: io::Error) -> Cannot {
+    Cannot::System { what: "there are no pipes for the command", source }
 }

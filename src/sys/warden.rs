@@ -15,6 +15,7 @@ use std::{
     process::ExitCode,
 };
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::{Deserialize, Serialize};
 
 mod confine;
@@ -32,7 +33,13 @@ pub const TRIALS: &str = "sandbox-trials";
 pub use confine::{LEAST_LANDLOCK, landlock_version};
 pub use trials::{Attempt, Attempted};
 
-/// What to run, and what it may do. The first line on the socket.
+/// Bytes of an order at most. The longest has a command of a megabyte in it.
+const MAX_ORDER: usize = 16 << 20;
+
+/// Bytes that a command can be given to read, at most: they are held in memory, and no call hands over more than one file.
+pub const MAX_INPUT: usize = 32 << 20;
+
+/// What to run, and what it may do. The first that stands on the socket; see [`Order::message`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
     /// A program, found by the `PATH` below, and its arguments.
@@ -44,6 +51,8 @@ pub struct Order {
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
     pub files: Option<Files>,
     pub sockets: Sockets,
+    /// Bytes that follow the order, which the command reads from its standard input. With a terminal it reads that instead.
+    pub input_bytes: usize,
     /// The command gets a terminal, whose output is the warden's standard output.
     pub terminal: Option<TerminalSize>,
     /// The warden is the first process of a namespace of its own: all others in it are the command's.
@@ -164,10 +173,17 @@ fn run() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
+    // Nobody of the same user may look into this process, or change it, also while it waits for its order.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let control: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
     let mut control = UnixStream::from(control);
-    let order: Order = serde_json::from_slice(&read_line(&mut control)?).map_err(io::Error::other)?;
-    let report = match watch::Watch::begin(order) {
+    let (order, input) = match read_order(&mut control) {
+        Ok(told) => told,
+        // It was started for a command that never came.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let report = match watch::Watch::begin(order, &input) {
         Ok(watch) => Report::Ended(watch.until_end(control.try_clone()?)?),
         Err(problem) => Report::NotRun(problem),
     };
@@ -176,16 +192,36 @@ fn serve() -> io::Result<()> {
     control.write_all(text.as_bytes())
 }
 
-/// The order. What follows it is read by somebody else, so no byte too many is taken: the daemon says nothing before the
-/// order has come.
-fn read_line(control: &mut UnixStream) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    let mut piece = [0; 16 << 10];
-    while line.last() != Some(&b'\n') {
-        match control.read(&mut piece)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            length => line.extend_from_slice(&piece[..length]),
+impl Order {
+    /// As it is said: its length, the order, and then what the command is to read.
+    ///
+    /// # Errors
+    /// When the order or the input is longer than a warden takes.
+    pub fn message(&self, input: &[u8]) -> io::Result<Vec<u8>> {
+        let order = serde_json::to_vec(&Order { input_bytes: input.len(), ..self.clone() })?;
+        if MAX_ORDER < order.len() || MAX_INPUT < input.len() {
+            return Err(io::Error::other("the command or its input is too long"));
         }
+        let length = u32::try_from(order.len()).map_err(io::Error::other)?;
+        Ok([&length.to_le_bytes(), order.as_slice(), input].concat())
     }
-    Ok(line)
+}
+
+/// The order and what the command is to read. No byte more is taken: what follows are wishes.
+fn read_order(control: &mut UnixStream) -> io::Result<(Order, Vec<u8>)> {
+    let mut length = [0; size_of::<u32>()];
+    control.read_exact(&mut length)?;
+    let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
+    if MAX_ORDER < length {
+        return Err(io::Error::other("the order is too long"));
+    }
+    let mut order = vec![0; length];
+    control.read_exact(&mut order)?;
+    let order: Order = serde_json::from_slice(&order).map_err(io::Error::other)?;
+    if MAX_INPUT < order.input_bytes {
+        return Err(io::Error::other("the command's input is too long"));
+    }
+    let mut input = vec![0; order.input_bytes];
+    control.read_exact(&mut input)?;
+    Ok((order, input))
 }

@@ -85,6 +85,8 @@ pub struct Wanted {
     /// Absolute, inside the workspace.
     pub directory: PathBuf,
     pub terminal: Option<TerminalSize>,
+    /// What it reads from its standard input, where it has no terminal.
+    pub input: Vec<u8>,
 }
 
 /// Where a command is at home.
@@ -139,6 +141,7 @@ impl Commands {
             readable,
             rules: rules.confinement,
             terminal: wanted.terminal,
+            input: wanted.input,
         };
         self.sandbox.start(launch).await
     }
@@ -157,6 +160,18 @@ impl Starter {
 
     pub fn rules(&self) -> &CommandRules {
         &self.rules
+    }
+
+    /// For a program of the daemon's own choice, with rules of its own.
+    #[must_use]
+    pub fn confined(mut self, rules: Rules) -> Starter {
+        self.rules.confinement = rules;
+        self
+    }
+
+    /// The workspace's first folder.
+    pub fn first_root(&self) -> Option<PathBuf> {
+        self.roots.first().cloned()
     }
 
     pub fn redactor(&self) -> &Redactor {

@@ -26,6 +26,7 @@ pub(super) struct Bench {
     pub reads: Reads,
     pub cancel: CancellationToken,
     pub clock: Arc<dyn Clock>,
+    pub media: Media,
 }
 
 impl Bench {
@@ -39,7 +40,9 @@ impl Bench {
         let base = folder.path();
         let own_files = Arc::new(OwnFiles::new(&base.join("config"), &base.join("state"), []));
         let (redactor, reads) = (Redactor::none(), Reads::default());
-        let bench = Bench { _folder: folder, workspace, output, redactor, own_files, reads, cancel, clock };
+        let media = Media::default();
+        let bench =
+            Bench { _folder: folder, workspace, output, redactor, own_files, reads, cancel, clock, media };
         for (path, content) in files {
             bench.write(path, content.as_bytes());
         }
@@ -83,6 +86,7 @@ impl Bench {
             command_rules: CommandRules::default(),
             web: Arc::new(Web::new(Outside::system(), Vec::new(), Arc::clone(&self.clock))),
             web_rules: WebRules::default(),
+            media: self.media,
         }
     }
 

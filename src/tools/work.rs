@@ -1,6 +1,6 @@
 //! How does heavy work run beside the executor, and how does it stop?
 
-use std::{future::Future, panic::resume_unwind, time::Duration};
+use std::{panic::resume_unwind, time::Duration};
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -26,45 +26,44 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 
 /// Runs `work` on a blocking thread. `work` looks at the token often and returns soon after it fires: when the
 /// run stops, when the time is up, and when the returned future is dropped. What it returns then is not used.
-pub fn off_thread(
+pub async fn off_thread(
     cx: CallContext,
     work: impl FnOnce(&CancellationToken) -> ToolResult + Send + 'static,
-) -> impl Future<Output = ToolResult> + Send + 'static {
-    enum End {
-        Cancelled,
-        TimedOut,
-        Done(Result<ToolResult, tokio::task::JoinError>),
+) -> ToolResult {
+    match beside(&cx, work).await {
+        Ok(result) | Err(result) => result,
     }
+}
 
-    async move {
-        let stop = cx.cancel.child_token();
-        let _stops_when_dropped = stop.clone().drop_guard();
-        let seen_by_work = stop.clone();
-        let mut job = tokio::task::spawn_blocking(move || work(&seen_by_work));
-        let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
-        // In this order: work that ended because of the token must not pass for work that was done.
-        let end = tokio::select! {
-            biased;
-            () = cx.cancel.cancelled() => End::Cancelled,
-            () = cx.clock.sleep(limit) => End::TimedOut,
-            joined = &mut job => End::Done(joined),
-        };
-        match end {
-            End::Done(Ok(result)) => result,
-            End::Done(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
-            // The runtime is going down.
-            End::Done(Err(_)) => cancelled(),
-            End::Cancelled => {
-                wait_a_little(job, &cx).await;
-                cancelled()
-            }
-            End::TimedOut => {
-                stop.cancel();
-                wait_a_little(job, &cx).await;
-                let message = format!("not finished after {} s; narrow what is searched", limit.as_secs());
-                ToolResult::failure(ToolErrorType::TimedOut, message)
-            }
+/// Like [`off_thread`], for work that is not all of a call. The error is what the call came to.
+pub async fn beside<T: Send + 'static>(
+    cx: &CallContext,
+    work: impl FnOnce(&CancellationToken) -> T + Send + 'static,
+) -> Result<T, ToolResult> {
+    let stop = cx.cancel.child_token();
+    let _stops_when_dropped = stop.clone().drop_guard();
+    let seen_by_work = stop.clone();
+    let mut job = tokio::task::spawn_blocking(move || work(&seen_by_work));
+    let limit = cx.deadline.unwrap_or(MAX_WORK_TIME);
+    // In this order: work that ended because of the token must not pass for work that was done.
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => {
+            wait_a_little(job, cx).await;
+            Err(cancelled())
         }
+        () = cx.clock.sleep(limit) => {
+            stop.cancel();
+            wait_a_little(job, cx).await;
+            let message = format!("not finished after {} s; narrow what is searched", limit.as_secs());
+            Err(ToolResult::failure(ToolErrorType::TimedOut, message))
+        }
+        joined = &mut job => match joined {
+            Ok(done) => Ok(done),
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime is going down.
+            Err(_) => Err(cancelled()),
+        },
     }
 }
 
@@ -112,7 +111,7 @@ pub async fn to_the_end(
 
 /// Work looks at its token often, so nothing outlives its call; but what hangs in the file system cannot look, and
 /// its call must end all the same.
-async fn wait_a_little(job: JoinHandle<ToolResult>, cx: &CallContext) {
+async fn wait_a_little<T>(job: JoinHandle<T>, cx: &CallContext) {
     tokio::select! {
         // What it returns is not used, and a panic of work that was given up concerns nobody.
         _unused = job => (),

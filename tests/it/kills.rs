@@ -25,6 +25,7 @@ use crate::{
 };
 
 mod asking;
+mod foreign;
 mod once;
 mod watching;
 

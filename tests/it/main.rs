@@ -31,6 +31,7 @@ mod kin;
 mod laws;
 mod lent;
 mod lifetimes;
+mod media;
 mod methods;
 mod one_at_a_time;
 mod outputs;

@@ -71,6 +71,7 @@ impl Ground {
             readable: Vec::new(),
             rules: Rules::default(),
             terminal: None,
+            input: Vec::new(),
         }
     }
 
@@ -150,6 +151,30 @@ async fn the_workspace_and_the_temporary_folder_can_be_written() {
         assert_eq!(fs::read_to_string(ground.path("workspace/sub/made")).unwrap(), "1\n");
         assert_eq!(fs::read_to_string(ground.path("temporary/kept")).unwrap(), "2\n");
     }
+}
+
+#[tokio::test]
+async fn a_command_reads_what_it_is_given_and_cannot_keep_anything_there() {
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        // More than a pipe or a socket takes at once.
+        let input = "line\n".repeat(1 << 20).into_bytes();
+        let script = "wc -l; { echo more >&0; } 2>/dev/null && echo kept; truncate -s 1G /proc/self/fd/0 2>/dev/null && echo grown; true";
+        let (ended, said) = ground.run(Launch { input, ..ground.launch(script) }).await;
+        assert_eq!((ended.code, said.trim()), (Some(0), "1048576"), "{mechanism:?}");
+        let (_, said) = ground.bash("wc -c").await;
+        assert_eq!(said.trim(), "0", "{mechanism:?}: nothing was given");
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_for_a_warden_is_refused_before_it_is_sent() {
+    let ground = Ground::new(mechanisms().remove(0));
+    let input = vec![0; subagentd::sys::warden::MAX_INPUT + 1];
+    let refused =
+        ground.sandbox.start(Launch { input, ..ground.launch("true") }).await.map(drop).unwrap_err();
+    expect_test::expect!["the order cannot be written: the command or its input is too long"]
+        .assert_eq(&refused.to_string());
 }
 
 #[tokio::test]

@@ -6,4 +6,5 @@ mod net;
 mod pages;
 mod runs;
 mod searching;
+mod secure;
 mod site;

@@ -183,8 +183,16 @@ fn push_json(body: &mut String, key: &str, value: &impl Serialize) {
 
 /// Whether a model of this name has thoughts to show: from 2.5 on. Others are asked only when a budget is set.
 fn can_think(model: &str) -> bool {
-    let is_for_pictures_or_speech = ["image", "tts", "audio"].iter().any(|kind| model.contains(kind));
-    version(model).is_some_and(|version| (2, 5) <= version) && !is_for_pictures_or_speech
+    version(model).is_some_and(|version| (2, 5) <= version) && !is_for_pictures_or_speech(model)
+}
+
+/// Whether a model of this name takes sound and documents.
+pub(super) fn takes_files(model: &str) -> bool {
+    model.starts_with("gemini-") && !is_for_pictures_or_speech(model)
+}
+
+fn is_for_pictures_or_speech(model: &str) -> bool {
+    ["image", "tts", "audio"].iter().any(|kind| model.contains(kind))
 }
 
 /// From 3 on, calls without a signature are refused; the names for the newest model mean such a one. Older models

@@ -196,6 +196,7 @@ impl PartList {
                 self.push(&WirePart { text: Some(text), ..WirePart::default() });
             }
             Part::InlineData { mime_type, data } => {
+                let mime_type = own_mime(mime_type);
                 self.push(&WirePart { inline_data: Some(Blob { mime_type, data }), ..WirePart::default() });
             }
             Part::File { mime_type, uri } => {
@@ -204,6 +205,14 @@ impl PartList {
             }
             _ => (),
         }
+    }
+}
+
+/// The API names one format differently from the registry (<https://ai.google.dev/gemini-api/docs/audio>).
+fn own_mime(mime: &str) -> &str {
+    match mime {
+        "audio/mpeg" => "audio/mp3",
+        other => other,
     }
 }
 

@@ -65,7 +65,9 @@ fn is_reading_note(line: &str) -> bool {
         ["[lines ", "[long lines cut: ", "[decoded from ", "[the file is empty", "[nothing from offset "];
     // Of what is no text there is nothing but a note.
     let is_no_text = line.starts_with("[`")
-        && ["` is an image: ", "` is a binary file: "].iter().any(|words| line.contains(words));
+        && ["` is an image: ", "` is a PDF: ", "` is a sound: ", "` is a binary file: "]
+            .iter()
+            .any(|words| line.contains(words));
     is_note(line) && (is_no_text || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)))
 }
 

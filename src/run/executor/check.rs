@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Executor;
 use crate::{
+    models::Media,
     policy::{Decision, PolicyCall},
     project::Project,
     protocol::{
@@ -80,6 +81,8 @@ impl Executor {
             command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
             web: Arc::clone(&supplies.web),
             web_rules: supplies.defaults.web.clone(),
+            // Nothing is shown to any.
+            media: Media::default(),
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
         let refused = |error: ToolError, arguments: &Value| match &prepared.tool {

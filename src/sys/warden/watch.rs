@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashSet,
-    io::{self, Read as _},
+    fs::File,
+    io::{self, Read as _, Seek as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::{net::UnixStream, process::CommandExt as _},
@@ -15,10 +16,11 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
     io::Errno,
     process::{
-        DumpableBehavior, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, ioctl_tiocsctty, pidfd_open,
-        set_child_subreaper, set_dumpable_behavior, setsid, waitid,
+        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, ioctl_tiocsctty, pidfd_open, set_child_subreaper,
+        setsid, waitid,
     },
     stdio::{dup2_stderr, dup2_stdout},
 };
@@ -57,19 +59,18 @@ pub struct Watch {
 
 impl Watch {
     /// Starts the command, or says why it cannot be.
-    pub fn begin(order: Order) -> Result<Watch, String> {
+    pub fn begin(order: Order, input: &[u8]) -> Result<Watch, String> {
         let Order { words, directory, environment, limits, terminal, is_first, .. } = &order;
         let told = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
         // Before anything is started: what the command leaves behind comes to this process.
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| told("subreaper")(error.into()))?;
-        // Nobody of the same user may look into this process, or change it.
-        set_dumpable_behavior(DumpableBehavior::NotDumpable)
-            .map_err(|error| told("the warden cannot be protected")(error.into()))?;
         let (program, arguments) = words.split_first().ok_or("there is no command")?;
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
-        command.current_dir(directory).stdin(Stdio::null());
+        command
+            .current_dir(directory)
+            .stdin(to_read(input).map_err(told("the command's input cannot be kept"))?);
         let screen = match terminal {
             None => None,
             Some(size) => {
@@ -254,10 +255,23 @@ fn next(control: &mut UnixStream, command: &OwnedFd, time: Duration) -> io::Resu
     })
 }
 
+/// What gives a command its input: memory that only it has, since nobody is there to write into a pipe. It cannot be written
+/// any more, or the command could keep there what no limit counts.
+fn to_read(input: &[u8]) -> io::Result<Stdio> {
+    if input.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let mut memory = File::from(memfd_create("input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    memory.write_all(input)?;
+    memory.rewind()?;
+    fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(Stdio::from(memory))
+}
+
 /// Leaves standard output and standard error to the command alone, so that they end when it does. What is put out on a
 /// terminal goes through this process.
 fn release(has_terminal: bool) -> io::Result<()> {
-    let nothing = std::fs::File::options().write(true).open("/dev/null")?;
+    let nothing = File::options().write(true).open("/dev/null")?;
     if !has_terminal {
         dup2_stdout(&nothing)?;
     }

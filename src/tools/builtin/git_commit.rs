@@ -271,7 +271,7 @@ impl Invocation for Call {
                 timeout: Some(cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout))),
                 max_output: rules.max_output,
             };
-            let wanted = Wanted { words, directory: self.root.clone(), terminal: None };
+            let wanted = Wanted { words, directory: self.root.clone(), terminal: None, input: Vec::new() };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);

@@ -1,6 +1,6 @@
 //! `read_file`: what does a file say or show? (spec 05)
 
-use std::fs::File;
+use std::{fs::File, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -8,24 +8,28 @@ use serde_json::json;
 
 use super::{
     Definition,
-    reading::{self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_IMAGE_BYTES, Range},
+    reading::{self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_INLINE_BYTES, Range},
     safe,
 };
 use crate::{
+    models::Media,
     protocol::{Access, Location, Part, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
     redact::Redactor,
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, digest, outputs, work,
-        workspace::Opened,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, commands::Starter, digest, outputs,
+        work, workspace::Opened,
     },
 };
 
+mod pdf;
 mod source;
 
 use source::Source;
 
 /// Smaller files are read at once: handing one to another thread costs more than reading it.
 const SMALL_FILE_BYTES: u64 = 256 * 1024;
+
+const PDF: &str = "application/pdf";
 
 const DESCRIPTION: &str = "\
 Reads one file and returns its text as it is, without line numbers. Any common encoding is understood and \
@@ -34,8 +38,9 @@ shown as UTF-8.
 the text was decoded from another encoding, the first line is a note in square brackets that says so, with the \
 total number of lines and the `offset` to read on with; the file's own text starts on the second line.
 - A line of more than 2,000 characters is cut, with a mark in square brackets at its end.
-- PNG, JPEG, GIF, WEBP and BMP images are returned as images, up to 3.75 MiB; SVG is text. Audio, PDF and other \
-binary files are described (type and size), not returned.
+- PNG, JPEG, GIF, WEBP and BMP images are returned as images, up to 3.75 MiB; SVG is text. A PDF and a sound are returned \
+as they are where you can take them; else the text of a PDF is, where the system can tell it. Other binary files are \
+described (type and size), not returned.
 - The path that a cut output of another tool names is read like a file; its longest lines are broken.
 - A file of more than 20 MiB is refused; `grep` can search it.
 - Read several files with several calls in one turn; they run at the same time.";
@@ -76,7 +81,8 @@ impl Definition for ReadFile {
         let source = Source::of(&arguments.path, cx)?;
         let accesses = vec![source.access()];
         let redactor = cx.redactor.clone();
-        Ok(Box::new(Call { source, arguments, accesses, output: cx.output, redactor }))
+        let (media, starter) = (cx.media, Starter::of(cx));
+        Ok(Box::new(Call { source, arguments, accesses, output: cx.output, redactor, media, starter }))
     }
 }
 
@@ -93,6 +99,18 @@ struct Call {
     accesses: Vec<Access>,
     output: OutputLimits,
     redactor: Redactor,
+    media: Media,
+    starter: Starter,
+}
+
+/// What reading a file came to.
+enum Read {
+    Told(ToolResult),
+    /// It is a PDF, whose text is wanted, since it cannot be handed over for this reason: one clause.
+    Pdf {
+        bytes: Vec<u8>,
+        why: String,
+    },
 }
 
 impl Invocation for Call {
@@ -131,35 +149,87 @@ impl Invocation for Call {
                 Ok(Opened::File { size, .. }) if MAX_FILE_BYTES < size => {
                     self.is_too_large(&size.to_string())
                 }
-                Ok(Opened::File { file, size }) if size <= SMALL_FILE_BYTES => self.read(file),
-                Ok(Opened::File { file, .. }) => work::off_thread(cx, move |_| self.read(file)).await,
+                Ok(Opened::File { file, size }) => {
+                    let this = Arc::new(*self);
+                    let read = match size <= SMALL_FILE_BYTES {
+                        true => this.read(&file),
+                        false => {
+                            let this = Arc::clone(&this);
+                            match work::beside(&cx, move |_| this.read(&file)).await {
+                                Ok(read) => read,
+                                Err(result) => return result,
+                            }
+                        }
+                    };
+                    match read {
+                        Read::Told(result) => result,
+                        Read::Pdf { bytes, why } => this.pdf_text(bytes, &why, &cx).await,
+                    }
+                }
             }
         })
     }
 }
 
 impl Call {
-    fn read(&self, file: File) -> ToolResult {
-        let bytes = match reading::read_on(&file, Vec::new()) {
+    fn read(&self, file: &File) -> Read {
+        let bytes = match reading::read_on(file, Vec::new()) {
             Ok(Some(bytes)) => bytes,
             // It grew after its size was looked at.
-            Ok(None) => return self.is_too_large(&format!("more than {MAX_FILE_BYTES}")),
+            Ok(None) => return Read::Told(self.is_too_large(&format!("more than {MAX_FILE_BYTES}"))),
             Err(error) => {
                 let message = format!("`{}` cannot be read: {error}", self.source.shown());
-                return ToolResult::failure(ToolErrorType::ReadContentFailure, message);
+                return Read::Told(ToolResult::failure(ToolErrorType::ReadContentFailure, message));
             }
         };
         self.source.note(|| digest::of(&bytes));
         if let Source::Output { .. } = self.source {
             // Text that was kept as UTF-8, whatever is in it.
-            return self.excerpt(&outputs::wrapped(&String::from_utf8_lossy(&bytes)), None);
+            return Read::Told(self.excerpt(&outputs::wrapped(&String::from_utf8_lossy(&bytes)), None));
         }
-        match reading::content(&bytes) {
-            Content::Image { .. } if MAX_IMAGE_BYTES < bytes.len() => self.is_too_large_to_show(bytes.len()),
-            Content::Image { mime } => self.image(&bytes, mime),
-            Content::BrokenImage { mime } => self.is_binary(bytes.len(), &format!("{mime} without its end")),
-            Content::Binary { mime } => self.is_binary(bytes.len(), mime),
+        let size = bytes.len();
+        let is_too_large = MAX_INLINE_BYTES < size;
+        Read::Told(match reading::content(&bytes) {
+            Content::Image { .. } if is_too_large => self.is_too_large_to_show(size, "an image", "images"),
+            Content::Image { mime } => self.media(&bytes, mime, "an image"),
+            Content::BrokenImage { mime } => self.is_binary(size, &format!("{mime} without its end"), None),
+            Content::Audio { .. } if self.media.audio && is_too_large => {
+                self.is_too_large_to_show(size, "a sound", "sounds")
+            }
+            Content::Audio { mime } if self.media.audio => self.media(&bytes, mime, "a sound"),
+            Content::Audio { mime } => self.is_binary(size, mime, Some("this model takes no sound")),
+            Content::Pdf => match self.pdf_obstacle(&bytes) {
+                None => self.media(&bytes, PDF, "a PDF"),
+                Some(why) => return Read::Pdf { bytes, why },
+            },
+            Content::Binary { mime } => self.is_binary(size, mime, None),
             Content::Text { text, encoding } => self.excerpt(&text, encoding),
+        })
+    }
+
+    /// Why a PDF cannot be handed over as it is: one clause.
+    fn pdf_obstacle(&self, bytes: &[u8]) -> Option<String> {
+        if !self.media.pdf {
+            return Some("this model takes no PDF".to_owned());
+        }
+        if let Some(fault) = reading::pdf_fault(bytes) {
+            return Some(format!("it {fault}"));
+        }
+        let is_too_large = MAX_INLINE_BYTES < bytes.len();
+        is_too_large.then(|| format!("models get PDFs of at most {MAX_INLINE_BYTES} bytes"))
+    }
+
+    async fn pdf_text(&self, bytes: Vec<u8>, why: &str, cx: &CallContext) -> ToolResult {
+        let size = bytes.len();
+        let told = pdf::text(self.starter.clone(), bytes, cx).await;
+        if cx.cancel.is_cancelled() {
+            return work::cancelled();
+        }
+        match told {
+            Ok(text) => self.excerpt(&text, Some("PDF; layout and pictures are lost")),
+            Err(problem) => {
+                self.is_binary(size, PDF, Some(&format!("{why}, and its text cannot be had: {problem}")))
+            }
         }
     }
 
@@ -189,30 +259,32 @@ impl Call {
         ToolResult { return_display: Some(display), data: Some(data), ..ToolResult::text(shown) }
     }
 
-    fn image(&self, bytes: &[u8], mime: &str) -> ToolResult {
+    /// `what` with its article.
+    fn media(&self, bytes: &[u8], mime: &str, what: &str) -> ToolResult {
         let (shown, size) = (self.source.shown(), bytes.len());
-        let text = Part::text(format!("[`{shown}` is an image: {mime}, {size} bytes]"));
+        let text = Part::text(format!("[`{shown}` is {what}: {mime}, {size} bytes]"));
         ToolResult {
             llm_content: vec![text, reading::part(mime, bytes)],
-            return_display: Some(format!("Read an image: {mime}, {size} bytes")),
+            return_display: Some(format!("Read {what}: {mime}, {size} bytes")),
             data: Some(json!({"mimeType": mime, "bytes": size})),
             ..ToolResult::default()
         }
     }
 
-    fn is_too_large_to_show(&self, size: usize) -> ToolResult {
+    fn is_too_large_to_show(&self, size: usize, what: &str, all: &str) -> ToolResult {
         let shown = self.source.shown();
         let message = format!(
-            "`{shown}` is an image of {size} bytes; models get images of at most {MAX_IMAGE_BYTES}. A smaller copy \
-             of it can be read"
+            "`{shown}` is {what} of {size} bytes; models get {all} of at most {MAX_INLINE_BYTES}. A smaller copy of it \
+             can be read"
         );
         ToolResult::failure(ToolErrorType::FileTooLarge, message)
     }
 
-    fn is_binary(&self, size: usize, mime: &str) -> ToolResult {
+    fn is_binary(&self, size: usize, mime: &str, why: Option<&str>) -> ToolResult {
         let shown = self.source.shown();
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let description =
-            format!("[`{shown}` is a binary file: {mime}, {size} bytes; its content is not shown]");
+            format!("[`{shown}` is a binary file: {mime}, {size} bytes; its content is not shown{why}]");
         ToolResult { data: Some(json!({"mimeType": mime, "bytes": size})), ..ToolResult::text(description) }
     }
 

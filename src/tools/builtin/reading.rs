@@ -6,11 +6,11 @@ use std::{
 };
 
 mod excerpt;
-mod image;
+mod media;
 mod text;
 
 pub use excerpt::{Excerpt, NOTE_CHARS, Range};
-pub use image::{MAX_IMAGE_BYTES, part};
+pub use media::{MAX_INLINE_BYTES, part, pdf_fault};
 pub use text::{Content, content, is_surely_binary};
 
 /// Larger files are refused before anything is read (spec 05).

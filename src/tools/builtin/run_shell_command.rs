@@ -251,6 +251,7 @@ impl Invocation for Call {
                 words: [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec(),
                 directory: self.directory.clone(),
                 terminal: self.arguments.terminal(),
+                input: Vec::new(),
             };
             if self.arguments.background {
                 return self.begin(wanted, bounds, &cx).await;

@@ -1,12 +1,6 @@
 //! A call of a discovered tool: `<callCommand> <name>`, with the arguments as JSON on standard input.
 
-use std::{
-    fs, io,
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -16,19 +10,12 @@ use crate::{
         Access, ConfirmationDetails, DiscoveredTool, Location, Part, Replay, Risk, ToolDeclaration,
         ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
     },
-    sandbox::Cannot,
-    sys::ids,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{Bounds, Cut, Finished, Starter, Wanted, refused, signal_name},
+        commands::{Bounds, Cut, Finished, Starter, Wanted, signal_name},
         parameters::Parameters,
-        work,
     },
 };
-
-/// Gives a program its standard input from a file, and becomes that program. The file has another path in a sandbox with a
-/// temporary folder of its own. No word of the command is read by the shell: all are arguments.
-const WITH_INPUT: &str = r#"f=$1; [ -r "$f" ] || f=$TMPDIR/${f##*/}; shift; exec "$@" <"$f""#;
 
 /// How the tools of one workspace are called.
 pub struct CallCommand {
@@ -165,51 +152,19 @@ impl Invocation for Call {
                 timeout: Some(timeout),
                 max_output: rules.max_output,
             };
-            let input = match self.input(&cx).await {
-                Ok(input) => input,
-                Err(error) => return refused(&error),
-            };
-            let mut words: Vec<String> = ["/bin/sh", "-c", WITH_INPUT, "sh"].map(str::to_owned).into();
-            words.push(input.0.to_string_lossy().into_owned());
-            words.extend(self.command.words.iter().cloned());
+            let mut words = self.command.words.clone();
             words.push(self.name.clone());
-            let wanted = Wanted { words, directory: self.command.directory.clone(), terminal: None };
+            let wanted = Wanted {
+                words,
+                directory: self.command.directory.clone(),
+                terminal: None,
+                input: self.arguments.to_string().into_bytes(),
+            };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => told(&finished),
                 Err(failure) => failure,
             }
         })
-    }
-}
-
-impl Call {
-    /// The arguments in a file of the session's own temporary folder, which nobody else reads.
-    async fn input(&self, cx: &CallContext) -> Result<InputFile, Cannot> {
-        let folder = self.starter.temporary(&cx.session).await?;
-        let text = self.arguments.to_string();
-        let written = work::aside(move || InputFile::write(&folder, &text)).await;
-        written.map_err(|source| Cannot::System { what: "the arguments cannot be handed over", source })
-    }
-}
-
-/// Gone when this is dropped; what a crash leaves goes with its session.
-struct InputFile(PathBuf);
-
-impl InputFile {
-    fn write(folder: &Path, text: &str) -> io::Result<InputFile> {
-        let path = folder.join(format!("arguments-{}.json", ids::fresh::<String>()));
-        let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-        let written = InputFile(path);
-        file.write_all(text.as_bytes())?;
-        Ok(written)
-    }
-}
-
-impl Drop for InputFile {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.0) {
-            tracing::debug!(%error, file = %self.0.display(), "the arguments of a call are left until the session goes");
-        }
     }
 }
 

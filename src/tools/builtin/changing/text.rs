@@ -59,9 +59,13 @@ impl Text {
                 let encoding = encoding.ok_or_else(|| format!("text in {name}, which cannot be written"))?;
                 (encoding, Arc::new(text.into_owned().into_bytes()))
             }
-            Content::Image { mime } | Content::BrokenImage { mime } | Content::Binary { mime } => {
+            Content::Image { mime }
+            | Content::BrokenImage { mime }
+            | Content::Audio { mime }
+            | Content::Binary { mime } => {
                 return Err(format!("a binary file ({mime})"));
             }
+            Content::Pdf => return Err("a binary file (application/pdf)".to_owned()),
         };
         let form = Form { encoding, has_mark, ends: LineEnds::of(&plain) };
         let text = Text { bytes: plain, form };

@@ -11,7 +11,7 @@ use crate::{
     tools::{
         Reads,
         builtin::reading::{
-            self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_IMAGE_BYTES, NOTE_CHARS, Range,
+            self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_INLINE_BYTES, NOTE_CHARS, Range,
         },
         digest,
         workspace::{Opened, Place, Workspace},
@@ -85,7 +85,7 @@ impl<'a> Report<'a> {
             left: max_chars.saturating_sub(left_for_list + FRAME_CHARS + NOTE_CHARS),
             left_for_list,
             left_to_read: MAX_READ_BYTES,
-            left_for_images: MAX_IMAGE_BYTES,
+            left_for_images: MAX_INLINE_BYTES,
             opened: 0,
             shown: 0,
             in_part: 0,
@@ -130,6 +130,12 @@ impl<'a> Report<'a> {
             }
             Content::Image { mime } | Content::BrokenImage { mime } => {
                 return Err(format!("a broken image: {mime} without its end, {size} bytes"));
+            }
+            Content::Pdf => return Err(format!("a PDF, {size} bytes; read_file shows it")),
+            Content::Audio { mime } => {
+                return Err(format!(
+                    "a sound ({mime}, {size} bytes); read_file shows it, if this model takes sound"
+                ));
             }
             Content::Binary { mime } => return Err(format!("a binary file: {mime}, {size} bytes")),
         }
@@ -178,8 +184,8 @@ impl<'a> Report<'a> {
 
     fn show_image(&mut self, place: &Place, bytes: &[u8], mime: &str) -> Result<(), String> {
         let size = bytes.len();
-        if MAX_IMAGE_BYTES < size {
-            return Err(format!("an image of {size} bytes; models get images of at most {MAX_IMAGE_BYTES}"));
+        if MAX_INLINE_BYTES < size {
+            return Err(format!("an image of {size} bytes; models get images of at most {MAX_INLINE_BYTES}"));
         }
         let has_room = self.images < MAX_IMAGES && size <= self.left_for_images;
         if !has_room {

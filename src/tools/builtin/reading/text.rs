@@ -5,7 +5,7 @@ use std::{borrow::Cow, str};
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
 
-use super::image;
+use super::media;
 
 /// Where a NUL byte says "binary"; as much as git looks at.
 const BINARY_CHECK_BYTES: usize = 8_000;
@@ -27,6 +27,11 @@ pub enum Content<'a> {
     BrokenImage {
         mime: &'static str,
     },
+    /// A sound of a format that models take.
+    Audio {
+        mime: &'static str,
+    },
+    Pdf,
     Binary {
         mime: &'static str,
     },
@@ -71,9 +76,13 @@ pub fn is_surely_binary(bytes: &[u8]) -> bool {
 
 fn binary(bytes: &[u8]) -> Content<'static> {
     match infer::get(bytes).map_or("application/octet-stream", |found| found.mime_type()) {
-        mime if !image::is_taken(mime) => Content::Binary { mime },
-        mime if image::is_whole(mime, bytes) => Content::Image { mime },
-        mime => Content::BrokenImage { mime },
+        "application/pdf" => Content::Pdf,
+        mime if media::is_taken_image(mime) && media::is_whole_image(mime, bytes) => Content::Image { mime },
+        mime if media::is_taken_image(mime) => Content::BrokenImage { mime },
+        mime => match media::taken_audio(mime) {
+            Some(mime) => Content::Audio { mime },
+            None => Content::Binary { mime },
+        },
     }
 }
 

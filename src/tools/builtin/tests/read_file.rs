@@ -149,7 +149,7 @@ async fn binary_files_are_described() {
     check(
         b"%PDF-1.7\n1 0 obj\n",
         json!({}),
-        expect!["[`file` is a binary file: application/pdf, 17 bytes; its content is not shown]"],
+        expect!["[`file` is a binary file: application/pdf, 17 bytes; its content is not shown: this model takes no PDF, and its text cannot be had: pdftotext is run in a sandbox only, and there is none: no command can be run here]"],
     )
     .await;
     check(
@@ -210,6 +210,103 @@ async fn an_image_is_handed_over_as_one_and_people_see_its_name_alone() {
         let half = bench.call("read_file", json!({"path": "half"})).await;
         assert_eq!(half.llm_content.len(), 1, "{mime}");
     }
+}
+
+/// Beginnings by which these formats are told.
+fn sounds() -> [(&'static str, Vec<u8>); 6] {
+    [
+        ("audio/wav", b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0".to_vec()),
+        ("audio/mpeg", b"ID3\x04\0\0\0\0\0\0\xff\xfb\x90\0".to_vec()),
+        ("audio/aiff", b"FORM\0\0\0\x10AIFFCOMM\0\0".to_vec()),
+        ("audio/aac", b"\xff\xf1\x50\x80\0\x1f\xfc\0".to_vec()),
+        ("audio/ogg", b"OggS\0\x02\0\0\0\0\0\0\0\0".to_vec()),
+        ("audio/flac", b"fLaC\0\0\0\x22\0\0".to_vec()),
+    ]
+}
+
+#[tokio::test]
+async fn a_sound_is_handed_over_to_a_model_that_takes_it_and_described_to_others() {
+    for (mime, bytes) in sounds() {
+        let mut bench = Bench::new(&[]);
+        bench.write("a sound", &bytes);
+        let told = bench.text("read_file", json!({"path": "a sound"})).await;
+        let size = bytes.len();
+        let why = "its content is not shown: this model takes no sound";
+        assert_eq!(told, format!("[`a sound` is a binary file: {mime}, {size} bytes; {why}]"));
+        bench.media.audio = true;
+        let result = bench.call("read_file", json!({"path": "a sound"})).await;
+        let [text, sound] = &result.llm_content[..] else { panic!("{mime}: {:?}", result.llm_content) };
+        assert_eq!(text.as_text(), Some(format!("[`a sound` is a sound: {mime}, {size} bytes]").as_str()));
+        assert!(matches!(sound, Part::InlineData { mime_type, .. } if mime_type == mime), "{mime}");
+        // One that is too large would be refused, with every later request of the run.
+        let file = std::fs::File::options().write(true).open(bench.root().join("a sound")).unwrap();
+        file.set_len(3_932_161).unwrap();
+        let result = bench.call("read_file", json!({"path": "a sound"})).await;
+        assert_eq!(result.error.unwrap().kind, ToolErrorType::FileTooLarge, "{mime}");
+    }
+}
+
+/// A page that says something, in the format's own letters.
+pub(super) fn pdf(says: &str) -> Vec<u8> {
+    let shows = format!("BT /F1 24 Tf 72 700 Td ({says}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{shows}\nendstream", shows.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+    ];
+    let mut text = "%PDF-1.4\n".to_owned();
+    let mut places = Vec::new();
+    for (index, object) in objects.iter().enumerate() {
+        places.push(text.len());
+        text.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
+    }
+    let index = text.len();
+    text.push_str("xref\n0 6\n0000000000 65535 f \n");
+    for place in places {
+        text.push_str(&format!("{place:010} 00000 n \n"));
+    }
+    text.push_str(&format!("trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{index}\n%%EOF\n"));
+    text.into_bytes()
+}
+
+#[tokio::test]
+async fn a_pdf_is_handed_over_to_a_model_that_takes_it_unless_it_would_be_refused() {
+    let mut bench = Bench::new(&[]);
+    bench.media.pdf = true;
+    let whole = pdf("Good day");
+    bench.write("whole.pdf", &whole);
+    let result = bench.call("read_file", json!({"path": "whole.pdf"})).await;
+    let [text, document] = &result.llm_content[..] else { panic!("{:?}", result.llm_content) };
+    let expected = format!("[`whole.pdf` is a PDF: application/pdf, {} bytes]", whole.len());
+    assert_eq!(text.as_text(), Some(expected.as_str()));
+    assert!(matches!(document, Part::InlineData { mime_type, .. } if mime_type == "application/pdf"));
+
+    let told = async |bytes: &[u8]| {
+        bench.write("x.pdf", bytes);
+        bench.text("read_file", json!({"path": "x.pdf"})).await
+    };
+    let locked =
+        String::from_utf8(whole.clone()).unwrap().replace("/Root 1 0 R", "/Root 1 0 R /Encrypt 9 0 R");
+    let no_text = "and its text cannot be had: pdftotext is run in a sandbox only, and there is none: no command can be run here";
+    let described = |size: usize, why: &str| {
+        format!(
+            "[`x.pdf` is a binary file: application/pdf, {size} bytes; its content is not shown: {why}, {no_text}]"
+        )
+    };
+    let half = &whole[..whole.len() - 10];
+    assert_eq!(told(half).await, described(half.len(), "it has no end: it is broken or was cut"));
+    assert_eq!(told(locked.as_bytes()).await, described(locked.len(), "it is encrypted"));
+    let mut large = whole.clone();
+    large.splice(9..9, vec![b'%'; 3_932_160]);
+    let why = "models get PDFs of at most 3932160 bytes";
+    assert_eq!(told(&large).await, described(large.len(), why));
+    bench.media.pdf = false;
+    bench.write("x.pdf", &whole);
+    let text = bench.text("read_file", json!({"path": "x.pdf"})).await;
+    assert_eq!(text, described(whole.len(), "this model takes no PDF"));
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use crate::protocol::{
 };
 
 mod dictated;
+mod encoder;
+mod exchange;
 mod gemini;
 mod gemini_reply;
 mod http;

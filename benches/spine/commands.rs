@@ -93,6 +93,7 @@ fn launch(folder: PathBuf, script: &str) -> Launch {
         readable: Vec::new(),
         rules: Rules::default(),
         terminal: None,
+        input: Vec::new(),
     }
 }
 

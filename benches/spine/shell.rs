@@ -23,7 +23,7 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
             (*length <= LONG_BYTES).then_some(line)
         })
         .collect();
-    let nested = "timeout 60 env A=1 nice bash -c 'for f in $(git ls-files | xargs -n1 dirname); do echo \"$(cat <(sort \"$f\"))\"; done' && git status";
+    let nested = "timeout 60 env A=1 nice bash -c 'for f in $(git ls-files | xargs -n1 dirname); do echo \"$(cat <(sort -- \"$f\"))\"; done' && git status";
     row(table, "judging a short command", "cd src && cargo test --lib 2>&1 | tail -n 20", 100.0)?;
     row(table, "judging a nested command", nested, 300.0)?;
     row(table, "judging a script of 10 kB", &long, 10_000.0)

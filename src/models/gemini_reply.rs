@@ -8,7 +8,8 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     ModelError, ModelEvent, ModelReply, ReplyPart,
-    gemini::{PROVIDER, failure::ProviderError},
+    exchange::{Complaint, Gathering},
+    gemini::{PROVIDER, complaint::GoogleError},
 };
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
 
@@ -21,7 +22,7 @@ pub(super) struct GeminiReply {
     usage: Usage,
     finish: Option<Finish>,
     /// The stream may say in its middle that it failed.
-    error: Option<ProviderError>,
+    error: Option<Complaint>,
 }
 
 /// Why the provider ended the response, in its own words.
@@ -31,9 +32,8 @@ struct Finish {
     message: Option<String>,
 }
 
-impl GeminiReply {
-    /// Takes one chunk. An error means that the chunk is not of Gemini's shape; what came before stays.
-    pub(super) fn push(&mut self, chunk: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
+impl Gathering for GeminiReply {
+    fn push(&mut self, chunk: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
         let chunk: Chunk = serde_json::from_str(chunk)?;
         if let Some(usage) = chunk.usage_metadata {
             self.usage = usage.into();
@@ -44,7 +44,7 @@ impl GeminiReply {
             self.finish = Some(Finish { reason, message: block_reason_message });
         }
         if let Some(error) = chunk.error {
-            self.error = Some(error);
+            self.error = Some(error.into());
         }
         let mut deltas = Vec::new();
         // Only the first candidate: no more than one is ever asked for.
@@ -60,6 +60,42 @@ impl GeminiReply {
         Ok(deltas)
     }
 
+    fn is_whole(&self) -> bool {
+        // Some proxies fill the field in every chunk, with what says nothing.
+        let says_nothing = |reason: &str| matches!(reason, "" | "FINISH_REASON_UNSPECIFIED");
+        self.finish.as_ref().is_some_and(|finish| !says_nothing(&finish.reason))
+    }
+
+    fn take_error(&mut self) -> Option<Complaint> {
+        self.error.take()
+    }
+
+    /// A reply that is empty, cut or malformed is worth another try (spec 04, "Retry").
+    fn finish(self) -> Result<ModelReply, ModelError> {
+        let Some(finish) = self.finish else {
+            return Err(unusable("the response ended without a finish reason".to_owned()));
+        };
+        let says_something = self.parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
+        let reason = match finish.reason.as_str() {
+            "STOP" if says_something => FinishReason::Stop,
+            "STOP" => return Err(unusable("the response is empty".to_owned())),
+            "MAX_TOKENS" => FinishReason::Length,
+            "MALFORMED_FUNCTION_CALL"
+            | "UNEXPECTED_TOOL_CALL"
+            | "MALFORMED_RESPONSE"
+            | "OTHER"
+            | "FINISH_REASON_UNSPECIFIED" => {
+                return Err(unusable(format!("the response is malformed: {}", finish.words())));
+            }
+            // Everything else withholds the answer: SAFETY, RECITATION, PROHIBITED_CONTENT, BLOCKLIST, SPII,
+            // LANGUAGE, and whatever the provider will add.
+            _ => FinishReason::Refused { words: finish.words() },
+        };
+        Ok(ModelReply { raw: raw_message(&self.raw_parts), parts: self.parts, usage: self.usage, reason })
+    }
+}
+
+impl GeminiReply {
     fn push_part(&mut self, part: ChunkPart) -> Option<ModelEvent> {
         if let Some(call) = part.function_call {
             self.parts.push(ReplyPart::ToolCall {
@@ -95,43 +131,6 @@ impl GeminiReply {
             _ => self.parts.push(ReplyPart::Thought { text: text.to_owned(), signature }),
         }
     }
-
-    /// Whether the provider has said why it ended: all that it meant to say is here.
-    pub(super) fn is_whole(&self) -> bool {
-        // Some proxies fill the field in every chunk, with what says nothing.
-        let says_nothing = |reason: &str| matches!(reason, "" | "FINISH_REASON_UNSPECIFIED");
-        self.finish.as_ref().is_some_and(|finish| !says_nothing(&finish.reason))
-    }
-
-    /// What went wrong, when the last chunk said that something did.
-    pub(super) fn take_error(&mut self) -> Option<ProviderError> {
-        self.error.take()
-    }
-
-    /// The whole reply, once the stream has ended. A reply that is empty, cut or malformed is worth another
-    /// try (spec 04, "Retry").
-    pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
-        let Some(finish) = self.finish else {
-            return Err(unusable("the response ended without a finish reason".to_owned()));
-        };
-        let says_something = self.parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
-        let reason = match finish.reason.as_str() {
-            "STOP" if says_something => FinishReason::Stop,
-            "STOP" => return Err(unusable("the response is empty".to_owned())),
-            "MAX_TOKENS" => FinishReason::Length,
-            "MALFORMED_FUNCTION_CALL"
-            | "UNEXPECTED_TOOL_CALL"
-            | "MALFORMED_RESPONSE"
-            | "OTHER"
-            | "FINISH_REASON_UNSPECIFIED" => {
-                return Err(unusable(format!("the response is malformed: {}", finish.words())));
-            }
-            // Everything else withholds the answer: SAFETY, RECITATION, PROHIBITED_CONTENT, BLOCKLIST, SPII,
-            // LANGUAGE, and whatever the provider will add.
-            _ => FinishReason::Refused { words: finish.words() },
-        };
-        Ok(ModelReply { raw: raw_message(&self.raw_parts), parts: self.parts, usage: self.usage, reason })
-    }
 }
 
 impl Finish {
@@ -163,7 +162,7 @@ struct Chunk {
     candidates: Vec<Candidate>,
     usage_metadata: Option<UsageMetadata>,
     prompt_feedback: Option<PromptFeedback>,
-    error: Option<ProviderError>,
+    error: Option<GoogleError>,
 }
 
 #[derive(Deserialize)]

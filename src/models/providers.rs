@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use reqwest::Url;
 
 use super::{
-    gemini::{self, Gemini},
+    gemini,
     http::{self, HttpClients},
     key::{Environment, KeyPlace, NoKey},
     registry::{ResolveError, ResolvedModel},
@@ -97,7 +97,7 @@ impl Providers {
                     .http
                     .client(&base)
                     .map_err(|error| bad(format!("no connection can be made: {}", http::reason(error))))?;
-                let model = Gemini::new(http, &base, model, key, key_place);
+                let model = gemini::model(http, &base, model, Some(key), key_place);
                 Ok(ResolvedModel { name: full_name, model: Arc::new(model) })
             }
         }

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, gemini_reply::GeminiReply,
+    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, exchange::Gathering as _,
+    gemini_reply::GeminiReply,
 };
 use crate::{config::read_bounded, protocol::RunErrorCode};
 

@@ -1,63 +1,58 @@
 //! What is a request in Gemini's form?
-//!
-//! A turn's request is the last turn's and a little more. So what was encoded is kept: a turn copies bytes, and encodes
-//! only the messages that are new.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    super::{ModelRequest, Purpose, tool_names::WireNames},
+    super::{
+        ModelRequest,
+        encoder::{EncodedTools, Form},
+        tool_names::WireNames,
+    },
     message::{EncodedMessage, UnsignedCalls, WireRole},
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
 
-/// Sets of tools that are kept: those of ordinary turns, and of the grace turn.
-const KEPT_TOOLS: usize = 2;
 /// A conversation begins with the user; one that an agent's file begins otherwise gets this in front.
 const OPENING: &str = r#"{"text":"Begin."}"#;
 
-/// Encodes the requests of one run.
-pub(super) struct Encoder {
+/// What Gemini speaks, with what one model of it is able to.
+pub(in crate::models) struct Gemini {
     can_think: bool,
     unsigned_calls: UnsignedCalls,
-    /// Of the last turn, by place. Never longer than that turn's request, and gone with the run.
-    messages: Vec<Kept>,
-    tools: Vec<Arc<Tools>>,
 }
 
-struct Kept {
-    /// Which message it is. While this lives, no other message can lie at its place in memory.
-    message: Weak<Message>,
-    encoded: Arc<EncodedMessage>,
-}
+impl Form for Gemini {
+    type Encoded = EncodedMessage;
 
-struct Tools {
-    declared: Arc<[ToolDeclaration]>,
-    names: Arc<WireNames>,
-    json: String,
-}
-
-impl Encoder {
-    pub(super) fn new(model: &str) -> Encoder {
-        Encoder {
-            can_think: can_think(model),
-            unsigned_calls: unsigned_calls(model),
-            messages: Vec::new(),
-            tools: Vec::new(),
-        }
+    fn message(
+        &self,
+        message: &Message,
+        before: Option<&EncodedMessage>,
+        names: &WireNames,
+    ) -> EncodedMessage {
+        EncodedMessage::new(message, before, names, self.unsigned_calls)
     }
 
-    /// The body, and the names by which it calls the tools.
-    pub(super) fn encode(&mut self, request: &ModelRequest) -> (Vec<u8>, Arc<WireNames>) {
-        let tools = self.tools(&request.tools);
-        let messages = match request.purpose {
-            Purpose::Turn => self.turn_messages(&request.messages, &tools.names),
-            // Asked once; it must not take the place of the run's own.
-            Purpose::Utility => self.utility_messages(&request.messages, &tools.names),
-        };
+    fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String {
+        let functions = declared.iter().map(|tool| {
+            json!({
+                "name": names.to_wire(&tool.name),
+                "description": tool.description,
+                "parametersJsonSchema": tool.parameters,
+            })
+        });
+        Value::Array(functions.collect()).to_string()
+    }
+
+    fn body(
+        &self,
+        request: &ModelRequest,
+        tools: &EncodedTools,
+        messages: &[Arc<EncodedMessage>],
+    ) -> Vec<u8> {
         let mut body = String::from("{");
         if !request.system.is_empty() {
             push_json(&mut body, "\"systemInstruction\":{\"parts\":[", &json!({ "text": &*request.system }));
@@ -73,56 +68,15 @@ impl Encoder {
             push_json(&mut body, "\"generationConfig\":", &config);
             body.push(',');
         }
-        push_contents(&mut body, &messages);
+        push_contents(&mut body, messages);
         body.push('}');
-        (body.into_bytes(), Arc::clone(&tools.names))
+        body.into_bytes()
     }
+}
 
-    fn tools(&mut self, declared: &Arc<[ToolDeclaration]>) -> Arc<Tools> {
-        if let Some(kept) = self.tools.iter().find(|it| Arc::ptr_eq(&it.declared, declared)) {
-            return Arc::clone(kept);
-        }
-        let names = WireNames::new(declared.iter().map(|tool| &tool.name));
-        let functions: Vec<Value> = declared
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": names.to_wire(&tool.name),
-                    "description": tool.description,
-                    "parametersJsonSchema": tool.parameters,
-                })
-            })
-            .collect();
-        let json = Value::Array(functions).to_string();
-        let tools = Arc::new(Tools { declared: Arc::clone(declared), names: Arc::new(names), json });
-        if self.tools.len() == KEPT_TOOLS {
-            self.tools.remove(0);
-        }
-        self.tools.push(Arc::clone(&tools));
-        tools
-    }
-
-    /// The encoded messages; those that stood at the same place in the last turn are taken from there.
-    fn turn_messages(&mut self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<EncodedMessage>> {
-        let is_kept =
-            |(kept, message): &(&Kept, &Arc<Message>)| kept.message.as_ptr() == Arc::as_ptr(message);
-        let n_kept = self.messages.iter().zip(messages).take_while(is_kept).count();
-        self.messages.truncate(n_kept);
-        for message in &messages[n_kept..] {
-            let before = self.messages.last().map(|kept| &*kept.encoded);
-            let encoded = Arc::new(EncodedMessage::new(message, before, names, self.unsigned_calls));
-            self.messages.push(Kept { message: Arc::downgrade(message), encoded });
-        }
-        self.messages.iter().map(|kept| Arc::clone(&kept.encoded)).collect()
-    }
-
-    fn utility_messages(&self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<EncodedMessage>> {
-        let mut encoded: Vec<Arc<EncodedMessage>> = Vec::with_capacity(messages.len());
-        for message in messages {
-            let before = encoded.last().map(|before| &**before);
-            encoded.push(Arc::new(EncodedMessage::new(message, before, names, self.unsigned_calls)));
-        }
-        encoded
+impl Gemini {
+    pub(super) fn new(model: &str) -> Gemini {
+        Gemini { can_think: can_think(model), unsigned_calls: unsigned_calls(model) }
     }
 
     fn generation_config<'a>(&self, request: &'a ModelRequest) -> GenerationConfig<'a> {
@@ -186,7 +140,8 @@ fn can_think(model: &str) -> bool {
     version(model).is_some_and(|version| (2, 5) <= version) && !is_for_pictures_or_speech(model)
 }
 
-/// Whether a model of this name takes sound and documents.
+/// Whether a model of this name takes sound and documents: those that put out pictures or speech, and what else is served
+/// here, promise nothing (<https://ai.google.dev/gemini-api/docs/models>).
 pub(super) fn takes_files(model: &str) -> bool {
     model.starts_with("gemini-") && !is_for_pictures_or_speech(model)
 }

@@ -23,7 +23,7 @@ pub(super) enum UnsignedCalls {
 
 /// The parts of a message as they stand between the brackets of `parts`.
 #[derive(Debug)]
-pub(super) struct EncodedMessage {
+pub(in crate::models) struct EncodedMessage {
     pub role: WireRole,
     parts: Parts,
     /// The calls of a model's message, with the names that it wrote: results must repeat them.
@@ -32,7 +32,7 @@ pub(super) struct EncodedMessage {
 
 /// There are two roles: results of tools come from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WireRole {
+pub(in crate::models) enum WireRole {
     User,
     Model,
 }

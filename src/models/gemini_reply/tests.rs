@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::GeminiReply;
+use super::{Gathering as _, GeminiReply};
 use crate::models::ModelError;
 
 /// Every delta, then the reply or why there is none.

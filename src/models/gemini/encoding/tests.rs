@@ -4,7 +4,12 @@ use expect_test::{Expect, expect};
 use serde_json::value::RawValue;
 
 use super::*;
+use crate::models::{Purpose, encoder::Encoder};
 use crate::protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind};
+
+fn encoder_of(model: &str) -> Encoder<Gemini> {
+    Encoder::new(Gemini::new(model))
+}
 
 fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
@@ -20,7 +25,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
     }
 }
 
-fn body(encoder: &mut Encoder, request: &ModelRequest) -> String {
+fn body(encoder: &mut Encoder<Gemini>, request: &ModelRequest) -> String {
     let (body, _) = encoder.encode(request);
     let body = String::from_utf8(body).unwrap();
     serde_json::from_str::<Value>(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
@@ -33,7 +38,7 @@ fn check(messages: Vec<Message>, expected: Expect) {
 }
 
 fn check_for(model: &str, messages: Vec<Message>, expected: Expect) {
-    let body = body(&mut Encoder::new(model), &request(messages));
+    let body = body(&mut encoder_of(model), &request(messages));
     let lines = body.replace("{\"role\"", "\n{\"role\"");
     expected.assert_eq(&format!("{lines}\n"));
 }
@@ -269,7 +274,7 @@ fn signatures_are_demanded_from_gemini_3_on() {
     for (model, expected) in cases {
         let messages =
             vec![Message::user("go"), self::model(vec![call("a", None, "t", json!({}), None)], None)];
-        let body = body(&mut Encoder::new(model), &request(messages));
+        let body = body(&mut encoder_of(model), &request(messages));
         assert_eq!(body.contains("skip_thought_signature_validator"), expected, "{model}");
     }
 }
@@ -326,7 +331,7 @@ fn the_rest_of_a_request_says_what_was_asked_for() {
     };
     request.schema = Some(Arc::new(json!({ "type": "object" })));
     request.purpose = Purpose::Utility;
-    let told = body(&mut Encoder::new("m"), &request);
+    let told = body(&mut encoder_of("m"), &request);
     expect![[r#"
         {"systemInstruction":{"parts":[{"text":"Be \"brief\"."}]},
         "tools":[{"functionDeclarations":[{"name":"mcp__git__log",
@@ -361,7 +366,7 @@ fn only_models_that_think_are_asked_for_thoughts() {
         assert_eq!(can_think(model), expected, "{model}");
     }
     let mut request = request(vec![Message::user("go")]);
-    let asked = |request: &ModelRequest, model: &str| body(&mut Encoder::new(model), request);
+    let asked = |request: &ModelRequest, model: &str| body(&mut encoder_of(model), request);
     assert!(asked(&request, "gemini-2.5-pro").contains(r#""thinkingConfig":{"includeThoughts":true}"#));
     assert!(!asked(&request, "gemini-2.0-flash").contains("generationConfig"));
     request.sampling.thinking_budget = Some(0);
@@ -372,10 +377,10 @@ fn only_models_that_think_are_asked_for_thoughts() {
 /// A turn of a long run: what the model said, the results, and each encoded once.
 #[test]
 fn a_late_turn_encodes_only_what_is_new() {
-    let mut encoder = Encoder::new("gemini-2.5-pro");
+    let mut encoder = encoder_of("gemini-2.5-pro");
     let mut request = request(vec![Message::user("go")]);
-    let encoded = |encoder: &Encoder| -> Vec<*const EncodedMessage> {
-        encoder.messages.iter().map(|kept| Arc::as_ptr(&kept.encoded)).collect()
+    let encoded = |encoder: &Encoder<Gemini>| -> Vec<*const EncodedMessage> {
+        encoder.kept().iter().map(Arc::as_ptr).collect()
     };
     let mut before = Vec::new();
     for turn in 0..200 {
@@ -385,7 +390,7 @@ fn a_late_turn_encodes_only_what_is_new() {
         assert_eq!(now[..before.len()], before[..], "turn {turn} encoded an old message again");
         before = now;
         if turn % 50 == 0 {
-            assert_eq!(whole, body(&mut Encoder::new("gemini-2.5-pro"), &request));
+            assert_eq!(whole, body(&mut encoder_of("gemini-2.5-pro"), &request));
         }
         let raw = format!(
             r#"{{"role":"model","parts":[{{"functionCall":{{"name":"t","args":{{"n":{turn}}}}}}}]}}"#
@@ -405,17 +410,17 @@ fn a_late_turn_encodes_only_what_is_new() {
 
 #[test]
 fn a_message_that_was_changed_is_encoded_anew_and_a_utility_call_disturbs_nothing() {
-    let mut encoder = Encoder::new("m");
+    let mut encoder = encoder_of("m");
     let mut turn = request(vec![Message::user("a"), model(vec![Part::text("b")], None), Message::user("c")]);
     body(&mut encoder, &turn);
     let utility = ModelRequest { purpose: Purpose::Utility, ..request(vec![Message::user("classify")]) };
     assert!(body(&mut encoder, &utility).contains("classify"));
-    assert_eq!(encoder.messages.len(), 3);
+    assert_eq!(encoder.kept().len(), 3);
     // As the transcript does when it joins: in place, or as a copy when somebody holds the old one.
     for text in ["d", "e"] {
         let _held = (text == "e").then(|| Arc::clone(&turn.messages[2]));
         Arc::make_mut(&mut turn.messages[2]).parts.push(Part::text(text));
-        let expected = body(&mut Encoder::new("m"), &turn);
+        let expected = body(&mut encoder_of("m"), &turn);
         assert_eq!(body(&mut encoder, &turn), expected);
     }
 }

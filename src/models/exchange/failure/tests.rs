@@ -8,6 +8,7 @@ use reqwest::{Url, header::HeaderName};
 use super::*;
 use crate::{
     models::{
+        gemini::{Gemini, complaint::GoogleError},
         http::HttpClients,
         key::{ApiKey, KeyPlace},
     },
@@ -19,7 +20,8 @@ fn endpoint() -> Endpoint {
     Endpoint {
         http: HttpClients::default().client(&url).unwrap(),
         url,
-        key: ApiKey::new("AIza-secret").unwrap(),
+        headers: HeaderMap::new(),
+        key: ApiKey::new("AIza-secret"),
         key_place: KeyPlace {
             entry: "mine".to_owned(),
             source: None,
@@ -35,7 +37,7 @@ fn told(status: u16, headers: &[(&'static str, &str)], body: &str) -> String {
         .iter()
         .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
     let status = StatusCode::from_u16(status).unwrap();
-    kind_of(classify(&endpoint(), status, &headers.collect(), body.as_bytes()))
+    kind_of(classify::<Gemini>(&endpoint(), status, &headers.collect(), body.as_bytes()))
 }
 
 fn kind_of(error: ModelError) -> String {
@@ -158,8 +160,11 @@ fn an_error_within_a_stream_is_as_final_as_the_same_answer() {
         r#"{"code":302,"status":"NEW_NAME"}"#,
         "{}",
     ];
-    let told: String =
-        errors.map(|error| kind_of(in_stream(&endpoint(), &serde_json::from_str(error).unwrap()))).concat();
+    let told: String = errors
+        .map(|error| {
+            kind_of(in_stream(&endpoint(), &serde_json::from_str::<GoogleError>(error).unwrap().into()))
+        })
+        .concat();
     expect![[r#"
         final ModelFailed: the provider failed in the middle of the response: Bad. (INVALID_ARGUMENT)
         final ProviderAuth: the provider failed in the middle of the response: API key [key] (provider entry `mine`, key from the variable GEMINI_API_KEY)

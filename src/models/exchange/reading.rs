@@ -8,11 +8,10 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        gemini_reply::GeminiReply,
         sse::{SseDecoder, SseError},
         tool_names::WireNames,
     },
-    Endpoint, failure,
+    Dialect, Endpoint, Gathering as _, failure,
 };
 use crate::protocol::RunErrorCode;
 
@@ -24,12 +23,12 @@ const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
 const AFTER_FINISH: Duration = Duration::from_secs(2);
 
 /// A response that has begun well.
-pub(super) struct Reading {
+pub(super) struct Reading<D: Dialect> {
     endpoint: Arc<Endpoint>,
     response: Response,
     names: Arc<WireNames>,
     decoder: SseDecoder,
-    reply: GeminiReply,
+    reply: D::Reply,
     /// Deltas that were read and not yet told.
     ready: VecDeque<ModelEvent>,
     bytes: usize,
@@ -39,14 +38,14 @@ pub(super) struct Reading {
     has_events: bool,
 }
 
-impl Reading {
-    pub(super) fn new(endpoint: Arc<Endpoint>, response: Response, names: Arc<WireNames>) -> Reading {
+impl<D: Dialect> Reading<D> {
+    pub(super) fn new(endpoint: Arc<Endpoint>, response: Response, names: Arc<WireNames>) -> Reading<D> {
         Reading {
             endpoint,
             response,
             names,
             decoder: SseDecoder::default(),
-            reply: GeminiReply::default(),
+            reply: D::Reply::default(),
             ready: VecDeque::new(),
             bytes: 0,
             until: None,
@@ -92,7 +91,7 @@ impl Reading {
         match self.reply.push(event) {
             Ok(deltas) => self.ready.extend(deltas),
             Err(error) => {
-                let message = format!("the response has an event that is not Gemini's: {error}");
+                let message = format!("the response has an event that is not {}'s: {error}", D::NAME);
                 return Err(ModelError::Unusable { message });
             }
         }

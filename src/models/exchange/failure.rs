@@ -1,5 +1,4 @@
-//! Why did Gemini give no reply, and is it worth asking again? (spec 04, "Retry";
-//! <https://cloud.google.com/apis/design/errors>)
+//! Why did a provider give no reply, and is it worth asking again? (spec 04, "Retry")
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -7,72 +6,35 @@ use reqwest::{
     Response, StatusCode,
     header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER},
 };
-use serde::Deserialize;
 
-use super::Endpoint;
+use super::{Dialect, Endpoint};
 use crate::{
     models::{ModelError, http},
     protocol::RunErrorCode,
     sys::clock::{Clock as _, SystemClock},
 };
 
-/// Of a refusal's body this much is read: Google's are a few KiB with all details.
+/// Of a refusal's body this much is read: a few KiB with all details.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// Of a provider's words this much is told; the rest is for nobody.
 const MAX_WORDS_CHARS: usize = 500;
 
-/// Google's status for a request that was called off. We did not, or we would not read it: something on its side did.
-const CANCELLED: u16 = 499;
+/// The status of a request that was called off. We did not, or we would not read it: something on the other side did.
+pub(in crate::models) const CANCELLED: u16 = 499;
 
-/// `error` of a response, in the form of `google.rpc.Status`. All of it may be missing: proxies make their own.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(in crate::models) struct ProviderError {
-    code: Option<u16>,
-    message: String,
-    status: String,
-    details: Vec<Detail>,
-}
-
-/// One of `details`; fields of all the kinds that tell something.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Detail {
-    /// Of `google.rpc.ErrorInfo`.
-    reason: Option<String>,
-    /// Of `google.rpc.RetryInfo`, e.g. `3.5s`.
-    retry_delay: Option<String>,
-}
-
-impl ProviderError {
-    fn retry_delay(&self) -> Option<Duration> {
-        let delays = self.details.iter().filter_map(|detail| detail.retry_delay.as_deref());
-        delays.filter_map(|delay| seconds(delay.strip_suffix('s')?)).max()
-    }
-
-    fn is_about_key(&self) -> bool {
-        self.details.iter().any(|detail| detail.reason.as_deref() == Some("API_KEY_INVALID"))
-    }
-
-    /// The status that this error has as an answer: its code, else what its name stands for (`google.rpc.Code`).
-    fn http_status(&self) -> Option<u16> {
-        let by_name = || match &*self.status {
-            "INVALID_ARGUMENT" | "FAILED_PRECONDITION" | "OUT_OF_RANGE" => Some(400),
-            "UNAUTHENTICATED" => Some(401),
-            "PERMISSION_DENIED" => Some(403),
-            "NOT_FOUND" => Some(404),
-            "ABORTED" | "ALREADY_EXISTS" => Some(409),
-            "RESOURCE_EXHAUSTED" => Some(429),
-            "CANCELLED" => Some(CANCELLED),
-            "UNKNOWN" | "INTERNAL" | "DATA_LOSS" => Some(500),
-            "UNIMPLEMENTED" => Some(501),
-            "UNAVAILABLE" => Some(503),
-            "DEADLINE_EXCEEDED" => Some(504),
-            _ => None,
-        };
-        // Smaller codes are gRPC's, which the name repeats.
-        self.code.filter(|code| (400..=599).contains(code)).or_else(by_name)
-    }
+/// What a provider says of a failure, read from its own form. All of it may be missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::models) struct Complaint {
+    /// The HTTP status that it has, or would have as an answer by itself.
+    pub status: Option<u16>,
+    /// The provider's name for it, e.g. `RESOURCE_EXHAUSTED`.
+    pub kind: String,
+    /// Its number or short word, told where there is nothing else.
+    pub code: String,
+    /// In the provider's words; may have the key in it.
+    pub message: String,
+    pub retry_after: Option<Duration>,
+    pub is_about_key: bool,
 }
 
 /// The request did not get there, or no answer came back.
@@ -91,23 +53,23 @@ pub(super) fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
 }
 
 /// The stream itself said that it failed. It means what it would as an answer by itself.
-pub(super) fn in_stream(endpoint: &Endpoint, error: &ProviderError) -> ModelError {
+pub(super) fn in_stream(endpoint: &Endpoint, error: &Complaint) -> ModelError {
     let words = words(endpoint, error).unwrap_or_else(|| "no reason given".to_owned());
     let what = format!("the provider failed in the middle of the response: {words}");
-    match error.http_status() {
-        Some(status) => by_status(endpoint, status, what, Some(error), error.retry_delay()),
-        None if error.is_about_key() => refused_key(endpoint, &what),
+    match error.status {
+        Some(status) => by_status(endpoint, status, what, Some(error), error.retry_after),
+        None if error.is_about_key => refused_key(endpoint, &what),
         // Nothing tells why; a stream that breaks is worth another try.
-        None => passing(what, error.retry_delay()),
+        None => passing(what, error.retry_after),
     }
 }
 
 /// A response with another status than 200.
-pub(super) async fn refusal(endpoint: &Endpoint, mut response: Response) -> ModelError {
+pub(super) async fn refusal<D: Dialect>(endpoint: &Endpoint, mut response: Response) -> ModelError {
     let status = response.status();
     let headers = std::mem::take(response.headers_mut());
     let body = read_some(response).await;
-    classify(endpoint, status, &headers, &body)
+    classify::<D>(endpoint, status, &headers, &body)
 }
 
 /// As much of the body as came, up to the bound: what is lost of a refusal changes nothing about it.
@@ -123,16 +85,21 @@ async fn read_some(mut response: Response) -> Vec<u8> {
     body
 }
 
-fn classify(endpoint: &Endpoint, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ModelError {
-    let error = parse(body);
+fn classify<D: Dialect>(
+    endpoint: &Endpoint,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> ModelError {
+    let error = D::complaint(body);
     let words = error.as_ref().and_then(|error| words(endpoint, error));
-    let words = words.or_else(|| unasked_words(body).map(|text| endpoint.key.hide_in(&text)));
+    let words = words.or_else(|| unasked_words(body).map(|text| endpoint.hide_key(&text)));
     // A page's title is often the status once more.
     let what = match words.filter(|words| *words != status.to_string()) {
         Some(words) => format!("the provider answered {status}: {words}"),
         None => format!("the provider answered {status}"),
     };
-    let hints = [retry_after(headers), error.as_ref().and_then(ProviderError::retry_delay)];
+    let hints = [retry_after(headers), error.as_ref().and_then(|error| error.retry_after)];
     by_status(endpoint, status.as_u16(), what, error.as_ref(), hints.into_iter().flatten().max())
 }
 
@@ -141,11 +108,11 @@ fn by_status(
     endpoint: &Endpoint,
     status: u16,
     what: String,
-    error: Option<&ProviderError>,
+    error: Option<&Complaint>,
     retry_after: Option<Duration>,
 ) -> ModelError {
     match status {
-        _ if error.is_some_and(ProviderError::is_about_key) => refused_key(endpoint, &what),
+        _ if error.is_some_and(|error| error.is_about_key) => refused_key(endpoint, &what),
         401 | 403 => refused_key(endpoint, &what),
         408 | 429 | CANCELLED | 500..=599 => passing(what, retry_after),
         300..=399 => {
@@ -159,7 +126,10 @@ fn by_status(
 
 fn refused_key(endpoint: &Endpoint, what: &str) -> ModelError {
     let place = &endpoint.key_place;
-    let message = format!("{what} (provider entry `{}`, key from {place})", place.entry);
+    let message = match endpoint.key {
+        Some(_) => format!("{what} (provider entry `{}`, key from {place})", place.entry),
+        None => format!("{what} (provider entry `{}`, asked without a key: {place} has none)", place.entry),
+    };
     ModelError::Final { code: RunErrorCode::ProviderAuth, message }
 }
 
@@ -168,37 +138,18 @@ fn passing(message: String, retry_after: Option<Duration>) -> ModelError {
     ModelError::Passing { message, retry_after_ms: retry_after.map(ms) }
 }
 
-/// The body is an object with `error`, or a list of such.
-fn parse(body: &[u8]) -> Option<ProviderError> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Body {
-        One { error: ProviderError },
-        Many(Vec<Many>),
-    }
-    #[derive(Deserialize)]
-    struct Many {
-        error: ProviderError,
-    }
-    match serde_json::from_slice(body).ok()? {
-        Body::One { error } => Some(error),
-        Body::Many(errors) => errors.into_iter().next().map(|it| it.error),
-    }
-}
-
 /// What the provider says for itself, without the key.
-fn words(endpoint: &Endpoint, error: &ProviderError) -> Option<String> {
-    let message = short(&endpoint.key.hide_in(&error.message));
-    let code = error.code.map(|code| code.to_string());
-    let status = [code.unwrap_or_default(), short(&error.status)].into_iter().find(|it| !it.is_empty());
-    match (message.is_empty(), status) {
-        (false, _) if !error.status.is_empty() => Some(format!("{message} ({})", short(&error.status))),
-        (false, _) => Some(message),
-        (true, status) => status,
+fn words(endpoint: &Endpoint, error: &Complaint) -> Option<String> {
+    let message = short(&endpoint.hide_key(&error.message));
+    let (kind, code) = (short(&error.kind), short(&error.code));
+    match (message.is_empty(), kind.is_empty()) {
+        (false, false) => Some(format!("{message} ({kind})")),
+        (false, true) => Some(message),
+        (true, _) => [code, kind].into_iter().find(|it| !it.is_empty()),
     }
 }
 
-/// Of a body that is no error of Gemini's: a page's title, or the beginning of a text.
+/// Of a body that is no error of the provider's: a page's title, or the beginning of a text.
 fn unasked_words(body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let is_page = text.trim_start().starts_with('<');
@@ -243,7 +194,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-fn seconds(text: &str) -> Option<Duration> {
+pub(in crate::models) fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 

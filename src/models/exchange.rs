@@ -1,0 +1,151 @@
+//! How is a provider asked, whatever it speaks? One request, one stream of events, and every way in which it may fail.
+//!
+//! What differs between providers is a [`Dialect`]: how messages are written, how events are read, and what a refusal means.
+//! Everything else is the same for all, and stands here once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+use reqwest::{
+    Client, Url,
+    header::{CONTENT_TYPE, HeaderMap},
+};
+
+use self::reading::Reading;
+use super::{
+    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
+    encoder::{Encoder, Form},
+    key::{ApiKey, KeyPlace},
+    tool_names::WireNames,
+};
+
+pub(super) mod failure;
+mod reading;
+
+pub(super) use failure::Complaint;
+
+/// What a provider speaks.
+pub(super) trait Dialect: Form {
+    /// Gathers the events of one response.
+    type Reply: Gathering;
+
+    /// For people, e.g. `Gemini`.
+    const NAME: &'static str;
+
+    /// What the body of a refusal says; `None` = it is not the provider's own.
+    fn complaint(body: &[u8]) -> Option<Complaint>;
+}
+
+/// A reply that is put together event by event. What was read before a failure is dropped with it.
+pub(super) trait Gathering: Default + Send + 'static {
+    /// Takes the data of one event; answers the deltas in it. An error means that it is not of the provider's form.
+    fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error>;
+
+    /// Whether the provider has said why it ended: all that it meant to say is here, and whatever else may come is
+    /// not worth waiting for.
+    fn is_whole(&self) -> bool;
+
+    /// What went wrong, when the last event said that something did.
+    fn take_error(&mut self) -> Option<Complaint>;
+
+    /// The whole reply, once the stream has ended, or why it is none.
+    fn finish(self) -> Result<ModelReply, ModelError>;
+}
+
+/// Where one model answers, and how one comes in.
+pub(super) struct Endpoint {
+    pub http: Client,
+    /// With the method, and the model where the provider wants it there.
+    pub url: Url,
+    /// With the key, where there is one.
+    pub headers: HeaderMap,
+    /// `None` = the server wants none, or nobody gave one.
+    pub key: Option<ApiKey>,
+    pub key_place: KeyPlace,
+}
+
+impl Endpoint {
+    /// Text of the provider's without the key: they repeat what they were sent.
+    fn hide_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) => key.hide_in(text),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// A model of a provider, for one run: it keeps the run's messages in the provider's form, so that a turn encodes only what
+/// is new.
+pub(super) struct Remote<D: Dialect> {
+    endpoint: Arc<Endpoint>,
+    encoder: Mutex<Encoder<D>>,
+    media: Media,
+}
+
+impl<D: Dialect> Remote<D> {
+    pub(super) fn new(endpoint: Endpoint, dialect: D, media: Media) -> Remote<D> {
+        Remote { endpoint: Arc::new(endpoint), encoder: Mutex::new(Encoder::new(dialect)), media }
+    }
+}
+
+impl<D: Dialect> Model for Remote<D> {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        // An encoder that panicked keeps at most a message it did not finish, and messages are kept whole.
+        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
+        let (body, names) = encoder.encode(&request);
+        drop(encoder);
+        let asking = State::<D>::Asking { endpoint: Arc::clone(&self.endpoint), body, names };
+        stream::unfold(asking, State::next).boxed()
+    }
+
+    fn media(&self) -> Media {
+        self.media
+    }
+}
+
+/// Where a response stands. Dropping it drops the request.
+enum State<D: Dialect> {
+    Asking { endpoint: Arc<Endpoint>, body: Vec<u8>, names: Arc<WireNames> },
+    Reading(Box<Reading<D>>),
+    Over,
+}
+
+impl<D: Dialect> State<D> {
+    async fn next(self) -> Option<(Result<ModelEvent, ModelError>, State<D>)> {
+        let mut reading = match self {
+            State::Asking { endpoint, body, names } => match ask(endpoint, body, names).await {
+                Ok(reading) => Box::new(reading),
+                Err(error) => return Some((Err(error), State::Over)),
+            },
+            State::Reading(reading) => reading,
+            State::Over => return None,
+        };
+        match reading.next().await {
+            Ok(event @ ModelEvent::Finished(_)) => Some((Ok(event), State::Over)),
+            Ok(event) => Some((Ok(event), State::Reading(reading))),
+            Err(error) => Some((Err(error), State::Over)),
+        }
+    }
+}
+
+async fn ask<D: Dialect>(
+    endpoint: Arc<Endpoint>,
+    body: Vec<u8>,
+    names: Arc<WireNames>,
+) -> Result<Reading<D>, ModelError> {
+    let request = endpoint
+        .http
+        .post(endpoint.url.clone())
+        .headers(endpoint.headers.clone())
+        .header(CONTENT_TYPE, "application/json")
+        .body(body);
+    let response = request.send().await.map_err(|error| failure::unreachable(&endpoint, error))?;
+    if response.status().is_success() {
+        Ok(Reading::new(endpoint, response, names))
+    } else {
+        Err(failure::refusal::<D>(&endpoint, response).await)
+    }
+}

@@ -55,6 +55,32 @@ pub(super) trait Gathering: Default + Send + 'static {
     fn finish(self) -> Result<ModelReply, ModelError>;
 }
 
+/// Where a provider listens, and what lets us in.
+pub(super) struct Place {
+    pub http: Client,
+    /// As in the settings: what stands in front of the API's own paths. It has a host.
+    pub base: Url,
+    pub key: Option<ApiKey>,
+    pub key_place: KeyPlace,
+}
+
+impl Place {
+    /// The address of a method. No segment of it can lead elsewhere.
+    pub(super) fn url(&self, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        // Always a base, since it has a host.
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url
+    }
+
+    pub(super) fn endpoint(self, url: Url, headers: HeaderMap) -> Endpoint {
+        let Place { http, key, key_place, .. } = self;
+        Endpoint { http, url, headers, key, key_place }
+    }
+}
+
 /// Where one model answers, and how one comes in.
 pub(super) struct Endpoint {
     pub http: Client,

@@ -100,6 +100,11 @@ impl fmt::Display for KeyPlace {
 }
 
 impl KeyPlace {
+    /// Nobody said where it lies, so it would be the one that is meant for the provider itself.
+    pub(super) fn is_usual(&self) -> bool {
+        self.source.is_none() && self.credential().is_none()
+    }
+
     /// Reads the key. May block: for a disk, or for up to 10 s on a command.
     pub(super) fn read(&self) -> Result<ApiKey, NoKey> {
         let bytes = match &self.source {

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use reqwest::Url;
 
 use super::{
+    Model,
+    exchange::Place,
     gemini,
     http::{self, HttpClients},
     key::{Environment, KeyPlace, NoKey},
@@ -31,7 +33,25 @@ struct Entry {
     /// `None` = its settings have mistakes.
     settings: Option<ProviderSettings>,
     /// Nobody named models for it: these do where no entry of the settings does.
-    usual_models: Option<&'static str>,
+    usual_models: &'static [&'static str],
+}
+
+/// What holds for a kind where the settings say nothing else.
+pub(super) struct Usual {
+    /// The provider's own.
+    pub base_url: &'static str,
+    pub base_url_variable: &'static str,
+    pub key_variable: &'static str,
+    /// Bare names of models that mean the entry of the kind's own name; `*` stands for any letters.
+    pub models: &'static [&'static str],
+    /// Other servers speak it as well, and many of them want no key.
+    pub may_go_without_key: bool,
+}
+
+fn usual(kind: ProviderKind) -> Usual {
+    match kind {
+        ProviderKind::Gemini => gemini::USUAL,
+    }
 }
 
 impl Default for Providers {
@@ -71,36 +91,39 @@ impl Providers {
             return Err(bad("its settings have mistakes".to_owned()));
         };
         let full_name = format!("{entry_name}/{model}");
-        match settings.kind {
-            ProviderKind::Gemini => {
-                let base =
-                    self.base_url(settings, gemini::BASE_URL_VARIABLE, gemini::BASE_URL).map_err(bad)?;
-                let key_place = KeyPlace {
-                    entry: entry_name.to_owned(),
-                    source: settings.key.clone(),
-                    variable: gemini::KEY_VARIABLE,
-                    environment: Arc::clone(&self.environment),
-                    children: self.children.clone(),
-                };
-                let key = key_place.read().map_err(|no_key| match no_key {
-                    NoKey::Missing(problem) => ResolveError::NoKey {
-                        model: full_name.clone(),
-                        variable: gemini::KEY_VARIABLE,
-                        entry: entry_name.to_owned(),
-                        problem,
-                    },
-                    NoKey::Unusable(problem) => {
-                        ResolveError::UnusableKey { model: full_name.clone(), problem }
-                    }
-                })?;
-                let http = self
-                    .http
-                    .client(&base)
-                    .map_err(|error| bad(format!("no connection can be made: {}", http::reason(error))))?;
-                let model = gemini::model(http, &base, model, Some(key), key_place);
-                Ok(ResolvedModel { name: full_name, model: Arc::new(model) })
+        let usual = usual(settings.kind);
+        let base = base_url(settings, &usual, &self.environment).map_err(bad)?;
+        let key_place = KeyPlace {
+            entry: entry_name.to_owned(),
+            source: settings.key.clone(),
+            variable: usual.key_variable,
+            environment: Arc::clone(&self.environment),
+            children: self.children.clone(),
+        };
+        // A server of one's own seldom wants a key, and must not be sent one that is for somebody else's.
+        let is_own_server =
+            usual.may_go_without_key && settings.key.is_none() && base.as_str() != usual.base_url;
+        let key = match key_place.read() {
+            _ if is_own_server && key_place.is_usual() => None,
+            Ok(key) => Some(key),
+            Err(NoKey::Missing(_)) if is_own_server => None,
+            Err(NoKey::Missing(problem)) => {
+                let (variable, entry) = (usual.key_variable, entry_name.to_owned());
+                return Err(ResolveError::NoKey { model: full_name, variable, entry, problem });
             }
-        }
+            Err(NoKey::Unusable(problem)) => {
+                return Err(ResolveError::UnusableKey { model: full_name, problem });
+            }
+        };
+        let http = self
+            .http
+            .client(&base)
+            .map_err(|error| bad(format!("no connection can be made: {}", http::reason(error))))?;
+        let place = Place { http, base, key, key_place };
+        let model: Arc<dyn Model> = match settings.kind {
+            ProviderKind::Gemini => Arc::new(gemini::model(place, model)),
+        };
+        Ok(ResolvedModel { name: full_name, model })
     }
 
     /// The entry of a name, and the model's id there. An entry whose settings name the model comes before one that
@@ -115,31 +138,32 @@ impl Providers {
             let patterns = entry.settings.iter().flat_map(|settings| &settings.models);
             patterns.into_iter().any(|pattern| matches(pattern, name))
         };
-        let is_usual = |entry: &Entry| entry.usual_models.is_some_and(|pattern| matches(pattern, name));
+        let is_usual = |entry: &Entry| entry.usual_models.iter().any(|pattern| matches(pattern, name));
         let named = self.entries.iter().find(|(_, entry)| names_it(entry));
         let found = named.or_else(|| self.entries.iter().find(|(_, entry)| is_usual(entry)));
         found.map(|(entry, _)| (entry.as_str(), name))
     }
+}
 
-    fn base_url(&self, settings: &ProviderSettings, variable: &str, usual: &str) -> Result<Url, String> {
-        let from_variable = || (self.environment)(variable).and_then(|value| value.into_string().ok());
-        let (place, text) = match (&settings.base_url, from_variable().filter(|text| !text.trim().is_empty()))
-        {
-            (Some(text), _) => ("`baseUrl`", text.clone()),
-            (None, Some(text)) => (variable, text),
-            (None, None) => ("its usual address", usual.to_owned()),
-        };
-        let url = Url::parse(text.trim()).map_err(|error| format!("{place} is no URL: {error}"))?;
-        let is_plain = url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none();
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
-            let expected = "an http or https URL without user, password, `?` and `#`";
-            return Err(format!("{place} is not {expected}"));
-        }
-        Ok(url)
+/// Where an entry's provider listens.
+fn base_url(settings: &ProviderSettings, usual: &Usual, environment: &Environment) -> Result<Url, String> {
+    let variable = usual.base_url_variable;
+    let from_variable = || environment(variable).and_then(|value| value.into_string().ok());
+    let (place, text) = match (&settings.base_url, from_variable().filter(|text| !text.trim().is_empty())) {
+        (Some(text), _) => ("`baseUrl`", text.clone()),
+        (None, Some(text)) => (variable, text),
+        (None, None) => ("its usual address", usual.base_url.to_owned()),
+    };
+    let url = Url::parse(text.trim()).map_err(|error| format!("{place} is no URL: {error}"))?;
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
+        let expected = "an http or https URL without user, password, `?` and `#`";
+        return Err(format!("{place} is not {expected}"));
     }
+    Ok(url)
 }
 
 /// The entries of the settings, and those of the kinds that the settings do not name.
@@ -152,7 +176,8 @@ fn entries(configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> 
     }
     let entries = settings.into_iter().map(|(name, settings)| {
         let has_own = settings.as_ref().is_some_and(|settings| !settings.models.is_empty());
-        let usual_models = (name == gemini::PROVIDER && !has_own).then_some(gemini::MODELS);
+        let kind = ProviderKind::ALL.iter().find(|kind| kind.as_str() == name);
+        let usual_models = kind.filter(|_| !has_own).map_or(&[][..], |kind| usual(*kind).models);
         (name, Entry { settings, usual_models })
     });
     entries.collect()

@@ -28,6 +28,8 @@ pub mod run;
 #[cfg(feature = "daemon")]
 pub mod sandbox;
 #[cfg(feature = "daemon")]
+pub mod schemas;
+#[cfg(feature = "daemon")]
 pub mod shell;
 #[cfg(feature = "daemon")]
 pub mod store;

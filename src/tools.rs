@@ -40,7 +40,7 @@ mod work;
 mod workspace;
 
 pub use artifacts::{Artifacts, remove_tree};
-pub use builtin::WEB_SEARCH;
+pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{Attendance, Background, CommandRules, Commands};
 pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
 pub use foreign::Foreign;

@@ -73,7 +73,7 @@ fn input_of_prompt(inputs: &[InputSpec]) -> Option<&InputSpec> {
 
 fn broken_rules(input: &InputSpec, value: &Value) -> Vec<Violation> {
     let violations = match schema::compile(&input.schema) {
-        Ok(validator) => schema::violations(&validator, value),
+        Ok(validator) => schema::violations(&input.schema, &validator, value),
         // The schema was checked when the file was read; one that is broken all the same lets nothing pass.
         Err(mistake) => vec![mistake],
     };

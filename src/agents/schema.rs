@@ -3,7 +3,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::protocol::Violation;
+use crate::{protocol::Violation, schemas};
 
 /// Most violations told at once: a long list with every element wrong must not make a longer answer.
 const MOST_VIOLATIONS: usize = 100;
@@ -17,6 +17,10 @@ const LARGEST_PATTERN: usize = 256 * 1024;
 
 /// Makes a schema ready for use. Nothing is fetched for it.
 pub(super) fn compile(schema: &Value) -> Result<Validator, Violation> {
+    if !schemas::is_readable(schema) {
+        let message = "names parts of itself too often; at most 1,000 references are read".to_owned();
+        return Err(Violation { pointer: String::new(), message });
+    }
     let patterns = PatternOptions::regex().size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN);
     jsonschema::draft202012::options()
         .with_pattern_options(patterns)
@@ -24,8 +28,12 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, Violation> {
         .map_err(|error| told(&error))
 }
 
-/// Every rule that `value` breaks.
-pub(super) fn violations(validator: &Validator, value: &Value) -> Vec<Violation> {
+/// Every rule that `value` breaks; `validator` was made of `schema`.
+pub(super) fn violations(schema: &Value, validator: &Validator, value: &Value) -> Vec<Violation> {
+    if !schemas::is_bearable(schema, value) {
+        let message = "the schema makes this value too much work to check".to_owned();
+        return vec![Violation { pointer: String::new(), message }];
+    }
     validator.iter_errors(value).take(MOST_VIOLATIONS).map(|error| told(&error)).collect()
 }
 
@@ -77,21 +85,27 @@ mod tests {
         assert_ne!(mistakes(&json!({"pattern": "((a{1000}){1000}){1000}"})), []);
         let endless = json!({"$ref": "#"});
         if let Ok(validator) = compile(&endless) {
-            violations(&validator, &json!({"a": 1}));
+            violations(&endless, &validator, &json!({"a": 1}));
         }
-        let slow = compile(&json!({"pattern": "^(a+)+$"})).unwrap();
-        assert_eq!(violations(&slow, &json!("a".repeat(50_000) + "b")).len(), 1);
+        let told = |schema: Value, value: Value| violations(&schema, &compile(&schema).unwrap(), &value);
+        assert_eq!(told(json!({"pattern": "^(a+)+$"}), json!("a".repeat(50_000) + "b")).len(), 1);
+        // Doubles at every level of itself.
+        let twice = json!({"properties": {"a": {"$ref": "#"}}});
+        let value = (0..60).fold(json!({}), |value, _| json!({"a": value}));
+        let told = told(json!({"allOf": [twice, twice]}), value);
+        assert_eq!(told[0].message, "the schema makes this value too much work to check");
     }
 
     #[test]
     fn messages_and_their_number_are_bounded() {
-        let validator = compile(&json!({"type": "array", "items": {"type": "string"}})).unwrap();
-        assert_eq!(violations(&validator, &json!(vec![1; 5_000])).len(), MOST_VIOLATIONS);
-        let validator = compile(&json!({"type": "integer"})).unwrap();
-        let told = violations(&validator, &json!("ü".repeat(5_000)));
+        let violations =
+            |schema: Value, value: Value| violations(&schema, &compile(&schema).unwrap(), &value);
+        let texts = json!({"type": "array", "items": {"type": "string"}});
+        assert_eq!(violations(texts, json!(vec![1; 5_000])).len(), MOST_VIOLATIONS);
+        let told = violations(json!({"type": "integer"}), json!("ü".repeat(5_000)));
         assert_eq!(told[0].message, "value is not of type \"integer\"");
         let choices: Vec<String> = (0..200).map(|number| format!("choice {number}")).collect();
-        let told = violations(&compile(&json!({"enum": choices})).unwrap(), &json!(1));
+        let told = violations(json!({"enum": choices}), json!(1));
         assert!(told[0].message.chars().count() <= LONGEST_MESSAGE + 1, "{}", told[0].message);
     }
 }

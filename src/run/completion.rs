@@ -8,6 +8,7 @@ use crate::{
         COMPLETE_TASK, CompletionResult, OutputSpec, Risk, ToolDeclaration, ToolError, ToolErrorType,
         ToolKind,
     },
+    schemas,
 };
 
 /// The one argument of a run without typed output.
@@ -40,6 +41,9 @@ impl CompletionTool {
             "required": [name],
             "additionalProperties": false,
         });
+        if !schemas::is_readable(&parameters) {
+            return Err(BadOutputSchema("it names parts of itself too often".to_owned()));
+        }
         let validator =
             jsonschema::validator_for(&parameters).map_err(|error| BadOutputSchema(error.to_string()))?;
         let mut text =
@@ -66,6 +70,10 @@ impl CompletionTool {
 
     /// The result in `arguments`, or every violation at once.
     pub fn check(&self, arguments: &Value) -> Result<CompletionResult, ToolError> {
+        if !schemas::is_bearable(&self.declaration.parameters, arguments) {
+            let message = "the result was not accepted: the output's schema makes it too much work to check; give a simpler one";
+            return Err(ToolError { kind: ToolErrorType::InvalidToolParams, message: message.to_owned() });
+        }
         let violations: Vec<String> = self
             .validator
             .iter_errors(arguments)

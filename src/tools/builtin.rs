@@ -34,6 +34,7 @@ mod web_search;
 mod write_file;
 mod write_todos;
 
+pub use reading::{MAX_INLINE_BYTES, whole_image};
 pub use web_search::NAME as WEB_SEARCH;
 
 /// Every built-in tool.

@@ -10,7 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::nearest::nearest;
-use crate::protocol::{ToolError, ToolErrorType, Violation};
+use crate::{
+    protocol::{ToolError, ToolErrorType, Violation},
+    schemas,
+};
 
 /// Other names for arguments (spec 05, "Argument aliases"). One holds where the schema has the second name and
 /// not the first. Names that differ only in their style (`old_string`, `case_sensitive`) need no line.
@@ -42,8 +45,11 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// `None` when `schema` is no JSON Schema (2020-12).
+    /// `None` when `schema` is no JSON Schema (2020-12), or one that nobody can read.
     pub fn compile(schema: &Value) -> Option<Parameters> {
+        if !schemas::is_readable(schema) {
+            return None;
+        }
         let validator =
             jsonschema::draft202012::options().should_validate_formats(false).build(schema).ok()?;
         Some(Parameters { schema: schema.clone(), validator })
@@ -64,6 +70,10 @@ impl Parameters {
 
     /// All that is wrong with canonical arguments.
     fn violations(&self, arguments: &Value) -> Vec<Violation> {
+        if !schemas::is_bearable(&self.schema, arguments) {
+            let message = "the tool's schema makes these arguments too much work to check; give simpler ones";
+            return vec![Violation { pointer: String::new(), message: message.to_owned() }];
+        }
         let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(arguments).collect();
         let is_type = |error: &&ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { .. });
         let of_wrong_type: HashSet<&str> =

@@ -15,6 +15,10 @@ use crate::support::{Client, House, Reply, Running, Script};
 const CODER: &str = "---\nkind: agent\nname: coder\ndescription: Codes.\ncompletion: tool\n\
                      tools: [diagnostics, read_buffer, rename]\n---\nYou code.\n";
 
+/// A picture of one dot.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
 fn house(calls: &[(&str, Value)]) -> (House, Script) {
     let mut replies: Vec<Reply> = calls.iter().map(|call| Reply::calls(std::slice::from_ref(call))).collect();
     replies.push(Reply::done("done"));
@@ -249,6 +253,10 @@ async fn nonsense_is_refused_with_every_reason_and_the_call_stays_open() {
     let (run, _) = client.start(&running, "coder", json!({})).await;
     let first = asked(&mut editor).await;
     let call = &first["callId"];
+    let inline = |mime_type: &str, data: &str| {
+        let content = [json!({ "type": "inlineData", "mimeType": mime_type, "data": data })];
+        json!({ "callId": call, "content": content })
+    };
     let bad = [
         json!({ "callId": call }),
         json!({ "callId": call, "content": "text" }),
@@ -256,6 +264,13 @@ async fn nonsense_is_refused_with_every_reason_and_the_call_stays_open() {
         json!({ "callId": call, "content": [], "error": { "message": "x" } }),
         json!({ "callId": call, "error": { "message": "" } }),
         json!({ "callId": call, "error": { "message": "x" }, "data": 1 }),
+        json!({ "callId": call, "content": [], "data": "x".repeat(1 << 20) }),
+        inline("image/png", "not base64"),
+        inline("image/png", "aGk="),
+        // Another picture than it says.
+        inline("image/gif", PIXEL),
+        inline("picture", PIXEL),
+        inline("image/png\r\nx: y", PIXEL),
     ];
     for params in bad {
         assert_eq!(editor.refused("tools/result", params.clone()).await.0, "INVALID_PARAMS", "{params}");
@@ -280,16 +295,19 @@ async fn nonsense_is_refused_with_every_reason_and_the_call_stays_open() {
     let second = asked(&mut editor).await;
     editor.call("tools/result", answer(&second, &"y".repeat(3 << 20))).await;
     let third = asked(&mut editor).await;
-    let image = json!({ "type": "inlineData", "mimeType": "image/png", "data": "aGk=" });
-    editor
-        .call("tools/result", json!({ "callId": third["callId"], "content": [image], "data": { "n": 1 } }))
-        .await;
+    let image = json!({ "type": "inlineData", "mimeType": "image/png", "data": PIXEL });
+    let page = json!({ "type": "inlineData", "mimeType": "text/html", "data": "PGI+" });
+    let answer = json!({ "callId": third["callId"], "content": [image, page], "data": { "n": 1 } });
+    editor.call("tools/result", answer).await;
     client.ended(&run).await;
     let ends = ends(&running).await;
     assert_eq!((kind(&ends[0]), text(&ends[0])), ("EXECUTION_FAILED", "EXECUTION_FAILED: too long to tell"));
     assert!(text(&ends[1]).len() < 100_000);
     assert_eq!(ends[1]["data"]["result"]["whole"]["bytes"], 3 << 20);
     assert_eq!(ends[2]["data"]["result"]["llmContent"][0], image);
+    // What not every model takes is told of.
+    let told = &ends[2]["data"]["result"]["llmContent"][1]["text"];
+    assert_eq!(told, "[text/html, 3 bytes; it is not shown]");
     assert_eq!(ends[2]["data"]["result"]["data"], json!({ "n": 1 }));
     drop((client, editor));
     running.stop().await;
@@ -433,6 +451,22 @@ async fn what_may_be_lent_is_checked_and_every_violation_is_told() {
             "/tools/17/risk",
         ]
     );
+    // Rules and models take these for one of the daemon's own, or of another source.
+    for name in [
+        "Read_File",
+        "Complete-Task",
+        "discovered-x",
+        "Discovered_x",
+        "handoff-to-a",
+        "mcp-x",
+        "MCP_x",
+        "recall_memory",
+        "get-state",
+        "present_plan",
+    ] {
+        let (_, error) = editor.refused("tools/register", json!({ "tools": [tool(name)] })).await;
+        assert_eq!(error["data"]["details"]["violations"][0]["pointer"], "/tools/0/name", "{name}");
+    }
     assert_eq!(
         editor.refused("tools/register", json!({ "tools": [], "sessionId": "none" })).await.0,
         "NOT_FOUND"
@@ -447,6 +481,33 @@ async fn what_may_be_lent_is_checked_and_every_violation_is_told() {
     let listed = stranger.call("tools/list", json!({})).await;
     assert!(!listed.to_string().contains("\"client\""), "{listed}");
     drop((editor, stranger));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_schema_that_would_take_for_ever_is_an_error_and_nobody_waits() {
+    let (house, _) = house(&[asks_for_diagnostics()]);
+    let running = house.boot().await;
+    let mut editor = hello(&running, "editor").await;
+    // Each part holds the next one twice: 60 of them are more steps than anybody can wait for.
+    let part = |n: usize| json!({ "allOf": vec![json!({ "$ref": format!("#/$defs/d{}", n + 1) }); 2] });
+    let mut parts: serde_json::Map<String, Value> = (0..60).map(|n| (format!("d{n}"), part(n))).collect();
+    parts.insert("d60".to_owned(), json!({}));
+    let schema = json!({ "type": "object", "$defs": parts, "$ref": "#/$defs/d0" });
+    let tool = json!({ "name": "diagnostics", "description": "x", "parameters": schema });
+    editor.call("tools/register", json!({ "tools": [tool] })).await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "coder", json!({})).await;
+    client.ended(&run).await;
+    let end = &ends(&running).await[0];
+    assert_eq!(
+        (kind(end), text(end)),
+        (
+            "INVALID_TOOL_PARAMS",
+            "INVALID_TOOL_PARAMS: the tool's schema makes these arguments too much work to check; give simpler ones"
+        )
+    );
+    drop((client, editor));
     running.stop().await;
 }
 

@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["protocol"],
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
-    &["policy", "config", "redact", "shell", "trust"],
+    &["policy", "config", "redact", "schemas", "shell", "trust"],
     &["agents", "store", "models", "notify", "client", "rules", "sandbox", "web"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],

@@ -111,7 +111,7 @@ fn read_type(fields: &Fields<'_>, node: &Node, findings: &mut Findings) -> Optio
 
 fn check_default(schema: &Value, value: &Value, node: &Node, path: &str, findings: &mut Findings) {
     let Ok(validator) = schema::compile(schema) else { return };
-    for violation in schema::violations(&validator, value) {
+    for violation in schema::violations(schema, &validator, value) {
         let mark = node.at_pointer(&violation.pointer).mark;
         findings.error(Some(mark), BadValue, format!("`{path}.default`: {}", violation.message));
     }

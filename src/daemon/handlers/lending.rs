@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
 
 use super::{
@@ -22,7 +23,7 @@ use crate::{
     },
     redact::Redactor,
     store::ClientCall,
-    tools::{Lenders, Registry, is_schema},
+    tools::{Lenders, MAX_INLINE_BYTES, Registry, is_schema, whole_image},
 };
 
 /// Time for one call of a client that does not say: a person may be asked something meanwhile.
@@ -34,8 +35,22 @@ const LONGEST_NAME: usize = 64;
 /// Bytes of descriptions and parameters of all tools of a set: each run keeps them with its first event.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How the names of other sources begin.
+/// How the names of other sources begin; small letters, `_` for `-`.
 const OTHERS: &[&str] = &[DISCOVERED_PREFIX, "mcp.", "mcp_", "handoff_to_"];
+
+/// Names of the daemon's own tools that are not always there (spec 05).
+const RESERVED: &[&str] = &[
+    COMPLETE_TASK,
+    "recall_memory",
+    "store_memory",
+    "forget_memory",
+    "get_state",
+    "set_state",
+    "present_plan",
+];
+
+/// Bytes of `data` of one answer, as JSON. It stands in an event, which goes to everybody who follows the session.
+const MOST_DATA: usize = 1 << 20;
 
 pub fn register(api: &mut Api<State>) {
     api.method::<ToolsRegister, _, _>(lend);
@@ -159,17 +174,21 @@ fn problem_of_name(name: &ToolName, built_in: &Registry) -> Option<&'static str>
     let begins = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     if !begins || LONGEST_NAME < text.len() || !text.chars().all(is_letter) {
         Some("has 1 to 64 letters, digits, `_`, `-` and `.`, a letter or `_` first")
-    } else if built_in.is_taken(name) || text == COMPLETE_TASK {
+    } else if built_in.is_taken(name)
+        || built_in.is_taken(&plain(name).as_str().into())
+        || RESERVED.contains(&&*plain(name))
+    {
         Some("is a name of a tool of the daemon's own")
-    } else if OTHERS.iter().any(|begin| text.starts_with(begin)) {
+    } else if OTHERS.iter().any(|begin| plain(name).starts_with(begin)) {
         Some("begins like the names of another source")
     } else {
         None
     }
 }
 
+/// What rules and models' habits take for the same name.
 fn plain(name: &ToolName) -> String {
-    name.as_str().replace('-', "_")
+    name.as_str().replace('-', "_").to_ascii_lowercase()
 }
 
 async fn answer(
@@ -221,9 +240,15 @@ async fn gone(state: &State, call: &CallId) -> Result<RpcError, RpcError> {
 
 /// What the model reads.
 fn result(params: &ToolsResultParams) -> Result<ToolResult, RpcError> {
+    if let Some(data) = &params.data {
+        let bytes = data.to_string().len();
+        if MOST_DATA < bytes {
+            return Err(violation("/data", &format!("has {bytes} bytes; at most {MOST_DATA} are kept")));
+        }
+    }
     match (&params.content, &params.error) {
         (Some(content), None) => Ok(ToolResult {
-            llm_content: content.iter().cloned().map(part).collect(),
+            llm_content: parts(content)?,
             data: params.data.clone(),
             ..ToolResult::default()
         }),
@@ -234,9 +259,45 @@ fn result(params: &ToolsResultParams) -> Result<ToolResult, RpcError> {
     }
 }
 
-fn part(content: ClientContent) -> Part {
-    match content {
-        ClientContent::Text { text } => Part::Text { text },
-        ClientContent::InlineData { mime_type, data } => Part::InlineData { mime_type, data },
-    }
+/// What a model is given of an answer. A picture that is none would make the provider refuse the request, and every later one
+/// in that context; other bytes are described, since not every model takes them.
+fn parts(content: &[ClientContent]) -> Result<Vec<Part>, RpcError> {
+    let mut left = MAX_INLINE_BYTES;
+    let read = |(at, content): (usize, &ClientContent)| {
+        let (mime_type, data) = match content {
+            ClientContent::Text { text } => return Ok(Part::text(text.clone())),
+            ClientContent::InlineData { mime_type, data } => (mime_type, data),
+        };
+        let wrong = |field: &str, message: &str| violation(&format!("/content/{at}/{field}"), message);
+        let is_type =
+            mime_type.split_once('/').is_some_and(|(kind, format)| is_token(kind) && is_token(format));
+        if !is_type {
+            return Err(wrong("mimeType", "is no media type, e.g. `image/png`"));
+        }
+        let bytes =
+            STANDARD.decode(data).map_err(|error| wrong("data", &format!("is no base64: {error}")))?;
+        if !mime_type.starts_with("image/") {
+            return Ok(Part::text(format!("[{mime_type}, {} bytes; it is not shown]", bytes.len())));
+        }
+        if whole_image(&bytes) != Some(mime_type.as_str()) {
+            return Err(wrong(
+                "data",
+                &format!("is no whole {mime_type}; models take PNG, JPEG, GIF, WEBP and BMP"),
+            ));
+        }
+        left = left.checked_sub(bytes.len()).ok_or_else(|| {
+            wrong(
+                "data",
+                &format!("is too much: the images of an answer have {MAX_INLINE_BYTES} bytes at most"),
+            )
+        })?;
+        Ok(Part::InlineData { mime_type: mime_type.clone(), data: data.clone() })
+    };
+    content.iter().enumerate().map(read).collect()
+}
+
+/// A word of a media type (RFC 9110, 5.6.2).
+fn is_token(word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    !word.is_empty() && word.chars().all(is_letter)
 }

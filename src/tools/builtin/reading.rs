@@ -20,6 +20,14 @@ pub const DEFAULT_LINES: u64 = 2_000;
 /// As much of a file tells what it is, in most cases.
 const HEAD_BYTES: u64 = 8_000;
 
+/// The type of an image that models take and that has its end; `None` = it is something else.
+pub fn whole_image(bytes: &[u8]) -> Option<&'static str> {
+    match content(bytes) {
+        Content::Image { mime } => Some(mime),
+        _ => None,
+    }
+}
+
 /// The beginning of a file; what comes after it can still be read.
 pub fn read_head(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -148,13 +148,15 @@ impl Reader {
 }
 
 fn problem_of_name(name: &str) -> Option<&'static str> {
-    let is_odd = |letter: char| letter.is_control() || letter.is_whitespace() || letter == '*';
+    // A person reads it in a question, as a word of a command: nothing that is invisible, turns the line around, or means
+    // something to a shell.
+    let is_odd = |letter: char| !letter.is_alphanumeric() && !"_-.:/@+".contains(letter);
     if LONGEST_NAME < name.chars().count() {
         Some("is too long for a name")
     } else if name.starts_with('-') {
         Some("begins like an option, so the call command would take it for one")
     } else if name.contains(is_odd) {
-        Some("is no name: it has blanks, control characters or `*`")
+        Some("is no name: it has something else than letters, digits and `_-.:/@+`")
     } else {
         None
     }

@@ -12,6 +12,12 @@ use crate::protocol::{ClientId, LentTool, SessionId, ToolName};
 /// Sets of tools that one connection lends, one for each session and one for all: more is a client gone wild.
 const MOST_SETS: usize = 256;
 
+/// Tools that one session may be given, of all clients together: each is declared with every request.
+const MOST_TOOLS: usize = 500;
+
+/// Bytes of their descriptions and parameters: each run keeps them with its first event.
+const MOST_BYTES: usize = 1 << 20;
+
 /// A cheap handle.
 #[derive(Debug, Clone, Default)]
 pub struct Lenders(Arc<Inner>);
@@ -25,7 +31,8 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Lent {
-    sets: BTreeMap<(ClientId, Option<SessionId>), Set>,
+    /// Of connections of one client the newest counts; when it goes, the one before it is in force again. None is empty.
+    sets: BTreeMap<(ClientId, Option<SessionId>), Vec<Set>>,
     /// Of the next set.
     generation: u64,
 }
@@ -38,6 +45,7 @@ struct Set {
     /// The newest is the first of its name.
     lent_at: u64,
     tools: Vec<LentTool>,
+    size: Size,
 }
 
 /// How a tool stands with its client.
@@ -51,10 +59,17 @@ pub enum Standing {
     Away,
 }
 
-/// One connection lends to so many sessions that no more are taken.
+/// So much is lent that no more is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a connection lends tools to {MOST_SETS} sessions at most")]
-pub struct TooMuchLent;
+pub enum TooMuchLent {
+    #[error("a connection lends tools to {MOST_SETS} sessions at most")]
+    Sessions,
+    #[error(
+        "a session is given {MOST_TOOLS} lent tools at most, with descriptions and parameters of {} KiB in all; with these it \
+         would be given {tools} of {} KiB by all clients together", MOST_BYTES >> 10, bytes.div_ceil(1024)
+    )]
+    Tools { tools: usize, bytes: usize },
+}
 
 impl Lenders {
     /// From now on a client lends just these to a session, or to all; by this connection.
@@ -66,17 +81,23 @@ impl Lenders {
         tools: Vec<LentTool>,
     ) -> Result<(), TooMuchLent> {
         let key = (client.clone(), session.cloned());
+        let size = Size::of(&tools);
         {
             let mut lent = self.lock();
-            let n_sets = lent.sets.values().filter(|set| set.connection == connection).count();
-            if !lent.sets.contains_key(&key) && MOST_SETS <= n_sets {
-                return Err(TooMuchLent);
+            let of_connection = |set: &&Set| set.connection == connection;
+            let n_sets = lent.sets.values().flatten().filter(of_connection).count();
+            let is_there = lent.sets.get(&key).is_some_and(|sets| sets.iter().any(|set| of_connection(&set)));
+            if !is_there && MOST_SETS <= n_sets {
+                return Err(TooMuchLent::Sessions);
             }
+            lent.leaves_room(&key, size)?;
             lent.generation += 1;
             let lent_at = lent.generation;
+            let sets = lent.sets.entry(key).or_default();
             // By another connection of a client that is there: nothing was missed.
-            let generation = lent.sets.get(&key).map_or(lent_at, |before| before.generation);
-            lent.sets.insert(key, Set { connection, generation, lent_at, tools });
+            let generation = sets.last().map_or(lent_at, |before| before.generation);
+            sets.retain(|set| !of_connection(&set));
+            sets.push(Set { connection, generation, lent_at, tools, size });
         }
         self.tell();
         Ok(())
@@ -84,7 +105,10 @@ impl Lenders {
 
     /// The connection has ended, and with it what was lent by it.
     pub fn leave(&self, connection: u64) {
-        self.lock().sets.retain(|_, set| set.connection != connection);
+        self.lock().sets.retain(|_, sets| {
+            sets.retain(|set| set.connection != connection);
+            !sets.is_empty()
+        });
         self.tell();
     }
 
@@ -96,7 +120,7 @@ impl Lenders {
             .sets
             .iter()
             .filter(|((_, of), _)| of.is_none() || of.as_ref() == session)
-            .map(|((_, of), set)| (of.is_some(), set.lent_at, set))
+            .filter_map(|((_, of), sets)| sets.last().map(|set| (of.is_some(), set.lent_at, set)))
             .collect();
         sets.sort_by_key(|(is_own, lent_at, _)| (*is_own, *lent_at));
         let mut by_name: BTreeMap<ToolName, LentTool> = BTreeMap::new();
@@ -109,9 +133,8 @@ impl Lenders {
     /// How a tool stands that was lent once.
     pub fn standing(&self, tool: &LentTool) -> Standing {
         let lent = self.lock();
-        let Some(set) = lent.sets.get(&(tool.client.clone(), tool.session.clone())) else {
-            return Standing::Away;
-        };
+        let sets = lent.sets.get(&(tool.client.clone(), tool.session.clone()));
+        let Some(set) = sets.and_then(|sets| sets.last()) else { return Standing::Away };
         match set.tools.iter().any(|it| it.declaration.name == tool.declaration.name) {
             true => Standing::Lent { generation: set.generation },
             false => Standing::Withdrawn,
@@ -131,5 +154,52 @@ impl Lenders {
     fn lock(&self) -> MutexGuard<'_, Lent> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lent {
+    /// Whether what each session is given stays within bounds when so much is lent under the key, in place of what is.
+    fn leaves_room(&self, key: &(ClientId, Option<SessionId>), size: Size) -> Result<(), TooMuchLent> {
+        let (mut to_all, mut by_session) = (Size::default(), BTreeMap::<&SessionId, Size>::new());
+        let others = self.sets.iter().filter(|(other, _)| *other != key);
+        let others = others.filter_map(|((_, session), sets)| Some((session.as_ref(), sets.last()?.size)));
+        for (session, size) in others.chain([(key.1.as_ref(), size)]) {
+            match session {
+                None => to_all += size,
+                Some(session) => *by_session.entry(session).or_default() += size,
+            }
+        }
+        for own in by_session.into_values().chain([Size::default()]) {
+            let mut given = to_all;
+            given += own;
+            let Size { tools, bytes } = given;
+            if MOST_TOOLS < tools || MOST_BYTES < bytes {
+                return Err(TooMuchLent::Tools { tools, bytes });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How much some tools are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    tools: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn of(tools: &[LentTool]) -> Size {
+        let bytes = |tool: &LentTool| {
+            tool.declaration.description.len() + tool.declaration.parameters.to_string().len()
+        };
+        Size { tools: tools.len(), bytes: tools.iter().map(bytes).sum() }
+    }
+}
+
+impl std::ops::AddAssign for Size {
+    fn add_assign(&mut self, other: Size) {
+        self.tools += other.tools;
+        self.bytes += other.bytes;
     }
 }

@@ -78,13 +78,54 @@ fn a_client_that_was_away_is_told_from_one_that_only_said_it_again() {
 }
 
 #[test]
+fn what_a_newer_connection_took_over_comes_back_when_it_goes() {
+    let lenders = Lenders::default();
+    lend(&lenders, "a", None, 1, &["x", "y"]);
+    let known = tool("y", "a", None);
+    let before = lenders.standing(&known);
+    lend(&lenders, "a", None, 2, &["x"]);
+    assert_eq!((shown(&lenders, None).as_str(), lenders.standing(&known)), ("x:a", Standing::Withdrawn));
+    lenders.leave(2);
+    // Its client was there all the time.
+    assert_eq!((shown(&lenders, None).as_str(), lenders.standing(&known)), ("x:a y:a", before));
+    lenders.leave(1);
+    assert_eq!(lenders.standing(&known), Standing::Away);
+}
+
+#[test]
+fn all_clients_together_lend_a_session_so_much_and_no_more() {
+    let names: Vec<String> = (0..100).map(|n| format!("t{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let lenders = Lenders::default();
+    for client in ["a", "b", "c", "d"] {
+        lend(&lenders, client, None, 1, &names);
+    }
+    lend(&lenders, "e", Some("s"), 2, &names);
+    let more = |client: &str, session: Option<&str>| {
+        let session = session.map(SessionId::from);
+        lenders.lend(&client.into(), session.as_ref(), 3, vec![tool("more", client, None)])
+    };
+    let refused = more("f", None).unwrap_err();
+    assert!(matches!(refused, TooMuchLent::Tools { tools: 501, .. }), "{refused}");
+    assert!(more("f", Some("s")).is_err());
+    // Another session has room; and in place of what is lent there is, too.
+    more("f", Some("t")).unwrap();
+    more("e", Some("s")).unwrap();
+    more("f", None).unwrap();
+    let mut large = tool("large", "g", None);
+    large.declaration.description = "x".repeat(1 << 20);
+    let refused = lenders.lend(&"g".into(), None, 4, vec![large]).unwrap_err();
+    assert!(matches!(refused, TooMuchLent::Tools { tools: 403, .. }), "{refused}");
+}
+
+#[test]
 fn a_connection_lends_to_so_many_sessions_and_no_more() {
     let lenders = Lenders::default();
     for n in 0..256 {
         lend(&lenders, "a", Some(&format!("s{n}")), 1, &["x"]);
     }
     let more = SessionId::from("more");
-    assert_eq!(lenders.lend(&"a".into(), Some(&more), 1, Vec::new()), Err(TooMuchLent));
+    assert_eq!(lenders.lend(&"a".into(), Some(&more), 1, Vec::new()), Err(TooMuchLent::Sessions));
     // One that is there may be replaced, and another connection has room.
     lend(&lenders, "a", Some("s0"), 1, &["y"]);
     lend(&lenders, "a", Some("more"), 2, &["x"]);

@@ -98,8 +98,8 @@ fn what_is_wrong_with_one_item_costs_that_item() {
             ! [8] is a list, no declaration
             ! [9] is the text "text [0m", no declaration
             ! `--help` begins like an option, so the call command would take it for one
-            ! `two words` is no name: it has blanks, control characters or `*`
-            ! `every*` is no name: it has blanks, control characters or `*`
+            ! `two words` is no name: it has something else than letters, digits and `_-.:/@+`
+            ! `every*` is no name: it has something else than letters, digits and `_-.:/@+`
             ! `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…` is too long for a name
             ! the parameters of `list` are a list; any arguments are passed on
             ! the parameters of `word` are the text "string"; any arguments are passed on

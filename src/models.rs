@@ -17,6 +17,7 @@ mod gemini_reply;
 mod http;
 mod key;
 mod offline;
+mod openai;
 mod providers;
 mod registry;
 mod replay;

@@ -173,7 +173,7 @@ fn decoded(fragment: &str) -> Option<String> {
     let mut bytes = pieces.next()?.as_bytes().to_vec();
     for piece in pieces {
         bytes.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
-        bytes.extend_from_slice(piece[2..].as_bytes());
+        bytes.extend_from_slice(piece.as_bytes().get(2..)?);
     }
     String::from_utf8(bytes).ok()
 }

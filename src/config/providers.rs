@@ -45,14 +45,17 @@ pub struct ProviderSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderKind {
     Gemini,
+    /// Chat completions, of OpenAI and of many other servers.
+    OpenAi,
 }
 
 impl ProviderKind {
-    pub const ALL: &[ProviderKind] = &[ProviderKind::Gemini];
+    pub const ALL: &[ProviderKind] = &[ProviderKind::Gemini, ProviderKind::OpenAi];
 
     pub fn as_str(self) -> &'static str {
         match self {
             ProviderKind::Gemini => "gemini",
+            ProviderKind::OpenAi => "openai",
         }
     }
 }

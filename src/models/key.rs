@@ -56,6 +56,15 @@ impl ApiKey {
         self.header.clone()
     }
 
+    /// For `Authorization` (RFC 6750).
+    pub(super) fn bearer(&self) -> HeaderValue {
+        // A key is what a header can hold, and so is it with a word before it.
+        let mut header =
+            HeaderValue::try_from(format!("Bearer {}", self.text)).unwrap_or_else(|_| self.header());
+        header.set_sensitive(true);
+        header
+    }
+
     /// The text without this key: providers repeat what they were sent.
     pub(super) fn hide_in(&self, text: &str) -> String {
         text.replace(&*self.text, "[key]")

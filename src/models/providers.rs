@@ -10,6 +10,7 @@ use super::{
     gemini,
     http::{self, HttpClients},
     key::{Environment, KeyPlace, NoKey},
+    openai,
     registry::{ResolveError, ResolvedModel},
 };
 use crate::{
@@ -51,6 +52,7 @@ pub(super) struct Usual {
 fn usual(kind: ProviderKind) -> Usual {
     match kind {
         ProviderKind::Gemini => gemini::USUAL,
+        ProviderKind::OpenAi => openai::USUAL,
     }
 }
 
@@ -122,6 +124,7 @@ impl Providers {
         let place = Place { http, base, key, key_place };
         let model: Arc<dyn Model> = match settings.kind {
             ProviderKind::Gemini => Arc::new(gemini::model(place, model)),
+            ProviderKind::OpenAi => Arc::new(openai::model(place, model)),
         };
         Ok(ResolvedModel { name: full_name, model })
     }

@@ -13,7 +13,7 @@ use subagentd::{
 use tokio::time::timeout;
 
 use crate::{
-    gemini_server::{Answer, GeminiServer, KEY},
+    provider_server::{Answer, KEY, ProviderServer},
     support::{Client, House, Running, lines},
 };
 
@@ -50,7 +50,7 @@ fn settings(base_url: String) -> BTreeMap<String, Setting<Option<ProviderSetting
 }
 
 /// A house whose models come from the server.
-fn house(server: &GeminiServer) -> House {
+fn house(server: &ProviderServer) -> House {
     let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
     house.models = Models::configured(&settings(server.base_url()), Children::default(), |name| {
         (name == "TEST_KEY").then(|| KEY.into())
@@ -60,7 +60,7 @@ fn house(server: &GeminiServer) -> House {
 
 /// A daemon with one client.
 struct Scene {
-    server: GeminiServer,
+    server: ProviderServer,
     running: Running,
     client: Client,
     clock: std::sync::Arc<ManualClock>,
@@ -68,7 +68,7 @@ struct Scene {
 
 impl Scene {
     async fn open(script: impl IntoIterator<Item = Answer>) -> Scene {
-        let server = GeminiServer::start(script).await;
+        let server = ProviderServer::gemini(script).await;
         let (house, clock) = house(&server).manual_clock();
         let running = house.boot().await;
         let client = running.client();
@@ -531,7 +531,7 @@ async fn a_long_run_stays_well_formed() {
 async fn a_run_waits_for_the_start_that_has_its_key_again_and_can_be_cancelled_meanwhile() {
     let half = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "It" }] } }] });
     let stalls = || Answer::chunks([half.to_string()]).then_stall();
-    let server = GeminiServer::start([stalls(), stalls(), Answer::done("after all")]).await;
+    let server = ProviderServer::gemini([stalls(), stalls(), Answer::done("after all")]).await;
     let mut house = house(&server);
     let with_key = house.models.clone();
     let running = house.boot().await;

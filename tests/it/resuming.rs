@@ -12,8 +12,8 @@ use subagentd::{
 };
 
 use crate::{
-    gemini_server::{Answer, GeminiServer, KEY},
     laws,
+    provider_server::{Answer, KEY, ProviderServer},
     support::{Cast, Client, House, Reply, Running, Script, lines},
 };
 
@@ -24,7 +24,7 @@ fn agent(name: &str, tools: &str) -> String {
 }
 
 /// The provider `test`, whose key lies there.
-fn models(server: &GeminiServer, key: KeySource) -> Models {
+fn models(server: &ProviderServer, key: KeySource) -> Models {
     let entry = ProviderSettings {
         kind: ProviderKind::Gemini,
         base_url: Some(server.base_url()),
@@ -75,9 +75,13 @@ async fn passing(
 async fn keys_that_take_long_hold_up_only_the_runs_that_need_them_and_are_fetched_once() {
     let half = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "It" }] } }] });
     let stalls = || Answer::chunks([half.to_string()]).then_stall();
-    let server =
-        GeminiServer::start([stalls(), stalls(), Answer::done("with the key"), Answer::done("with the key")])
-            .await;
+    let server = ProviderServer::gemini([
+        stalls(),
+        stalls(),
+        Answer::done("with the key"),
+        Answer::done("with the key"),
+    ])
+    .await;
     let script = Script::new([Reply::Hangs]);
     let mut house = House::new().agent("reader", &agent("reader", "read_file"));
     house.models = models(&server, KeySource::Env("TEST_KEY".to_owned()));

@@ -6,6 +6,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Asked, KEY};
 
+mod tests;
+
 #[derive(Default)]
 pub struct Judge {
     /// The parts of each answer so far, verbatim.
@@ -64,9 +66,8 @@ const FIELDS: &[(&str, &[&str])] = &[
 /// A part has exactly one of these.
 const DATA: &[&str] = &["text", "functionCall", "functionResponse", "inlineData", "fileData"];
 
-impl Judge {
-    /// Remembers what the model said.
-    pub fn remember(&mut self, chunks: &[String]) {
+impl super::Judge for Judge {
+    fn remember(&mut self, chunks: &[String]) {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct Chunk {
@@ -91,7 +92,7 @@ impl Judge {
         }
     }
 
-    pub fn request(&mut self, asked: &Asked) {
+    fn request(&mut self, asked: &Asked) {
         self.n_requests += 1;
         let before = self.violations.len();
         self.envelope(asked);
@@ -105,6 +106,12 @@ impl Judge {
         }
     }
 
+    fn violations(&mut self) -> &mut Vec<String> {
+        &mut self.violations
+    }
+}
+
+impl Judge {
     fn report(&mut self, violation: impl Into<String>) {
         self.violations.push(violation.into());
     }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, KEY, judge::Judge};
+use super::{
+    super::{Answer, Asked, Judge as _, KEY},
+    Judge,
+};
 
 fn asked(body: &str) -> Asked {
     let headers = [("content-type", "application/json"), ("x-goog-api-key", KEY)];

@@ -1,4 +1,4 @@
-//! Gemini's API on this machine's loopback: answers from a script, as broken as a test wants, and judges every request
+//! A provider's API on this machine's loopback: answers from a script, as broken as a test wants, and judges every request
 //! as the real one would, or more strictly.
 
 use std::{
@@ -15,17 +15,16 @@ use tokio::{
     time::timeout,
 };
 
-use self::judge::Judge;
 use crate::support::STUCK;
 
-mod judge;
-mod tests;
+mod gemini;
+mod openai;
 
-/// What the server wants in `x-goog-api-key`.
+/// What the server wants for a key.
 pub const KEY: &str = "AIza-test-key-that-must-not-show";
 
 /// A server that answers one request after the other from its script. It ends when it is dropped.
-pub struct GeminiServer {
+pub struct ProviderServer {
     port: u16,
     shared: Arc<Shared>,
     /// Owns the task that accepts, which owns those of the connections.
@@ -34,12 +33,23 @@ pub struct GeminiServer {
 
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
-    judge: Mutex<Judge>,
+    judge: Mutex<Box<dyn Judge>>,
     requests: Mutex<Vec<Asked>>,
     /// How many requests were read whole.
     asked: watch::Sender<usize>,
     /// How many stalled answers the client gave up.
     hung_up: watch::Sender<usize>,
+}
+
+/// Would the provider take this request? Every rule that its documentation or its refusals tell of.
+pub trait Judge: Send {
+    /// Takes down what is wrong with a request.
+    fn request(&mut self, asked: &Asked);
+
+    /// Remembers what the model said, event by event.
+    fn remember(&mut self, _events: &[String]) {}
+
+    fn violations(&mut self) -> &mut Vec<String>;
 }
 
 /// One request, as it was read.
@@ -169,20 +179,30 @@ impl Answer {
     }
 }
 
-impl GeminiServer {
-    pub async fn start(script: impl IntoIterator<Item = Answer>) -> GeminiServer {
+impl ProviderServer {
+    /// Gemini's.
+    pub async fn gemini(script: impl IntoIterator<Item = Answer>) -> ProviderServer {
+        ProviderServer::start(Box::<gemini::Judge>::default(), script).await
+    }
+
+    /// OpenAI's chat completions; without a key where it wants none.
+    pub async fn openai(wants_key: bool, script: impl IntoIterator<Item = Answer>) -> ProviderServer {
+        ProviderServer::start(Box::new(openai::Judge::new(wants_key)), script).await
+    }
+
+    async fn start(judge: Box<dyn Judge>, script: impl IntoIterator<Item = Answer>) -> ProviderServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
             script: Mutex::new(script.into_iter().collect()),
-            judge: Mutex::default(),
+            judge: Mutex::new(judge),
             requests: Mutex::default(),
             asked: watch::Sender::new(0),
             hung_up: watch::Sender::new(0),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, Arc::clone(&shared)));
-        GeminiServer { port, shared, _tasks: tasks }
+        ProviderServer { port, shared, _tasks: tasks }
     }
 
     /// For `baseUrl`.
@@ -209,7 +229,7 @@ impl GeminiServer {
 
     /// What was wrong with the requests so far.
     pub fn violations(&self) -> Vec<String> {
-        self.shared.judge.lock().unwrap().violations.clone()
+        self.shared.judge.lock().unwrap().violations().clone()
     }
 
     /// Fails unless all requests were well-formed and the whole script was asked for.
@@ -238,7 +258,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         shared.requests.lock().unwrap().push(asked);
         let answer = shared.script.lock().unwrap().pop_front();
         let answer = answer.unwrap_or_else(|| {
-            shared.judge.lock().unwrap().violations.push("more was asked than scripted".to_owned());
+            shared.judge.lock().unwrap().violations().push("more was asked than scripted".to_owned());
             Answer::status(400, "the script has ended")
         });
         shared.judge.lock().unwrap().remember(&answer.chunks);

@@ -1,0 +1,59 @@
+//! OpenAI's chat completions: `POST {base}/chat/completions` with `stream: true` (spec 04, "Providers";
+//! <https://platform.openai.com/docs/api-reference/chat>). Many other servers speak it: Ollama, llama.cpp, vLLM, LM Studio,
+//! OpenRouter.
+
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+
+pub(super) use self::encoding::ChatCompletions;
+use self::reply::ChatReply;
+use super::{
+    Media,
+    exchange::{Complaint, Dialect, Place, Remote},
+    providers::Usual,
+};
+
+pub(super) mod complaint;
+mod encoding;
+mod message;
+mod reply;
+
+/// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
+pub(super) const PROVIDER: &str = "openai";
+
+pub(super) const USUAL: Usual = Usual {
+    base_url: "https://api.openai.com/v1",
+    // The variables that OpenAI's own libraries know, too.
+    base_url_variable: "OPENAI_BASE_URL",
+    key_variable: "OPENAI_API_KEY",
+    models: &["gpt-*", "chatgpt-*", "o1*", "o3*", "o4*"],
+    may_go_without_key: true,
+};
+
+impl Dialect for ChatCompletions {
+    type Reply = ChatReply;
+
+    const NAME: &'static str = "OpenAI";
+
+    fn complaint(body: &[u8]) -> Option<Complaint> {
+        complaint::read(body)
+    }
+}
+
+/// One model, for one run.
+pub(super) fn model(place: Place, model: &str) -> Remote<ChatCompletions> {
+    let is_own = is_own(&place);
+    // Only OpenAI itself is known to take documents; sound is for models that are made for it.
+    let media = Media { audio: model.contains("audio"), pdf: is_own };
+    let url = place.url(&["chat", "completions"]);
+    let headers = authorization(&place);
+    Remote::new(place.endpoint(url, headers), ChatCompletions::new(model, is_own), media)
+}
+
+/// Whether it is OpenAI itself that listens there.
+pub(super) fn is_own(place: &Place) -> bool {
+    place.base.host_str() == Some("api.openai.com")
+}
+
+pub(super) fn authorization(place: &Place) -> HeaderMap {
+    place.key.iter().map(|key| (AUTHORIZATION, key.bearer())).collect()
+}

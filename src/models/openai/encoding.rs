@@ -1,0 +1,173 @@
+//! What is a request in the form of chat completions?
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        ModelRequest,
+        encoder::{EncodedTools, Form},
+        tool_names::WireNames,
+    },
+    message::{EncodedMessage, plain},
+};
+use crate::protocol::{Message, Sampling, ToolDeclaration};
+
+/// Many models' templates want the user first; a conversation that an agent's file begins otherwise gets this in front.
+const OPENING: &str = "Begin.";
+
+/// What chat completions are for one model.
+pub(in crate::models) struct ChatCompletions {
+    model: String,
+    /// OpenAI listens, not somebody who speaks alike.
+    is_own: bool,
+}
+
+impl ChatCompletions {
+    pub(super) fn new(model: &str, is_own: bool) -> ChatCompletions {
+        ChatCompletions { model: model.to_owned(), is_own }
+    }
+}
+
+impl Form for ChatCompletions {
+    type Encoded = EncodedMessage;
+
+    fn message(&self, message: &Message, _: Option<&EncodedMessage>, names: &WireNames) -> EncodedMessage {
+        EncodedMessage::new(message, names)
+    }
+
+    fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String {
+        let functions = declared.iter().map(|tool| {
+            json!({
+                "type": "function",
+                "function": {
+                    "name": names.to_wire(&tool.name),
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                },
+            })
+        });
+        Value::Array(functions.collect()).to_string()
+    }
+
+    fn body(
+        &self,
+        request: &ModelRequest,
+        tools: &EncodedTools,
+        messages: &[Arc<EncodedMessage>],
+    ) -> Vec<u8> {
+        // Text, numbers and JSON values cannot fail to be written.
+        let mut body = serde_json::to_string(&self.head(request)).unwrap_or_else(|_| "{}".to_owned());
+        body.pop();
+        body.reserve(messages.iter().map(|message| message.json.len() + 1).sum());
+        body.push_str(",\"messages\":[");
+        let spoken: Vec<&EncodedMessage> =
+            messages.iter().map(|message| &**message).filter(|message| !message.json.is_empty()).collect();
+        let mut is_first = true;
+        let mut push = |json: &str| {
+            if !std::mem::take(&mut is_first) {
+                body.push(',');
+            }
+            body.push_str(json);
+        };
+        if !request.system.is_empty() {
+            push(&plain("system", &request.system));
+        }
+        if spoken.first().is_some_and(|first| !first.speaks_as_user) {
+            push(&plain("user", OPENING));
+        }
+        spoken.iter().for_each(|message| push(&message.json));
+        body.push(']');
+        if !request.tools.is_empty() {
+            body.push_str(",\"tools\":");
+            body.push_str(&tools.json);
+        }
+        body.push('}');
+        body.into_bytes()
+    }
+}
+
+impl ChatCompletions {
+    fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
+        let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
+        let thinks = self.is_own && thinks(&self.model);
+        // OpenAI's models that think know only the newer name; other servers may know only the older one.
+        let (max_completion_tokens, max_tokens) = match self.is_own {
+            true => (max_output_tokens, None),
+            false => (None, max_output_tokens),
+        };
+        Head {
+            model: &self.model,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            temperature,
+            top_p,
+            max_completion_tokens,
+            max_tokens,
+            reasoning_effort: thinking_budget.filter(|_| thinks).map(effort),
+            response_format: request.schema.as_deref().map(|schema| ResponseFormat {
+                kind: "json_schema",
+                json_schema: NamedSchema { name: "reply", schema },
+            }),
+        }
+    }
+}
+
+/// Whether OpenAI's model of this name can be told how much to think
+/// (<https://platform.openai.com/docs/guides/reasoning>).
+pub(in crate::models) fn thinks(model: &str) -> bool {
+    ["o1", "o3", "o4", "gpt-5"].iter().any(|family| model.starts_with(family)) && !model.contains("chat")
+}
+
+/// A budget of tokens in OpenAI's words.
+pub(in crate::models) fn effort(budget: i64) -> &'static str {
+    match budget {
+        // The least that all of them know; none of them can be kept from thinking.
+        0..=4_096 => "low",
+        4_097..=16_384 => "medium",
+        // -1 = as much as it likes.
+        _ => "high",
+    }
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    json_schema: NamedSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    name: &'static str,
+    schema: &'a Value,
+}
+
+#[cfg(test)]
+mod tests;

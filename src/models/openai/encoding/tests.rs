@@ -1,0 +1,205 @@
+//! Requests as they go out.
+
+use expect_test::{Expect, expect};
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::{
+    models::{Purpose, encoder::Encoder},
+    protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind},
+};
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        purpose: Purpose::Turn,
+        system: "".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: [].into(),
+        sampling: Sampling::default(),
+        schema: None,
+        ordinal: 0,
+        path: "".into(),
+        tree_ordinal: 0,
+    }
+}
+
+fn body(form: ChatCompletions, request: &ModelRequest) -> Value {
+    let (body, _) = Encoder::new(form).encode(request);
+    serde_json::from_slice(&body)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+}
+
+/// The messages of a request, one a line.
+fn check(messages: Vec<Message>, expected: Expect) {
+    let body = body(ChatCompletions::new("m", false), &request(messages));
+    let lines: String =
+        body["messages"].as_array().unwrap().iter().map(|message| format!("{message}\n")).collect();
+    expected.assert_eq(&lines);
+}
+
+fn message(role: Role, parts: Vec<Part>) -> Message {
+    Message { role, parts, raw: None }
+}
+
+fn call(id: &str, name: &str, arguments: Value) -> Part {
+    Part::ToolCall(ToolCall {
+        call_id: CallId::from(id),
+        provider_call_id: Some("same".to_owned()),
+        name: name.into(),
+        arguments,
+        signature: None,
+        redacted: false,
+    })
+}
+
+fn result(id: &str, parts: Vec<Part>) -> Part {
+    Part::ToolResult {
+        call_id: CallId::from(id),
+        provider_call_id: Some("same".to_owned()),
+        name: "read_file".into(),
+        parts,
+        is_error: false,
+    }
+}
+
+fn inline(mime_type: &str) -> Part {
+    Part::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
+}
+
+#[test]
+fn calls_and_results_go_by_ids_of_our_own() {
+    check(
+        vec![
+            Message::user("read"),
+            message(
+                Role::Model,
+                vec![
+                    Part::text("I read."),
+                    call("c1", "read_file", json!({ "path": "a" })),
+                    call("c2", "mcp.git.log", Value::Null),
+                    call("c3", "glob", json!("no object")),
+                ],
+            ),
+            message(
+                Role::Tool,
+                vec![
+                    result("c1", vec![Part::text("one"), inline("image/png"), Part::text("two")]),
+                    result("c2", vec![]),
+                    result("c3", vec![Part::text("no")]),
+                ],
+            ),
+            message(Role::Model, vec![call("c4", "glob", json!({}))]),
+            message(Role::Model, vec![Part::Thought { text: "hm".into(), signature: None }, Part::text("")]),
+            Message::user("thanks"),
+        ],
+        expect![[r#"
+            {"role":"user","content":"read"}
+            {"role":"assistant","content":"I read.","tool_calls":[{"id":"c1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}},{"id":"c2","type":"function","function":{"name":"mcp__git__log","arguments":"{}"}},{"id":"c3","type":"function","function":{"name":"glob","arguments":"{\"arguments\":\"no object\"}"}}]}
+            {"role":"tool","tool_call_id":"c1","content":"one\ntwo"}
+            {"role":"tool","tool_call_id":"c2","content":""}
+            {"role":"tool","tool_call_id":"c3","content":"no"}
+            {"role":"user","content":[{"type":"text","text":"From the results above:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}
+            {"role":"assistant","tool_calls":[{"id":"c4","type":"function","function":{"name":"glob","arguments":"{}"}}]}
+            {"role":"user","content":"thanks"}
+        "#]],
+    );
+}
+
+#[test]
+fn what_people_give_is_text_or_parts_and_what_cannot_be_said_is_named() {
+    check(
+        vec![
+            message(Role::Model, vec![Part::text("Good day.")]),
+            Message::user("hello"),
+            message(Role::User, vec![]),
+            message(
+                Role::User,
+                vec![
+                    Part::text(""),
+                    Part::text("look"),
+                    inline("image/jpeg"),
+                    inline("audio/wav"),
+                    inline("audio/mpeg"),
+                    inline("audio/ogg"),
+                    inline("application/pdf"),
+                    Part::File { mime_type: "image/png".into(), uri: "https://a.example/x.png".into() },
+                    Part::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
+                ],
+            ),
+        ],
+        expect![[r#"
+            {"role":"user","content":"Begin."}
+            {"role":"assistant","content":"Good day."}
+            {"role":"user","content":"hello"}
+            {"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,AAAA"}},{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}},{"type":"input_audio","input_audio":{"data":"AAAA","format":"mp3"}},{"type":"text","text":"[audio/ogg, which cannot be shown]"},{"type":"file","file":{"filename":"document.pdf","file_data":"data:application/pdf;base64,AAAA"}},{"type":"image_url","image_url":{"url":"https://a.example/x.png"}},{"type":"text","text":"[https://a.example/x]"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn thoughts_go_back_with_calls_to_the_kind_of_provider_that_had_them() {
+    let said = |provider: &str, parts: Vec<Part>| Message {
+        raw: Some(ProviderMessage {
+            provider: provider.into(),
+            raw: Arc::from(
+                RawValue::from_string(
+                    r#"{"reasoning_content":"hm","reasoning_details":[{"type":"x","data":1.0}],"other":1}"#
+                        .to_owned(),
+                )
+                .unwrap(),
+            ),
+        }),
+        ..message(Role::Model, parts)
+    };
+    check(
+        vec![
+            Message::user("go"),
+            said("openai", vec![call("c1", "glob", json!({}))]),
+            said("gemini", vec![call("c2", "glob", json!({}))]),
+            said("openai", vec![Part::text("done")]),
+        ],
+        expect![[r#"
+            {"role":"user","content":"go"}
+            {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"glob","arguments":"{}"}}],"reasoning_content":"hm","reasoning_details":[{"type":"x","data":1.0}]}
+            {"role":"assistant","tool_calls":[{"id":"c2","type":"function","function":{"name":"glob","arguments":"{}"}}]}
+            {"role":"assistant","content":"done"}
+        "#]],
+    );
+}
+
+#[test]
+fn settings_stand_under_the_names_that_the_server_knows() {
+    let tool = ToolDeclaration {
+        name: "mcp.git.log".into(),
+        title: "Log".to_owned(),
+        description: "Shows it.".to_owned(),
+        kind: ToolKind::Read,
+        risk: Risk::Safe,
+        parameters: json!({ "type": "object" }),
+    };
+    let sampling = Sampling {
+        temperature: Some(0.5),
+        top_p: Some(0.9),
+        max_output_tokens: Some(100),
+        thinking_budget: Some(10_000),
+    };
+    let schema = Some(Arc::new(json!({ "type": "object" })));
+    let asked = ModelRequest {
+        system: "Be kind.".into(),
+        tools: [tool].into(),
+        sampling,
+        schema,
+        ..request(vec![Message::user("x")])
+    };
+    let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false)]
+        .map(|(model, is_own)| format!("{}\n", body(ChatCompletions::new(model, is_own), &asked)))
+        .concat();
+    expect![[r#"
+        {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+        {"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+        {"model":"qwen3","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+    "#]].assert_eq(&told);
+    let plain = body(ChatCompletions::new("m", true), &request(vec![Message::user("x")]));
+    let fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["model", "stream", "stream_options", "messages"]);
+}

@@ -21,6 +21,12 @@ pub(super) const EXIT_TIMED_OUT: u8 = 124;
 /// Anything else.
 pub(super) const EXIT_FAILED: u8 = 1;
 
+/// Of an error in a line: what to do about it stands at its end, so it is not cut before.
+pub(super) const ERROR_CHARACTERS: usize = 400;
+
+/// A line about something that failed: what it was, how long it took, the error's kind, and the error.
+pub(super) const ERROR_LINE_CHARACTERS: usize = 180 + ERROR_CHARACTERS;
+
 /// A message longer than this is cut, line by line; the rest would push the hint off the screen.
 const LINE_CHARACTERS: usize = 2_000;
 

@@ -14,6 +14,7 @@ use self::views::{CallChanged, Replied, Retrying, Started, Stopping, Thought};
 use super::{
     command_end::CommandEnd,
     ending::Ending,
+    failure::{ERROR_CHARACTERS, ERROR_LINE_CHARACTERS},
     human, safe_text,
     screen::{Ink, Screen},
 };
@@ -22,14 +23,11 @@ use crate::protocol::{
     ToolName,
 };
 
-/// A line about a thought, a message, or a call and its error: two lines at most on most terminals.
+/// A line about a thought or a message: two lines at most on most terminals.
 const LINE_CHARACTERS: usize = 300;
 
 /// A call's name and description, leaving room for how it went.
 const LABEL_CHARACTERS: usize = 80;
-
-/// What is shown of a call's error; the rest is the model's to read.
-const OUTCOME_CHARACTERS: usize = 200;
 
 /// What sets a line off from the one it belongs to.
 const INDENT: &str = "  ";
@@ -271,11 +269,13 @@ impl Progress {
                 return self.command_ended(envelope, &end, &call.label, &elapsed, screen);
             }
             (Some(CallState::Success), None) => (Ink::Green, "✓", String::new()),
-            (Some(CallState::Cancelled), _) => (Ink::Yellow, "✗", " · cancelled".into()),
-            (_, Some(error)) => (Ink::Red, "✗", format!(" · {}: {}", error.kind, error.message)),
-            (_, None) => (Ink::Red, "✗", " · failed".into()),
+            (Some(CallState::Cancelled), _) => (Ink::Yellow, "✗", "· cancelled".into()),
+            (_, Some(error)) => {
+                let message = safe_text::line(&error.message, ERROR_CHARACTERS);
+                (Ink::Red, "✗", format!("· {}: {message}", error.kind))
+            }
+            (_, None) => (Ink::Red, "✗", "· failed".into()),
         };
-        let outcome = safe_text::line(&outcome, OUTCOME_CHARACTERS);
         let separator = if outcome.is_empty() { "" } else { " " };
         self.line(envelope, screen, ink, sign, &format!("{}{elapsed}{separator}{outcome}", call.label));
     }
@@ -318,7 +318,8 @@ impl Progress {
     fn put(&mut self, indent: &str, screen: &mut Screen<'_>, ink: Ink, sign: &str, text: &str) {
         self.last_text = None;
         self.writing = None;
-        let text = safe_text::line(text, LINE_CHARACTERS);
+        let most = if matches!(ink, Ink::Red) { ERROR_LINE_CHARACTERS } else { LINE_CHARACTERS };
+        let text = safe_text::line(text, most);
         let text = if matches!(ink, Ink::Dim) { screen.paint(ink, &text) } else { text };
         let sign = screen.paint(ink, sign);
         screen.line(&format!("{indent}{sign} {text}"));

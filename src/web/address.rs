@@ -31,7 +31,7 @@ const SPECIAL_V4: &[(Ipv4Addr, u32, &str)] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8, "means this machine or nothing"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "is of a private network"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "is of a provider's own network"),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, "is this machine's own"),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, "is this machine's own address"),
     (Ipv4Addr::new(168, 63, 129, 16), 32, "is a cloud's service for its machines"),
     (Ipv4Addr::new(169, 254, 0, 0), 16, "is link-local, where clouds tell secrets to their machines"),
     (Ipv4Addr::new(172, 16, 0, 0), 12, "is of a private network"),
@@ -61,7 +61,7 @@ const GIVEN_OUT_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0
 const EMBEDDING_V6: &[(Ipv6Addr, u32)] =
     &[(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96)];
 
-/// Why this is no address of the public internet; `None` = it is one. Continues "the address …".
+/// Why this is no address of the public internet; `None` = it is one. Continues the address.
 pub fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refusal_v4(address),
@@ -85,7 +85,7 @@ fn refusal_v6(address: Ipv6Addr) -> Option<&'static str> {
         return refusal_v4(Ipv4Addr::new(a, b, c, d));
     }
     if address.is_loopback() {
-        return Some("is this machine's own");
+        return Some("is this machine's own address");
     }
     if address.is_unspecified() {
         return Some("means this machine or nothing");

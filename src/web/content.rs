@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::{charset, markdown};
+use super::{charset, markdown, plain::plain};
 
 /// Where a NUL byte says "binary".
 const BINARY_CHECK_BYTES: usize = 8_000;
@@ -41,7 +41,7 @@ pub enum Content {
         text: String,
         /// The encoding it was in.
         encoding: &'static str,
-        /// It was too complicated to be read to its end.
+        /// It was too large or too complicated to be shown whole.
         is_cut: bool,
     },
     /// Something else, which is described only.
@@ -61,24 +61,24 @@ pub(super) fn page(received: Received, is_unwanted: &dyn Fn() -> bool) -> Page {
     let Received { url, status, content_type, bytes } = received;
     let (mime_type, charset) = parts(content_type.as_deref(), &bytes);
     let content = match kind(&mime_type) {
-        _ if bytes.is_empty() => plain(&bytes, None, false),
+        _ if bytes.is_empty() => text(&bytes, None, false),
         _ if is_binary(&bytes) => Content::Other,
         Kind::Html => {
             let (html, encoding) = charset::decode(&bytes, charset.as_deref(), true);
             let markdown = markdown::to_markdown(&html, Some(&url), is_unwanted);
             let markdown::Markdown { title, text, is_cut } = markdown;
-            Content::Text { title, text, encoding, is_cut }
+            Content::Text { title: title.map(plain), text: plain(text), encoding, is_cut }
         }
-        Kind::Markup => plain(&bytes, charset.as_deref(), true),
-        Kind::Text => plain(&bytes, charset.as_deref(), false),
+        Kind::Markup => text(&bytes, charset.as_deref(), true),
+        Kind::Text => text(&bytes, charset.as_deref(), false),
         Kind::Other => Content::Other,
     };
     Page { url, status, mime_type, bytes: bytes.len(), content }
 }
 
-fn plain(bytes: &[u8], charset: Option<&str>, is_markup: bool) -> Content {
+fn text(bytes: &[u8], charset: Option<&str>, is_markup: bool) -> Content {
     let (text, encoding) = charset::decode(bytes, charset, is_markup);
-    Content::Text { title: None, text: text.into_owned(), encoding, is_cut: false }
+    Content::Text { title: None, text: plain(text.into_owned()), encoding, is_cut: false }
 }
 
 enum Kind {
@@ -114,21 +114,22 @@ fn kind(mime_type: &str) -> Kind {
 
 /// Type and charset, as the server says them or as the bytes look.
 fn parts(content_type: Option<&str>, bytes: &[u8]) -> (String, Option<String>) {
-    let mut fields = content_type.unwrap_or_default().split(';');
-    let mime_type = fields.next().unwrap_or_default().trim().to_ascii_lowercase();
-    let charset = fields.find_map(|field| {
+    let fields = content_type.unwrap_or_default().split(';').skip(1);
+    let charset = fields.into_iter().find_map(|field| {
         let (name, value) = field.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().to_owned())
     });
-    let is_type = |text: &str| {
-        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+/".contains(letter);
-        text.contains('/') && text.len() <= MAX_TYPE_CHARS && text.chars().all(is_letter)
-    };
     // A server that knows nothing says the latter.
-    match is_type(&mime_type) && mime_type != "application/octet-stream" {
-        true => (mime_type, charset),
-        false => (looks_like(bytes).to_owned(), charset),
-    }
+    let said = said_type(content_type).filter(|said| said != "application/octet-stream");
+    (said.unwrap_or_else(|| looks_like(bytes).to_owned()), charset)
+}
+
+/// The type that a server says, without parameters; `None` for what cannot be one.
+pub(super) fn said_type(content_type: Option<&str>) -> Option<String> {
+    let said = content_type?.split(';').next()?.trim().to_ascii_lowercase();
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+/".contains(letter);
+    let is_type = said.contains('/') && said.len() <= MAX_TYPE_CHARS && said.chars().all(is_letter);
+    is_type.then_some(said)
 }
 
 fn looks_like(bytes: &[u8]) -> &'static str {

@@ -12,20 +12,18 @@ pub enum WebError {
     BadUrl(String),
     /// The people who run the daemon would have to open it.
     #[error(
-        "{host} is not reached: the address {address} {why}; whoever runs the daemon can open it in the setting \
-         tools.webFetch.allowHosts"
+        "{} {why}; the setting tools.webFetch.allowHosts opens it (\"{host}:{port}\")",
+        named(host, *address)
     )]
-    Refused { host: String, address: IpAddr, why: &'static str },
+    Refused { host: String, port: u16, address: IpAddr, why: &'static str },
     /// The name may be wrong.
     #[error("there is no address for the name {host}: {reason}")]
     NoSuchHost { host: String, reason: String },
     /// It may be reached later.
     #[error("{host} cannot be reached: {reason}")]
     Unreachable { host: String, reason: String },
-    /// Another host's page; it was judged as little as the redirect's author is known, so it takes another call.
-    #[error(
-        "it has moved to {location} (status {status}), which is elsewhere; fetch that URL if it is what you want"
-    )]
+    /// Nobody has said yes to that URL, so it takes another call.
+    #[error("it has moved to {location} (status {status}); fetch that URL if it is what you want")]
     Moved { status: u16, location: Box<Url> },
     #[error("more than {0} redirects")]
     TooManyRedirects(usize),
@@ -41,6 +39,14 @@ pub enum WebError {
     /// A defect, or a page that is made to be one.
     #[error("the page could not be made readable: {0}")]
     Unreadable(&'static str),
+}
+
+/// The address, and the name that led to it where it was not asked for itself.
+fn named(host: &str, address: IpAddr) -> String {
+    match host.trim_matches(['[', ']']).parse() == Ok(address) {
+        true => address.to_string(),
+        false => format!("{host} leads to {address}, which"),
+    }
 }
 
 impl WebError {

@@ -23,8 +23,11 @@ use super::{Checked, Target, Web, WebError, WebRules, body};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Addresses of a name that are looked at; public services have a dozen.
 const MOST_ADDRESSES: usize = 64;
-/// Addresses that are tried, one after the other.
-const MOST_TRIES: usize = 6;
+/// Addresses that are tried, one after the other, versions 4 and 6 in turn.
+const MOST_TRIES: usize = 4;
+/// Time for an address while there are others: one that swallows what is sent to it must not use up the time of those that
+/// answer. The last may take what is left of [`CONNECT_TIMEOUT`].
+const TRY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of an answer's head. Browsers take more, and servers that need more are broken.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Lines of an answer's head.
@@ -135,6 +138,7 @@ impl Web {
                 true => Checked::opened(address, port),
                 false => Checked::public(address, port).map_err(|why| WebError::Refused {
                     host: host.to_string(),
+                    port,
                     address,
                     why,
                 })?,
@@ -153,9 +157,10 @@ impl Web {
             false => None,
         };
         let mut reason = "it has no address".to_owned();
-        for address in addresses.iter().take(MOST_TRIES) {
-            let connected = async {
-                let stream = self.network.connect(*address).await?;
+        let mut left = in_turn(addresses).into_iter().take(MOST_TRIES).peekable();
+        while let Some(address) = left.next() {
+            let connecting = async {
+                let stream = self.network.connect(address).await?;
                 match &tls {
                     None => Ok(Box::new(stream) as Box<dyn Stream>),
                     Some((tls, name)) => {
@@ -163,9 +168,14 @@ impl Web {
                     }
                 }
             };
-            match connected.await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => reason = plain(&error),
+            let connected = match left.peek() {
+                Some(_) => self.within(TRY_TIMEOUT, connecting).await,
+                None => Some(connecting.await),
+            };
+            match connected {
+                Some(Ok(stream)) => return Ok(stream),
+                Some(Err(error)) => reason = plain(&error),
+                None => reason = format!("no answer within {} s", TRY_TIMEOUT.as_secs()),
             }
         }
         Err(WebError::Unreachable { host: target.host().to_string(), reason })
@@ -186,6 +196,22 @@ impl Web {
             WebError::Unreachable { host: "https".to_owned(), reason }
         })
     }
+}
+
+/// The addresses as they come, but those of the two versions in turn: where one version leads nowhere, the other does not wait
+/// for all of it.
+fn in_turn(addresses: &[Checked]) -> Vec<Checked> {
+    let is_first = |address: &&Checked| {
+        addresses.first().is_some_and(|first| first.socket().is_ipv6() == address.socket().is_ipv6())
+    };
+    let (first, second): (Vec<&Checked>, Vec<&Checked>) = addresses.iter().partition(is_first);
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut in_turn = Vec::with_capacity(addresses.len());
+    while in_turn.len() < addresses.len() {
+        in_turn.extend(first.next());
+        in_turn.extend(second.next());
+    }
+    in_turn
 }
 
 /// What bytes go through.

@@ -20,22 +20,36 @@ const MAX_PAGE_BYTES: usize = 10_000_000;
 /// Time for making a page readable. Pages that take longer are made to.
 const READING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Whether whoever said yes to a URL said yes to this one, too. They know; this module does not.
+pub type MayFollow = dyn Fn(&Target) -> bool + Send + Sync;
+
 impl Web {
-    /// Fetches a page and makes it readable. Cancel safe: dropping it ends the connection.
-    pub async fn fetch(&self, target: &Target, rules: &WebRules) -> Result<Page, WebError> {
-        let received = self.within(FETCH_TIMEOUT, self.receive(target.clone(), rules)).await;
+    /// Fetches a page and makes it readable. A redirect to another URL is followed where it stays with the host and
+    /// `may_follow` says yes to the URL; otherwise it is the answer. Cancel safe: dropping it ends the connection.
+    pub async fn fetch(
+        &self,
+        target: &Target,
+        rules: &WebRules,
+        may_follow: &MayFollow,
+    ) -> Result<Page, WebError> {
+        let received = self.within(FETCH_TIMEOUT, self.receive(target.clone(), rules, may_follow)).await;
         let late = WebError::TimedOut { seconds: FETCH_TIMEOUT.as_secs() };
         let received = received.ok_or(late)??;
         self.readable(received).await
     }
 
-    async fn receive(&self, mut target: Target, rules: &WebRules) -> Result<Received, WebError> {
+    async fn receive(
+        &self,
+        mut target: Target,
+        rules: &WebRules,
+        may_follow: &MayFollow,
+    ) -> Result<Received, WebError> {
         for _ in 0..=MOST_REDIRECTS {
             let reply = self.ask(&target, Question::page(), &Reach::Public(rules)).await?;
             let status = reply.response.status();
             let location = reply.header(header::LOCATION);
             match (is_redirect(status), location) {
-                (true, Some(location)) => target = next(&target, status, location)?,
+                (true, Some(location)) => target = next(&target, status, location, may_follow)?,
                 (true, None) => {
                     return Err(WebError::Broken(format!("is a redirect ({status}) that leads nowhere")));
                 }
@@ -80,12 +94,17 @@ fn is_redirect(status: StatusCode) -> bool {
         .contains(&status)
 }
 
-/// Where a redirect leads. What leads to another host is not followed: rules and people said yes to this one.
-fn next(target: &Target, status: StatusCode, location: &str) -> Result<Target, WebError> {
+/// Where a redirect leads, if it is followed.
+fn next(
+    target: &Target,
+    status: StatusCode,
+    location: &str,
+    may_follow: &MayFollow,
+) -> Result<Target, WebError> {
     let leads = |what: String| WebError::Broken(format!("is a redirect to a URL that {what}"));
     let url = target.url().join(location).map_err(|error| leads(format!("is none: {error}")))?;
     let next = Target::of(url).map_err(|error| leads(error.to_string()))?;
-    match target.may_lead_to(&next) {
+    match target.may_lead_to(&next) && may_follow(&next) {
         true => Ok(next),
         false => Err(WebError::Moved { status: status.as_u16(), location: Box::new(next.url().clone()) }),
     }

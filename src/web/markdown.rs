@@ -2,7 +2,8 @@
 //!
 //! A page is somebody else's, so it may be made to harm: nested deeper than any stack, made of tags that multiply, or of a
 //! million that are compared with each other. The tree is built within bounds (`tree.rs`), made simple without recursion
-//! (`tidy.rs`), and only then converted by `htmd`, which walks it recursively.
+//! (`tidy.rs`), in which all that is added to it is counted (`budget.rs`), and only then converted by `htmd`, which walks it
+//! recursively.
 
 use htmd::{
     HtmlToMarkdown,
@@ -10,6 +11,7 @@ use htmd::{
 };
 use url::Url;
 
+mod budget;
 mod lines;
 mod names;
 mod nodes;
@@ -24,7 +26,7 @@ mod tree;
 pub struct Markdown {
     pub title: Option<String>,
     pub text: String,
-    /// The page was too large or too complicated to be read to its end.
+    /// The page was too large or too complicated to be shown whole.
     pub is_cut: bool,
 }
 
@@ -32,7 +34,8 @@ pub struct Markdown {
 /// not used. Takes time: about a second for the largest page.
 pub fn to_markdown(html: &str, base: Option<&Url>, is_unwanted: &dyn Fn() -> bool) -> Markdown {
     let tree::Tree { document, is_cut } = tree::parse(html, is_unwanted);
-    let tidy::Tidy { title } = tidy::tidy(&document, base);
+    let tidy::Tidy { title, is_cut: is_short } = tidy::tidy(&document, base, html.len(), is_unwanted);
+    let is_cut = is_cut || is_short;
     if is_unwanted() {
         return Markdown { title, text: String::new(), is_cut: true };
     }

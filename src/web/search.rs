@@ -12,6 +12,7 @@ use url::Url;
 
 use super::{
     SearchRules, Target, Web, WebError,
+    content::said_type,
     exchange::{Question, Reach},
 };
 use crate::config::{KeySource, SearchBackend};
@@ -89,9 +90,12 @@ impl Web {
         let asking = self.ask_backend(query, rules, key.as_deref());
         let late =
             SearchError::Web { backend, error: WebError::TimedOut { seconds: SEARCH_TIMEOUT.as_secs() } };
-        let bytes = self.within(SEARCH_TIMEOUT, asking).await.ok_or(late)??;
+        let (said, bytes) = self.within(SEARCH_TIMEOUT, asking).await.ok_or(late)??;
         let unreadable = |problem: String| SearchError::Unreadable { backend, problem };
-        let answer: Value = serde_json::from_slice(&bytes).map_err(|error| unreadable(format!("{error}")))?;
+        let answer: Value = serde_json::from_slice(&bytes).map_err(|error| match said {
+            Some(said) if !said.contains("json") => no_json(rules.backend, &said),
+            _ => unreadable(format!("{error}")),
+        })?;
         let answer = reading::answer(rules.backend, &answer).map_err(unreadable)?;
         // Whoever repeats what it was sent may repeat the key.
         Ok(match key {
@@ -133,21 +137,29 @@ impl Web {
         }
     }
 
+    /// The type and the bytes of what it answers.
     async fn ask_backend(
         &self,
         query: &str,
         rules: &SearchRules,
         key: Option<&str>,
-    ) -> Result<Vec<u8>, SearchError> {
+    ) -> Result<(Option<String>, Vec<u8>), SearchError> {
         let backend = rules.backend.as_str();
         let failed = |error: WebError| SearchError::Web { backend, error };
-        let mut url = rules.endpoint()?;
+        let endpoint = rules.endpoint()?;
+        let mut url = endpoint.clone();
         let question = question(rules.backend, &mut url, query, key)
             .ok_or_else(|| SearchError::Settings("the key cannot be sent".to_owned()))?;
         let target = Target::of(url).map_err(|error| failed(error.into()))?;
         let reply = self.ask(&target, question, &Reach::Chosen).await.map_err(failed)?;
         match reply.response.status() {
-            StatusCode::OK => reply.body(MAX_ANSWER_BYTES).await.map_err(failed),
+            StatusCode::OK => {
+                let said = said_type(reply.header(header::CONTENT_TYPE));
+                Ok((said, reply.body(MAX_ANSWER_BYTES).await.map_err(failed)?))
+            }
+            status @ StatusCode::NOT_FOUND => Err(SearchError::Settings(format!(
+                "{backend} answered {status}: look at tools.webSearch.url (asked {endpoint})"
+            ))),
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
                 let what = match rules.backend {
                     SearchBackend::Searxng => {
@@ -166,6 +178,17 @@ impl Web {
             status => Err(SearchError::Status { backend, status }),
         }
     }
+}
+
+/// An answer that is some page, most likely for people.
+fn no_json(backend: SearchBackend, said: &str) -> SearchError {
+    let what = match backend {
+        SearchBackend::Searxng => {
+            "does `search.formats` of the server list `json`, and is it the server that tools.webSearch.url means?"
+        }
+        SearchBackend::Brave | SearchBackend::Tavily => "look at tools.webSearch.url",
+    };
+    SearchError::Settings(format!("what {} answered is no JSON ({said}): {what}", backend.as_str()))
 }
 
 impl Answer {

@@ -8,7 +8,7 @@ use super::WebError;
 use crate::config::AllowedHost;
 
 /// Longer URLs are data, not addresses; many servers refuse them as well.
-const MAX_URL_BYTES: usize = 8 * 1024;
+pub(super) const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// A URL that may be asked for as far as it tells; where its host leads is another matter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -101,8 +101,7 @@ impl Target {
         allowed.iter().any(|host| host.opens(&self.host(), self.port))
     }
 
-    /// Where a redirect leads, if whoever was asked about this target has said yes to it too: the same host on the same
-    /// port, or the same host with TLS where it was without.
+    /// Whether a redirect from here to there stays with the host: on the same port, or with TLS where it was without.
     pub fn may_lead_to(&self, other: &Target) -> bool {
         let is_upgrade = !self.is_tls && other.is_tls && self.port == 80 && other.port == 443;
         let is_same = self.is_tls == other.is_tls && self.port == other.port;

@@ -7,13 +7,18 @@ use serde_json::Value;
 use super::OneSession;
 use crate::{
     cli::{
-        Format, Output, Surroundings, command_end::CommandEnd, failure::Failure, ids, link::Link, paging,
-        safe_text, screen::Ink,
+        Format, Output, Surroundings,
+        command_end::CommandEnd,
+        failure::{ERROR_LINE_CHARACTERS, Failure},
+        ids,
+        link::Link,
+        paging, safe_text,
+        screen::Ink,
     },
     protocol::{RUN_SHELL_COMMAND, SessionHistory, SessionHistoryParams},
 };
 
-/// What is shown of a call's arguments and of its result; `--format json` has the whole.
+/// What is shown of a call's arguments and of its result, unless it is an error; `--format json` has the whole.
 const CALL_CHARACTERS: usize = 200;
 
 /// What sets a line off from the one it belongs to.
@@ -122,7 +127,9 @@ fn draw_part(part: &Value, stdout: &Output) -> Vec<String> {
             if text("name") == RUN_SHELL_COMMAND && !is_error {
                 return draw_command(&said, stdout);
             }
-            line(format!("{} {} {}", if is_error { "✗" } else { "✓" }, text("name"), said.join(" ")))
+            let (sign, most) =
+                if is_error { ("✗", ERROR_LINE_CHARACTERS) } else { ("✓", CALL_CHARACTERS) };
+            vec![safe_text::line(&format!("{sign} {} {}", text("name"), said.join(" ")), most)]
         }
         "inlineData" | "file" => line(format!("[{}] {}", text("mimeType"), text("uri"))),
         other => line(format!("[{other}]")),

@@ -215,3 +215,24 @@ fn sessions_are_closed_and_deleted() {
     "#]]
     .assert_eq(&told);
 }
+
+/// What to do stands at the end of an error, so that must be there; of what a call found, the beginning is enough.
+#[test]
+fn a_history_shows_errors_whole() {
+    let error = format!("WEB_FETCH_PROCESSING_ERROR: {}the end", "long ".repeat(78));
+    let result = |is_error: bool| {
+        json!({"type": "toolResult", "callId": "k", "name": "web_fetch", "isError": is_error,
+               "parts": [{"type": "text", "text": error}]})
+    };
+    let page =
+        json!({"agent": "scout", "messages": [message("r1", "tool", json!([result(true), result(false)]))]});
+    let params = json!({"sessionId": SESSION, "agent": "scout", "limit": 100});
+    let ran = Command::new(&["sessions", "history", SESSION, "--agent", "scout"]).against(vec![answering(
+        "session/history",
+        params,
+        page,
+    )]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines[2], format!("  ✗ web_fetch {error}"));
+    assert!(lines[3].ends_with('…') && lines[3].chars().count() < 220, "{}", lines[3]);
+}

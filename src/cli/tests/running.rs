@@ -416,3 +416,25 @@ fn a_command_that_fails_gets_no_tick_and_says_what_it_said_last() {
     "#]]
     .assert_eq(&ran.stderr);
 }
+
+/// What to do stands at the end of an error.
+#[test]
+fn an_error_is_shown_whole_up_to_four_hundred_characters() {
+    let record = goal();
+    let whole = format!("{}the end", "long ".repeat(78));
+    let failed = |seq: i64, message: &str| {
+        let error = json!({"error": {"type": "WEB_FETCH_PROCESSING_ERROR", "message": message}});
+        [
+            call(seq, &format!("k{seq}"), "web_fetch", "executing", details(&"http://a.example/".repeat(6))),
+            call(seq + 1, &format!("k{seq}"), "web_fetch", "error", error),
+        ]
+    };
+    let started = json!({"agent": "scout", "model": "offline", "path": ""});
+    let sent = [envelope(1, "run.started", started)].into_iter().chain(failed(2, &whole));
+    let sent = sent.chain(failed(4, &format!("{whole} and more"))).chain([completed(6, &record)]).collect();
+    let ran =
+        Command::new(&["run", "scout", "-p", "q", "--new"]).against(vec![control(record), events(sent)]);
+    let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with('✗')).collect();
+    assert!(errors[0].ends_with(&format!("WEB_FETCH_PROCESSING_ERROR: {whole}")), "{errors:?}");
+    assert!(errors[1].ends_with(&format!("WEB_FETCH_PROCESSING_ERROR: {whole} an…")), "{errors:?}");
+}

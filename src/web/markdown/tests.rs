@@ -126,3 +126,71 @@ fn nothing_is_read_for_nobody() {
     let read = to_markdown(&html, None, &|| true);
     assert_eq!((read.text.as_str(), read.is_cut), ("", true));
 }
+
+/// What a page becomes is not many times the page, whatever it repeats.
+#[test]
+fn a_small_page_becomes_no_large_text() {
+    let url = Url::parse(&format!("https://example.com/{}/", "u".repeat(7_900))).unwrap();
+    let long = "a".repeat(40_000);
+    let lines = "x\n".repeat(500_000);
+    let links = "<a href=x>y</a> ".repeat(20_000);
+    let pages = [
+        // A base that is longer than any address counts for nothing.
+        (format!("<base href='http://h.example/{long}/'>{links}"), "y"),
+        (format!("<base href='http://h.example/{}/'>{links}", &long[..8_000]), "y"),
+        (links.clone(), "y"),
+        ("<img src=x alt=y> ".repeat(20_000), "y"),
+        // Formatting that is opened again in each paragraph.
+        (format!("<a href='/{}'>{}", &long[..7_000], "<p>y".repeat(20_000)), "y"),
+        (format!("<a href='{long}'>{}", "<p>y".repeat(20_000)), "y"),
+        // Signs before each line.
+        (format!("before{}<pre>{lines}</pre>", "<blockquote>".repeat(90)), "before"),
+        (format!("before{}<pre>{lines}</pre>", "<ul><li>".repeat(45)), "before"),
+        (format!("before{}<pre>{lines}</pre>", "<ol start=1000000000><li>".repeat(45)), "before"),
+        (format!("before{}<code>{lines}</code>", "<blockquote>".repeat(90)), "before"),
+        (format!("before{}{}", "<blockquote>".repeat(90), "<p>y".repeat(20_000)), "before"),
+        (format!("before{}{}", "<ol start=1000000000><li>".repeat(45), "<p>y".repeat(20_000)), "before"),
+    ];
+    for (html, words) in pages {
+        let read = to_markdown(&html, Some(&url), &|| false);
+        let shown = &html[..html.floor_char_boundary(60)];
+        assert!(read.text.len() <= 5 * html.len(), "{shown}: {} becomes {}", html.len(), read.text.len());
+        assert!(read.text.contains(words), "{shown}");
+    }
+}
+
+#[test]
+fn a_link_that_would_be_too_much_is_its_words_and_the_page_says_that_something_is_missing() {
+    let base = Url::parse(&format!("https://example.com/{}/", "u".repeat(1_000))).unwrap();
+    let few = to_markdown(&"<p><a href=x>word</a>".repeat(60), Some(&base), &|| false);
+    assert_eq!((few.text.matches("](https://").count(), few.is_cut), (60, false));
+    let many = to_markdown(&"<p><a href=x>word</a>".repeat(100), Some(&base), &|| false);
+    let n_links = many.text.matches("](https://").count();
+    assert!((60..70).contains(&n_links), "{n_links}");
+    assert_eq!((many.text.matches("word").count(), many.is_cut), (100, true));
+    let long = format!("<base href='https://o.example/{}/'><a href=x>word</a>", "b".repeat(10_000));
+    let page = Url::parse("https://example.com/a/").unwrap();
+    assert_eq!(to_markdown(&long, Some(&page), &|| false).text, "[word](https://example.com/a/x)");
+}
+
+/// Whoever gives up is heard wherever the work is: after so many questions it ends.
+#[test]
+fn reading_ends_soon_after_nobody_waits_any_more() {
+    let html = "<p><a href=x>word</a>".repeat(20_000);
+    let all = std::cell::Cell::new(0_usize);
+    let asked = |limit: usize| {
+        all.set(0);
+        let read = to_markdown(&html, None, &|| {
+            all.set(all.get() + 1);
+            limit < all.get()
+        });
+        (all.get(), read.text)
+    };
+    let (whole, _) = asked(usize::MAX);
+    assert!(60_000 < whole, "it is asked at every element: {whole}");
+    for limit in [whole / 4, whole / 2, whole - 10] {
+        let (n, text) = asked(limit);
+        assert!(n <= limit + 50, "{n} questions after the answer was no at {limit}");
+        assert_eq!(text, "");
+    }
+}

@@ -10,17 +10,23 @@ use markup5ever_rcdom::{Handle, NodeData};
 use url::Url;
 
 use super::{
+    budget::Budget,
     names::{attribute, is_block, is_named, is_silent, name_of, text_of},
     nodes::{attr, bare, element, keep, only_text, set_attributes, text_node},
 };
+use crate::web::target::MAX_URL_BYTES;
 
 /// Levels of elements that are kept; text below stays, its elements do not. Pages have some thirty, and the converter
 /// needs a few KiB of stack for each.
 const MAX_DEPTH: usize = 100;
 /// What has less text than this is not all that a page says, whatever it is called.
 const LEAST_MAIN_BYTES: usize = 200;
-/// A title is a line.
-const MAX_TITLE_BYTES: usize = 500;
+/// Signs before each line of a quotation, and of an item of a list without numbers.
+const MARK_BYTES: usize = 2;
+/// Signs before each line of an item with a number, at most: the number has up to ten digits.
+const NUMBER_BYTES: usize = 12;
+/// A title is a line, but whoever shows it looks for secrets in it before it is cut to one.
+const MAX_TITLE_BYTES: usize = 4_000;
 /// Signs that stand for a link to the place where they stand.
 const PERMALINKS: &[&str] = &[
     "",
@@ -41,10 +47,18 @@ const LANGUAGE_CLASSES: &[&str] = &["language-", "lang-", "highlight-source-", "
 /// What was found out on the way.
 pub(super) struct Tidy {
     pub title: Option<String>,
+    /// Something was left out because it would have made too much of the page.
+    pub is_cut: bool,
 }
 
-pub(super) fn tidy(document: &Handle, page: Option<&Url>) -> Tidy {
-    let Outline { title, base, has_main, mains } = Outline::of(document);
+/// `page_bytes` is how large the page was. `is_unwanted` is asked at every element, and ends it.
+pub(super) fn tidy(
+    document: &Handle,
+    page: Option<&Url>,
+    page_bytes: usize,
+    is_unwanted: &dyn Fn() -> bool,
+) -> Tidy {
+    let Outline { title, base, has_main, mains } = Outline::of(document, is_unwanted);
     if let [main] = mains.as_slice()
         && LEAST_MAIN_BYTES <= text_of(main, LEAST_MAIN_BYTES).len()
     {
@@ -56,26 +70,47 @@ pub(super) fn tidy(document: &Handle, page: Option<&Url>) -> Tidy {
         *document.children.borrow_mut() = vec![main.clone()];
     }
     let base = match (page, base) {
-        (Some(page), Some(base)) => page.join(&base).ok().or_else(|| Some(page.clone())),
+        (Some(page), Some(base)) => Some(joined(page, &base).unwrap_or_else(|| page.clone())),
         (page, _) => page.cloned(),
     };
-    let rules = Rules { base, has_main };
+    let rules = Rules { base, has_main, budget: Budget::of(page_bytes), is_unwanted };
+    let start = document.clone();
     let mut left =
-        vec![Place { node: document.clone(), depth: 0, is_in_main: false, is_pre: false, language: None }];
+        vec![Place { node: start, depth: 0, indent: 0, is_in_main: false, is_pre: false, language: None }];
     while let Some(place) = left.pop() {
         rules.tidy(&place);
+        if is_unwanted() {
+            break;
+        }
         let language = language_of(&place.node).or_else(|| place.language.clone());
         for child in place.node.children.borrow().iter().rev().filter(|child| name_of(child).is_some()) {
             left.push(Place {
                 node: child.clone(),
                 depth: place.depth + 1,
+                indent: place.indent + indent_of(child, &place.node),
                 is_in_main: place.is_in_main || is_main(child),
                 is_pre: place.is_pre || is_named(&place.node, &["pre"]),
                 language: language.clone(),
             });
         }
     }
-    Tidy { title }
+    Tidy { title, is_cut: rules.budget.is_spent() }
+}
+
+/// Where an address leads from another; `None` for what is no address, or too long to be asked for by anybody.
+fn joined(base: &Url, href: &str) -> Option<Url> {
+    let is_short = href.len() <= MAX_URL_BYTES;
+    is_short.then(|| base.join(href).ok()).flatten().filter(|url| url.as_str().len() <= MAX_URL_BYTES)
+}
+
+/// What the converter puts before each line that is in this element, in bytes.
+fn indent_of(node: &Handle, parent: &Handle) -> usize {
+    match name_of(node).map(|name| &**name) {
+        Some("blockquote") => MARK_BYTES,
+        Some("li") if is_named(parent, &["ol"]) => NUMBER_BYTES,
+        Some("li") => MARK_BYTES,
+        _ => 0,
+    }
 }
 
 /// What a look over the whole page tells.
@@ -90,10 +125,10 @@ struct Outline {
 }
 
 impl Outline {
-    fn of(document: &Handle) -> Outline {
+    fn of(document: &Handle, is_unwanted: &dyn Fn() -> bool) -> Outline {
         let mut outline = Outline { title: None, base: None, has_main: false, mains: Vec::new() };
         let mut left = vec![document.clone()];
-        while let Some(node) = left.pop() {
+        while let Some(node) = left.pop().filter(|_| !is_unwanted()) {
             // The title of a drawing is another.
             if is_named(&node, &["svg"]) {
                 continue;
@@ -141,6 +176,8 @@ fn language_of(node: &Handle) -> Option<StrTendril> {
 struct Place {
     node: Handle,
     depth: usize,
+    /// Bytes before each line in it.
+    indent: usize,
     /// It is the page's content, or a part of it.
     is_in_main: bool,
     /// Blanks and line ends in it are as they are.
@@ -149,10 +186,12 @@ struct Place {
     language: Option<StrTendril>,
 }
 
-struct Rules {
+struct Rules<'a> {
     /// What links are relative to.
     base: Option<Url>,
     has_main: bool,
+    budget: Budget,
+    is_unwanted: &'a dyn Fn() -> bool,
 }
 
 /// What becomes of a child.
@@ -165,17 +204,21 @@ enum Fate {
     Says(&'static str),
 }
 
-impl Rules {
+impl Rules<'_> {
     /// Makes the children of an element simple. Their own children come later.
     fn tidy(&self, place: &Place) {
         let parent = &place.node;
         let mut left: VecDeque<Handle> = mem::take(&mut *parent.children.borrow_mut()).into();
         let mut kept: Vec<Handle> = Vec::with_capacity(left.len());
         let is_pre = place.is_pre || is_named(parent, &["pre"]);
-        while let Some(child) = left.pop_front() {
+        while let Some(child) = left.pop_front().filter(|_| !(self.is_unwanted)()) {
             let fate = match &child.data {
-                NodeData::Text { .. } => Fate::Stays,
-                NodeData::Element { .. } => self.fate(&child, place, is_pre),
+                NodeData::Text { contents } => self.fate_of_text(&contents.borrow(), place),
+                NodeData::Element { .. } => match self.fate(&child, place, is_pre) {
+                    // It may stand on a line of its own; what is in it may do without.
+                    Fate::Stays if !self.budget.take(place.indent) => Fate::Opens,
+                    fate => fate,
+                },
                 _ => Fate::Goes,
             };
             match fate {
@@ -197,6 +240,18 @@ impl Rules {
             kept = vec![self.code(parent, kept, place)];
         }
         *parent.children.borrow_mut() = kept;
+    }
+
+    /// Code keeps its lines, and each of them is indented. Other text has none.
+    fn fate_of_text(&self, text: &str, place: &Place) -> Fate {
+        if place.indent == 0 || !is_named(&place.node, &["code"]) {
+            return Fate::Stays;
+        }
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        match self.budget.take(lines.saturating_mul(place.indent)) {
+            true => Fate::Stays,
+            false => Fate::Goes,
+        }
     }
 
     fn fate(&self, child: &Handle, place: &Place, is_pre: bool) -> Fate {
@@ -312,15 +367,22 @@ impl Rules {
         }
     }
 
-    /// `None` for what leads nowhere outside a browser.
+    /// `None` for what leads nowhere outside a browser, and once the page's links have become too much.
     fn absolute(&self, href: &str) -> Option<String> {
+        if self.budget.is_spent() {
+            return None;
+        }
         let href = href.trim();
-        let url = match &self.base {
-            Some(base) => base.join(href).ok()?,
-            None => return Some(href.to_owned()).filter(|href| !href.starts_with("javascript:")),
+        let href = match &self.base {
+            Some(base) => {
+                let url = joined(base, href)?;
+                let is_for_others = matches!(url.scheme(), "http" | "https" | "mailto" | "ftp" | "tel");
+                is_for_others.then(|| String::from(url))?
+            }
+            None if href.starts_with("javascript:") || MAX_URL_BYTES < href.len() => return None,
+            None => href.to_owned(),
         };
-        let is_for_others = matches!(url.scheme(), "http" | "https" | "mailto" | "ftp" | "tel");
-        is_for_others.then(|| url.into())
+        self.budget.take(href.len()).then_some(href)
     }
 
     /// The same element by another name.

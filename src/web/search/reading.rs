@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{Answer, MOST_RESULTS, Source};
-use crate::{config::SearchBackend, web::markdown::to_markdown};
+use crate::{
+    config::SearchBackend,
+    web::{markdown::to_markdown, plain::plain},
+};
 
 /// Characters of a title, an address, an excerpt and a direct answer: more is no excerpt.
 const MOST_CHARS: [usize; 4] = [300, 2_000, 2_000, 4_000];
@@ -32,7 +35,7 @@ pub(super) fn answer(backend: SearchBackend, answer: &Value) -> Result<Answer, S
         let is_web = url.starts_with("https://") || url.starts_with("http://");
         is_web.then(|| Source {
             title: words(result["title"].as_str().unwrap_or_default(), title_chars),
-            url: url.replace(|letter: char| letter.is_whitespace() || letter.is_control(), ""),
+            url: plain(url.to_owned()).replace(char::is_whitespace, ""),
             excerpt: words(result[excerpt].as_str().unwrap_or_default(), excerpt_chars),
         })
     });
@@ -45,17 +48,17 @@ fn list(value: &Value) -> Option<&[Value]> {
     value.as_array().map(Vec::as_slice)
 }
 
-/// In one line, without marks of HTML.
+/// In one line, without marks of HTML and letters that act instead of showing.
 fn words(text: &str, most: usize) -> String {
     let short: String = text.chars().take(most.saturating_mul(2)).collect();
-    let plain = match short.contains(['<', '&']) {
+    let text = match short.contains(['<', '&']) {
         true => to_markdown(&short, None, &|| false).text,
         false => short,
     };
-    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    match plain.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &plain[..end]),
-        None => plain,
+    let text = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
@@ -71,13 +74,14 @@ mod tests {
 
     #[test]
     fn each_backend_is_read_as_it_answers() {
-        let a = json!({ "title": "A\n page", "url": "https://a.example/", "description": "<strong>A</strong> &amp; b" });
+        // Without letters that act: an escape, a turn of direction, a sign that nobody sees.
+        let a = json!({ "title": "A\n pa\u{1b}ge\u{202e}", "url": "https://a.example/", "description": "<strong>A</strong> &amp; b" });
         let found = answer(SearchBackend::Brave, &json!({ "type": "search", "web": { "results": [a] } }));
         assert_eq!(found, Ok(Answer { answer: None, sources: vec![source("A page", "**A** & b")] }));
         let none = answer(SearchBackend::Brave, &json!({ "type": "search" }));
         assert_eq!(none, Ok(Answer::default()));
 
-        let a = json!({ "title": "A", "url": "https://a.example/", "content": "words", "score": 0.9 });
+        let a = json!({ "title": "A", "url": "https://a.ex\u{202e}ample/\u{7}", "content": "wo\u{e0041}rds", "score": 0.9 });
         let found = answer(SearchBackend::Tavily, &json!({ "answer": "Yes.", "results": [a.clone()] }));
         let expected = Answer { answer: Some("Yes.".into()), sources: vec![source("A", "words")] };
         assert_eq!(found, Ok(expected.clone()));

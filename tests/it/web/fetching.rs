@@ -7,7 +7,7 @@ use subagentd::{
     config::AllowedHost,
     protocol::Timestamp,
     sys::clock::{ManualClock, SystemClock},
-    web::{Content, Page, WebError, WebRules},
+    web::{Content, Page, Target, WebError, WebRules},
 };
 use tokio::task::JoinSet;
 
@@ -343,7 +343,10 @@ async fn each_hop_is_looked_at_like_the_first() {
         .name_that_changes("rebound.example", &[&["93.184.216.34"], &["93.184.216.34"], &["127.0.0.1"]]);
     let through = Through::new(net, SystemClock::new());
     let found = line(&through.fetch("http://rebound.example/", &WebRules::default()).await);
-    assert!(found.starts_with("refused: rebound.example is not reached: the address 127.0.0.1 "), "{found}");
+    assert!(
+        found.starts_with("refused: rebound.example leads to 127.0.0.1, which is this machine's own"),
+        "{found}"
+    );
     assert_eq!((site.connections(), victim.connections()), (2, 0));
     assert_eq!(through.net.times_resolved("rebound.example"), 3);
 }
@@ -392,6 +395,117 @@ async fn what_is_asked_says_nothing_of_whoever_asks() {
         names.sort_unstable();
         assert_eq!(names, ["accept", "accept-encoding", "connection", "host", "user-agent"], "{request}");
         assert!(request.contains("host: site.example\r\n"), "{request}");
+    }
+}
+
+/// Which page of a host it is may matter to a rule, so whoever asks is asked about each.
+#[tokio::test]
+async fn a_redirect_is_followed_to_where_somebody_said_yes_to() {
+    let (site, _second, _victim, through) = scene().await;
+    let rules = WebRules::default();
+    let fetched = through.fetch_with("http://site.example/hop", &rules, &|_| false).await;
+    assert_eq!(
+        line(&fetched),
+        "moved: it has moved to http://site.example/ (status 302); fetch that URL if it is what you want"
+    );
+    assert_eq!(site.connections(), 1, "nothing is asked of a page that nobody said yes to");
+    let all_but_one = |next: &Target| !next.to_string().ends_with("/hop");
+    let fetched = through.fetch_with("http://site.example/hops3", &rules, &all_but_one).await;
+    assert!(line(&fetched).starts_with("moved: it has moved to http://site.example/hop "), "{fetched:?}");
+    assert_eq!(site.connections(), 3);
+}
+
+/// An address that swallows what is sent to it, before one that answers.
+#[tokio::test]
+async fn a_dead_address_does_not_use_up_the_time_of_a_living_one() {
+    let site = Site::start(|_| Reply::page("text/plain", "alive")).await;
+    let dead = ["2606:4700:4700::1", "2606:4700:4700::2", "2606:4700:4700::3", "2606:4700:4700::4"];
+    let cases: [(&[&str], usize); 3] = [
+        (&[dead[0], "93.184.216.34"], 1),
+        // The other version's turn comes before all of the first are tried.
+        (&[dead[0], dead[1], dead[2], dead[3], "93.184.216.34"], 1),
+        (&["93.184.216.40", dead[0], dead[1], "93.184.216.34"], 1),
+    ];
+    for (addresses, n_waits) in cases {
+        let mut net = Net::new().name("site.example", addresses).route("93.184.216.34:80", site.address);
+        for address in dead {
+            net = net.silent(&format!("[{address}]:80"));
+        }
+        let clock = ManualClock::starting_at(Timestamp(0));
+        let through = Arc::new(Through::new(net, clock.clone()));
+        let mut fetching = JoinSet::new();
+        let fetches = Arc::clone(&through);
+        fetching.spawn(async move { fetches.fetch("http://site.example/", &WebRules::default()).await });
+        for _ in 0..n_waits {
+            through.net.waited_for().await;
+            clock.advance(std::time::Duration::from_secs(2));
+        }
+        let fetched = fetching.join_next().await.unwrap().unwrap();
+        assert!(line(&fetched).ends_with("\"alive\""), "{addresses:?}: {fetched:?}");
+    }
+    // Where nothing answers at all, the last address has what is left of the time for all.
+    let net = Net::new()
+        .name("site.example", &dead[..2])
+        .silent(&format!("[{}]:80", dead[0]))
+        .silent(&format!("[{}]:80", dead[1]));
+    let clock = ManualClock::starting_at(Timestamp(0));
+    let through = Arc::new(Through::new(net, clock.clone()));
+    let mut fetching = JoinSet::new();
+    let fetches = Arc::clone(&through);
+    fetching.spawn(async move { fetches.fetch("http://site.example/", &WebRules::default()).await });
+    for seconds in [2, 8] {
+        through.net.waited_for().await;
+        clock.advance(std::time::Duration::from_secs(seconds));
+    }
+    let fetched = fetching.join_next().await.unwrap().unwrap();
+    assert_eq!(line(&fetched), "unreachable: site.example cannot be reached: connecting took more than 10 s");
+}
+
+#[tokio::test]
+async fn a_refusal_says_which_address_it_is_and_what_opens_it() {
+    let (_site, _second, _victim, through) = scene().await;
+    let cases = [
+        (
+            "http://127.0.0.1:1/x",
+            "127.0.0.1 is this machine's own address; the setting tools.webFetch.allowHosts opens it (\"127.0.0.1:1\")",
+        ),
+        (
+            "http://[::1]:1/",
+            "::1 is this machine's own address; the setting tools.webFetch.allowHosts opens it (\"[::1]:1\")",
+        ),
+        (
+            "http://private.example/",
+            "private.example leads to 10.1.2.3, which is of a private network; the setting tools.webFetch.allowHosts opens \
+             it (\"private.example:80\")",
+        ),
+    ];
+    for (url, expected) in cases {
+        let error = through.fetch(url, &WebRules::default()).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        let named = expected.split('"').nth(1).unwrap();
+        let rules = WebRules { allowed: [AllowedHost::parse(named).unwrap()].into(), search: None };
+        let error = through.fetch(url, &rules).await.unwrap_err();
+        assert_eq!(error.kind(), "unreachable", "{named} opens it: {error}");
+    }
+}
+
+#[tokio::test]
+async fn letters_that_act_are_no_part_of_a_page() {
+    let site = Site::start(|path| match path {
+        "/text" => Reply::page("text/plain", "a\x1b[31mb\u{202e}c\u{e0041}\r\n\td"),
+        _ => Reply::page("text/html; charset=utf-8", "<title>T\u{202e}&#27;x</title><p>a&#x202e;b&#27;[31mc"),
+    })
+    .await;
+    let net = Net::new().route("93.184.216.34:80", site.address);
+    let through = Through::new(net, SystemClock::new());
+    let expected = [
+        ("text", "http://93.184.216.34/text 200 text/plain UTF-8 \"a[31mbc\\n\\td\""),
+        ("html", "http://93.184.216.34/html 200 text/html UTF-8 [Tx] \"ab"),
+    ];
+    for (path, expected) in expected {
+        let found = line(&through.fetch(&format!("http://93.184.216.34/{path}"), &WebRules::default()).await);
+        assert!(found.starts_with(expected), "{found}");
+        assert!(!found.contains("\\u{"), "{found}");
     }
 }
 

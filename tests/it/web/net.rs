@@ -11,14 +11,17 @@ use std::{
 use futures_util::future::BoxFuture;
 use subagentd::{
     sys::clock::Clock,
-    web::{Authorities, Checked, Network, Outside, Page, Target, Web, WebError, WebRules},
+    web::{Authorities, Checked, MayFollow, Network, Outside, Page, Target, Web, WebError, WebRules},
 };
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::Notify};
 
 #[derive(Default)]
 pub struct Net {
     names: HashMap<String, Vec<Vec<IpAddr>>>,
     routes: HashMap<SocketAddr, SocketAddr>,
+    silent: Vec<SocketAddr>,
+    /// Told whenever a silent address is connected to.
+    waited_for: Notify,
     seen: Mutex<Seen>,
 }
 
@@ -52,6 +55,17 @@ impl Net {
         self
     }
 
+    /// Nothing comes back from this public address, no refusal either.
+    pub fn silent(mut self, address: &str) -> Net {
+        self.silent.push(address.parse().unwrap());
+        self
+    }
+
+    /// Until a silent address is waited for once more.
+    pub async fn waited_for(&self) {
+        self.waited_for.notified().await;
+    }
+
     /// Every address that was connected to, in order.
     pub fn connected(&self) -> Vec<SocketAddr> {
         self.seen.lock().unwrap().connected.clone()
@@ -76,6 +90,10 @@ impl Network for Net {
         // What is not routed is this machine, if it was let through: then a server there counts the connection.
         let local = Some(to.socket()).filter(|it| it.ip().to_canonical().is_loopback());
         let server = self.routes.get(&to.socket()).copied().or(local);
+        if self.silent.contains(&to.socket()) {
+            self.waited_for.notify_one();
+            return Box::pin(std::future::pending());
+        }
         Box::pin(async move {
             match server {
                 Some(server) => TcpStream::connect(server).await,
@@ -99,8 +117,18 @@ impl Through {
         Through { net, web: Web::new(outside, Vec::new(), clock) }
     }
 
+    /// For somebody who would say yes to every page of the host.
     pub async fn fetch(&self, url: &str, rules: &WebRules) -> Result<Page, WebError> {
+        self.fetch_with(url, rules, &|_| true).await
+    }
+
+    pub async fn fetch_with(
+        &self,
+        url: &str,
+        rules: &WebRules,
+        may_follow: &MayFollow,
+    ) -> Result<Page, WebError> {
         let target = Target::parse(url).map_err(WebError::from)?;
-        self.web.fetch(&target, rules).await
+        self.web.fetch(&target, rules, may_follow).await
     }
 }

@@ -60,7 +60,7 @@ async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities
     let outside = Outside { network: Arc::new(net), authorities };
     let web = Web::new(outside, Vec::new(), SystemClock::new());
     let target = Target::parse(url).unwrap();
-    match web.fetch(&target, &WebRules::default()).await {
+    match web.fetch(&target, &WebRules::default(), &|_| false).await {
         Ok(page) => match page.content {
             Content::Text { text, .. } => text,
             Content::Other => "no text".to_owned(),

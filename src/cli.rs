@@ -29,6 +29,7 @@ mod paging;
 mod palette;
 mod person;
 mod policy;
+mod problem;
 mod progress;
 mod pump;
 mod question;

@@ -26,6 +26,10 @@ mod survey;
 
 pub use survey::{Brought, Kind, Survey};
 
+/// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
+const MOST_FOLDERS: usize = 1_000;
+const MOST_PROBLEMS: usize = 100;
+
 /// Largest settings file of a project; larger ones are slips.
 const LARGEST_SETTINGS: u64 = 1024 * 1024;
 
@@ -52,6 +56,8 @@ pub struct Project {
     pub roots: Vec<String>,
     /// A person has trusted every one of them, and there is one.
     pub is_trusted: bool,
+    /// Its settings name a command that would tell tools, and no person has acknowledged them as they are.
+    pub names_unread_command: bool,
     /// What is wrong with its rules and settings, those that count and those that do not any more. Its agents tell their
     /// own.
     pub problems: Vec<FileProblem>,
@@ -66,17 +72,39 @@ impl Projects {
     pub fn load(&self, roots: &[PathBuf]) -> Project {
         let trust = self.trust();
         let catalog = Arc::new(Catalog::load(&self.shared.agents, roots, &trust));
-        let mut own = Own::default();
         let there = distinct(roots);
-        for root in &there {
-            own.take_rules(self.rule_files(root), root, &trust, &self.shared.home);
-            own.take_settings(settings_file(root), root, &trust, &self.shared.home);
-        }
-        let Own { rules, settings, problems } = own;
+        let Own { rules, settings, names_unread_command, problems } = self.own(&there, &trust);
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
         let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
         let is_trusted = is_whole && there.iter().all(|root| trust.is_trusted(root));
-        Project { catalog, rules, settings, roots: there, is_trusted, problems }
+        Project { catalog, rules, settings, roots: there, is_trusted, names_unread_command, problems }
+    }
+
+    /// What is wrong with the rules and settings that people acknowledged, of every folder that is still there. Blocks on the
+    /// file system.
+    pub fn problems(&self) -> Vec<FileProblem> {
+        let trust = self.trust();
+        let mut problems = Vec::new();
+        for (root, _) in trust.workspaces().take(MOST_FOLDERS) {
+            if Path::new(root).is_dir() {
+                problems.extend(self.own(&[root.to_owned()], &trust).problems);
+            }
+            if MOST_PROBLEMS <= problems.len() {
+                break;
+            }
+        }
+        problems.truncate(MOST_PROBLEMS);
+        problems
+    }
+
+    /// What counts of these folders' own files.
+    fn own(&self, roots: &[String], trust: &Trust) -> Own {
+        let mut own = Own::default();
+        for root in roots {
+            own.take_rules(self.rule_files(root), root, trust, &self.shared.home);
+            own.take_settings(settings_file(root), root, trust, &self.shared.home);
+        }
+        own
     }
 
     /// What a workspace with these folders brings along, whoever trusts it. Blocks on the file system.
@@ -116,6 +144,7 @@ impl Projects {
 struct Own {
     rules: Vec<PolicyRule>,
     settings: ProjectSettings,
+    names_unread_command: bool,
     problems: Vec<FileProblem>,
 }
 
@@ -194,11 +223,13 @@ impl Own {
             }
         };
         let consent = consent(&digest(&bytes));
+        let (settings, problems) = ProjectSettings::read(&path, &bytes);
+        let ProjectSettings { default_agent, exclude, discovery_command, call_command } = settings;
+        let names_command = discovery_command.as_ref().is_some_and(Option::is_some);
+        self.names_unread_command |= names_command && consent != Consent::Now;
         if consent == Consent::Never {
             return;
         }
-        let (settings, problems) = ProjectSettings::read(&path, &bytes);
-        let ProjectSettings { default_agent, exclude, discovery_command, call_command } = settings;
         self.settings.exclude.extend(exclude);
         if consent == Consent::Before {
             return self.stand_in(&path, "has changed since it was acknowledged", home);

@@ -1,6 +1,6 @@
 //! How does a command get at the daemon: which socket, may one be started, what if it goes away in between?
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{cell::RefCell, path::PathBuf, thread, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -15,12 +15,29 @@ use crate::{
     client::{
         self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
     },
-    protocol::{ErrorKind, Initialize, InitializeParams, Method},
+    protocol::{
+        DaemonReload, ErrorKind, Initialize, InitializeParams, Method, PolicyCheck, RunStart, ToolsList,
+        WorkspaceOpen, WorkspaceTrust,
+    },
 };
 
 /// How long an answer may take: what a command asks is answered at once, and Ctrl-C is
 /// heard only between two questions.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+
+/// The same where a command of the workspace may have to tell tools first: that one gets 30 s, and the rest is the daemon's
+/// own time.
+const DISCOVERY_PATIENCE: Duration = Duration::from_secs(45);
+
+/// What may wait for such a command.
+const MAY_DISCOVER: [&str; 6] = [
+    DaemonReload::NAME,
+    PolicyCheck::NAME,
+    RunStart::NAME,
+    ToolsList::NAME,
+    WorkspaceOpen::NAME,
+    WorkspaceTrust::NAME,
+];
 
 /// Pause between two attempts to ask again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -51,6 +68,16 @@ pub(super) fn note_version(version: &str, stderr: &mut Output) {
     }
 }
 
+/// How long the answer to a method may take.
+pub(super) fn patience(method: &str) -> Duration {
+    if MAY_DISCOVER.contains(&method) { DISCOVERY_PATIENCE } else { ANSWER_PATIENCE }
+}
+
+fn say_why_it_takes_long(stderr: &mut Output) {
+    let text = "waiting for the daemon; a command of the workspace that tells tools may take 30 s";
+    show_message(stderr, Ink::Dim, "note", text);
+}
+
 /// A command's way to the daemon: how to dial, and the connection it asks on.
 pub(super) struct Link {
     dialer: Dialer,
@@ -59,6 +86,8 @@ pub(super) struct Link {
     introduction: Option<InitializeParams>,
     /// The id that the daemon gave or took at the last introduction.
     known_as: Option<String>,
+    /// After which whoever waits is told why.
+    silence: Duration,
 }
 
 impl Link {
@@ -78,7 +107,13 @@ impl Link {
         let starter = client::state_folder(environment)
             .filter(|_| may_start)
             .map(|state_folder| Starter::beside(surroundings.own_program.as_deref(), &state_folder));
-        Ok(Link { dialer: Dialer::new(socket, starter), control: None, introduction: None, known_as: None })
+        Ok(Link {
+            dialer: Dialer::new(socket, starter),
+            control: None,
+            introduction: None,
+            known_as: None,
+            silence: surroundings.silence,
+        })
     }
 
     pub(super) fn dialer(&self) -> &Dialer {
@@ -143,10 +178,30 @@ impl Link {
     /// Asks once, on the open connection or a new one; starts nothing. The answer comes as it was sent: it is printed as it
     /// is, or read through a view in which enums are open ([`view`](super::paging::view)).
     pub(super) fn ask_value<M: Method>(&mut self, params: &M::Params) -> Result<Value, AskError> {
-        let answer = self.ask_raw(M::NAME, params)?;
-        serde_json::from_str(answer.get()).map_err(|error| {
-            AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
-        })
+        let answer = self.ask_raw(M::NAME, params, &mut || ())?;
+        read::<M>(&answer).map_err(AskError::Call)
+    }
+
+    /// The same for what may have to wait for a command of the workspace; says so when it does.
+    pub(super) fn ask_slowly<M: Method>(
+        &mut self,
+        params: &M::Params,
+        stderr: &mut Output,
+    ) -> Result<Value, AskError> {
+        let answer = self.ask_raw(M::NAME, params, &mut || say_why_it_takes_long(stderr))?;
+        read::<M>(&answer).map_err(AskError::Call)
+    }
+
+    /// The same over a connection of the command's own, which need not be introduced.
+    pub(super) fn ask_over<M: Method>(
+        &self,
+        client: &mut Client,
+        params: &M::Params,
+        stderr: &mut Output,
+    ) -> Result<Value, CallError> {
+        let times = (patience(M::NAME), self.silence);
+        let answer = client.call_slowly(M::NAME, params, times, &mut || say_why_it_takes_long(stderr))?;
+        read::<M>(&answer)
     }
 
     /// Asks for what may take as long as a person takes. What is asked meanwhile goes by another connection.
@@ -158,12 +213,21 @@ impl Link {
         client.begin(M::NAME, params).map_err(AskError::Call)
     }
 
-    fn ask_raw(&mut self, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, AskError> {
+    /// `wonders` is called when the answer is long in coming, of methods of which that is to be expected.
+    fn ask_raw(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+        wonders: &mut dyn FnMut(),
+    ) -> Result<Box<RawValue>, AskError> {
         let mut client = match self.control.take() {
             Some(client) => client,
             None => self.connect_anew()?,
         };
-        let outcome = client.call_raw(method, params);
+        let outcome = match MAY_DISCOVER.contains(&method) {
+            true => client.call_slowly(method, params, (patience(method), self.silence), wonders),
+            false => client.call_raw(method, params),
+        };
         // A connection that failed once is not asked again.
         if matches!(outcome, Ok(_) | Err(CallError::Refused(_))) {
             self.control = Some(client);
@@ -186,10 +250,9 @@ impl Link {
         params: &M::Params,
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Value, AskError> {
-        let answer = self.repeat(M::NAME, params, &mut |error| error.is_passing() && !gives_up())?;
-        serde_json::from_str(answer.get()).map_err(|error| {
-            AskError::Call(CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
-        })
+        let repeats = &mut |error: &AskError| error.is_passing() && !gives_up();
+        let answer = self.repeat(M::NAME, params, &mut || (), repeats)?;
+        read::<M>(&answer).map_err(AskError::Call)
     }
 
     /// Asks until there is an answer, also across a restart of the daemon. For reads only: asking twice must do
@@ -200,7 +263,7 @@ impl Link {
         params: &impl Serialize,
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Box<RawValue>, Failure> {
-        Ok(self.repeat(method, params, &mut |error| error.is_passing() && !gives_up())?)
+        Ok(self.repeat(method, params, &mut || (), &mut |error| error.is_passing() && !gives_up())?)
     }
 
     /// Asks for an effect that `params` name with an `idempotencyKey`. When the answer gets lost, whether there was an
@@ -213,20 +276,21 @@ impl Link {
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Value, Failure> {
         let mut was_lost = false;
-        let answer = self.repeat(M::NAME, params, &mut |error| {
+        let stderr = RefCell::new(stderr);
+        let wonders = &mut || say_why_it_takes_long(&mut stderr.borrow_mut());
+        let answer = self.repeat(M::NAME, params, wonders, &mut |error| {
             // The first request may be refused by a daemon that stops; a repeated one waits for its successor.
             let may_repeat = error.is_lost() || (was_lost && error.is_shutting_down());
             if !may_repeat {
                 return false;
             }
             if !std::mem::replace(&mut was_lost, true) {
-                show_message(stderr, Ink::Yellow, "note", "the daemon's answer got lost; asking again");
+                let text = "the daemon's answer got lost; asking again";
+                show_message(&mut stderr.borrow_mut(), Ink::Yellow, "note", text);
             }
             !gives_up()
         })?;
-        serde_json::from_str(answer.get()).map_err(|error| {
-            CallError::Unreadable { method: M::NAME.into(), error: error.to_string() }.into()
-        })
+        Ok(read::<M>(&answer)?)
     }
 
     /// Asks again as long as `repeats` says so after a failure, [`RECONNECT_BOUND`] at most.
@@ -234,11 +298,12 @@ impl Link {
         &mut self,
         method: &str,
         params: &impl Serialize,
+        wonders: &mut dyn FnMut(),
         repeats: &mut dyn FnMut(&AskError) -> bool,
     ) -> Result<Box<RawValue>, AskError> {
         let stopwatch = Stopwatch::start();
         loop {
-            let error = match self.ask_raw(method, params) {
+            let error = match self.ask_raw(method, params, wonders) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -257,6 +322,11 @@ impl Link {
             thread::sleep(RETRY_PAUSE);
         }
     }
+}
+
+fn read<M: Method>(answer: &RawValue) -> Result<Value, CallError> {
+    serde_json::from_str(answer.get())
+        .map_err(|error| CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
 }
 
 /// Asking failed before or after there was a connection.

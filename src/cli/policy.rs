@@ -158,7 +158,7 @@ fn check(
         session_id,
         workspace,
     };
-    let answer = link.ask_value::<PolicyCheck>(&params)?;
+    let answer = link.ask_slowly::<PolicyCheck>(&params, &mut surroundings.stderr)?;
     if arguments.format == Format::Json {
         return paging::print_json(&answer, surroundings);
     }

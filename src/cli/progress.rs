@@ -368,7 +368,10 @@ impl OpenCall {
     }
 
     fn describe(&mut self, name: &ToolName, description: &str) {
-        self.label = safe_text::line(&format!("{name} {description}"), LABEL_CHARACTERS);
+        // A tool without a title of its own calls itself by its name.
+        let rest = description.strip_prefix(name.as_str()).filter(|it| it.is_empty() || it.starts_with(' '));
+        let rest = rest.unwrap_or(description).trim_start();
+        self.label = safe_text::line(&format!("{name} {rest}"), LABEL_CHARACTERS);
     }
 }
 

@@ -1,16 +1,14 @@
 //! `subagent reload`: has the daemon read its settings anew, and what came of it?
 
-use std::fmt;
-
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
     Format, Surroundings,
     failure::{EXIT_FAILED, Failure, show_message},
     link::Link,
     paging,
+    problem::Problem,
     screen::Ink,
     status::not_running,
 };
@@ -30,19 +28,13 @@ pub(super) fn reload(
 ) -> Result<u8, Failure> {
     // A daemon that is started now reads them anyway.
     let mut client = link.dialer().connect().map_err(not_running)?;
-    let answer: Value = client.call_as::<DaemonReload, _>(&NoParams {})?;
+    let answer = link.ask_over::<DaemonReload>(&mut client, &NoParams {}, &mut surroundings.stderr)?;
     let reloaded: Reloaded = paging::view(&answer)?;
     match arguments.format {
         Format::Json => paging::print_json(&answer, surroundings)?,
         Format::Table => {
             surroundings.stdout.write_text(&draw(&reloaded))?;
-            for problem in &reloaded.problems {
-                let (ink, label) = match problem.is_error() {
-                    true => (Ink::Red, "error"),
-                    false => (Ink::Yellow, "warning"),
-                };
-                show_message(&mut surroundings.stderr, ink, label, &problem.to_string());
-            }
+            reloaded.problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
         }
     }
     let has_errors = reloaded.problems.iter().any(Problem::is_error);
@@ -62,35 +54,6 @@ struct Reloaded {
     policies: Vec<String>,
     needs_restart: Vec<String>,
     problems: Vec<Problem>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Problem {
-    path: String,
-    line: Option<u64>,
-    column: Option<u64>,
-    severity: String,
-    message: String,
-    fix: Option<String>,
-}
-
-impl Problem {
-    /// A severity that is not known counts as the worst.
-    fn is_error(&self) -> bool {
-        self.severity != "warning"
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.path)?;
-        for number in [self.line, self.column].into_iter().flatten() {
-            write!(f, ":{number}")?;
-        }
-        write!(f, ": {}", self.message)?;
-        self.fix.iter().try_for_each(|fix| write!(f, " ({fix})"))
-    }
 }
 
 fn draw(reloaded: &Reloaded) -> String {

@@ -7,6 +7,7 @@ use std::{
     io::{self, IsTerminal, Read, Write},
     os::fd::AsFd,
     path::PathBuf,
+    time::Duration,
 };
 
 use serde::Serialize;
@@ -27,6 +28,9 @@ pub type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
 /// process, as everywhere.
 pub type Interrupts = Box<dyn FnMut() -> u32>;
 
+/// So long a person waits without wondering; nearly every answer is there sooner.
+const SILENCE: Duration = Duration::from_secs(3);
+
 /// The process around a command.
 pub struct Surroundings {
     pub stdin: Input,
@@ -41,6 +45,8 @@ pub struct Surroundings {
     pub interrupts: Interrupts,
     /// Of whoever sits there, if somebody does.
     pub keyboard: Box<dyn Keyboard>,
+    /// How long the daemon may take to answer before whoever waits is told why.
+    pub silence: Duration,
 }
 
 impl Surroundings {
@@ -75,6 +81,7 @@ impl Surroundings {
             own_program: env::current_exe().ok(),
             interrupts: interrupts_of_this_process(),
             keyboard: Box::new(TerminalKeyboard::new(io::stdin(), Box::new(columns_of_stderr))),
+            silence: SILENCE,
         }
     }
 }

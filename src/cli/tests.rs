@@ -26,6 +26,7 @@ use std::{
     io::{self, Cursor, Write},
     path::{Path, PathBuf},
     rc::Rc,
+    time::Duration,
 };
 
 use expect_test::Expect;
@@ -65,6 +66,8 @@ struct Command {
     editor: Option<String>,
     /// Once this stands on stderr, the terminal is so wide.
     resized: Option<(&'static str, usize)>,
+    /// How long an answer may take without a word.
+    silence: Duration,
 }
 
 impl Command {
@@ -82,6 +85,7 @@ impl Command {
             press_after: Vec::new(),
             editor: None,
             resized: None,
+            silence: Duration::from_secs(3),
         }
     }
 
@@ -147,6 +151,7 @@ impl Command {
                 u32::from(is_printed || is_seen)
             }),
             keyboard: Box::new(keyboard),
+            silence: self.silence,
         };
         let arguments = std::iter::once("subagent".to_owned()).chain(self.arguments).map(OsString::from);
         let exit_code = super::run(arguments, &mut surroundings);

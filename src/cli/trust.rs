@@ -10,12 +10,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling,
+    Output, Surroundings, Telling,
     failure::Failure,
     human,
     link::Link,
     list::ListedAgent,
-    paging, safe_text,
+    paging,
+    problem::Problem,
+    safe_text,
     screen::Ink,
     table::{self, Cell, cell, free, whole},
 };
@@ -77,6 +79,16 @@ struct Workspace {
     roots: Vec<String>,
     trusted: bool,
     files: Vec<BroughtFile>,
+    /// What is wrong with the files.
+    problems: Vec<Problem>,
+    discovery: Discovery,
+}
+
+/// The command that tells tools there.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Discovery {
+    command: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +97,9 @@ struct BroughtFile {
     digest: String,
     #[serde(default)]
     acknowledged: bool,
+    /// What it would change, a sentence each.
+    #[serde(default)]
+    effects: Vec<String>,
 }
 
 fn trust_folder(
@@ -97,11 +112,12 @@ fn trust_folder(
     let shown = workspace.roots().join(", ");
     if arguments.no {
         let params = WorkspaceTrustParams { workspace, trusted: false, files: Vec::new() };
-        let answer = link.ask_value::<WorkspaceTrust>(&params)?;
+        let answer = link.ask_slowly::<WorkspaceTrust>(&params, &mut surroundings.stderr)?;
         paging::tell(&answer, arguments.format, || format!("{shown} is trusted no longer"), surroundings)?;
         return Ok(0);
     }
-    let answer = link.ask_value::<WorkspaceOpen>(&WorkspaceOpenParams { workspace: workspace.clone() })?;
+    let params = WorkspaceOpenParams { workspace: workspace.clone() };
+    let answer = link.ask_slowly::<WorkspaceOpen>(&params, &mut surroundings.stderr)?;
     let opened: Workspace = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
     let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
     show_files(&opened, surroundings)?;
@@ -122,8 +138,8 @@ fn trust_folder(
     // Exactly what was shown.
     let shown_file = |file: BroughtFile| TrustedFile { path: file.path, digest: file.digest };
     let files = opened.files.into_iter().map(shown_file).collect();
-    let answer =
-        link.ask_value::<WorkspaceTrust>(&WorkspaceTrustParams { workspace, trusted: true, files })?;
+    let params = WorkspaceTrustParams { workspace, trusted: true, files };
+    let answer = link.ask_slowly::<WorkspaceTrust>(&params, &mut surroundings.stderr)?;
     let words = || format!("{shown} is trusted, as it is now; a file that changes is asked about again");
     paging::tell(&answer, arguments.format, words, surroundings)?;
     Ok(0)
@@ -131,11 +147,10 @@ fn trust_folder(
 
 /// What each would be allowed, by its place.
 fn allows(path: &str) -> &'static str {
-    let name = path.rsplit('/').next().unwrap_or_default();
     if path.contains("policies/") {
         "rules: can only make things stricter"
-    } else if name == "settings.json" {
-        "settings: default agent, tools left out"
+    } else if is_settings(path) {
+        "settings: what they change stands below"
     } else if path.contains("agents/") || path.contains("agent/") {
         "an agent: can be started, with the tools and approvals it names"
     } else {
@@ -148,9 +163,11 @@ fn show_files(workspace: &Workspace, surroundings: &mut Surroundings) -> Result<
     if stderr.is_for_programs {
         return Ok(());
     }
-    let roots = safe_text::line(&workspace.roots.join(", "), usize::MAX);
+    let line = |text: &str| safe_text::line(text, usize::MAX);
+    let roots = line(&workspace.roots.join(", "));
     if workspace.files.is_empty() {
-        return stderr.write(&format!("{roots} brings along no agents, rules or settings\n"));
+        stderr.write(&format!("{roots} brings along no agents, rules or settings\n"))?;
+        return show_consequences(workspace, stderr);
     }
     let cells = |file: &BroughtFile| {
         let is_new = if file.acknowledged { "acknowledged" } else { "not seen yet" };
@@ -164,8 +181,32 @@ fn show_files(workspace: &Workspace, surroundings: &mut Surroundings) -> Result<
     let rows: Vec<[Cell; 4]> = workspace.files.iter().map(cells).collect();
     // Paths are read in full: what is not seen cannot be trusted.
     let columns = [whole("FILE"), whole("DIGEST"), whole("STATE"), free("WOULD BE")];
-    let table = table::draw(columns, &rows, stderr);
-    stderr.write(&format!("{roots} brings along:\n{table}"))
+    let mut text = format!("{roots} brings along:\n{}", table::draw(columns, &rows, stderr));
+    for file in workspace.files.iter().filter(|file| !file.effects.is_empty()) {
+        text.push_str(&format!("{}:\n", line(&file.path)));
+        // In full, as paths: a command of which the end is not seen cannot be trusted either.
+        text.extend(file.effects.iter().map(|effect| format!("  {}\n", line(effect))));
+    }
+    stderr.write(&text)?;
+    show_consequences(workspace, stderr)
+}
+
+/// What no file of the folder says: what is wrong with them, and what runs there besides.
+fn show_consequences(workspace: &Workspace, stderr: &mut Output) -> Result<(), Failure> {
+    workspace.problems.iter().for_each(|problem| problem.show(stderr));
+    let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) else {
+        return Ok(());
+    };
+    let has_settings = workspace.files.iter().any(|file| is_settings(&file.path));
+    let unless = if has_settings { ", unless the folder's own settings name another" } else { "" };
+    let command = safe_text::line(command, usize::MAX);
+    stderr.write(&format!(
+        "once it is trusted, `{command}` (your setting tools.discoveryCommand) is run here to tell tools{unless}\n"
+    ))
+}
+
+fn is_settings(path: &str) -> bool {
+    path.rsplit('/').next() == Some("settings.json")
 }
 
 /// The answer to `agents/get`, as far as it says what the agent may do.

@@ -72,6 +72,33 @@ impl Client {
         self.wait_for_answer(id, method, patience)
     }
 
+    /// The same with a patience of this call's own. Once `silence` has passed without an answer, `wonders` is called: whoever
+    /// waits should learn why.
+    pub fn call_slowly(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+        (patience, silence): (Duration, Duration),
+        wonders: &mut dyn FnMut(),
+    ) -> Result<Box<RawValue>, CallError> {
+        let (id, is_sent) = self.send(method, params)?;
+        if !is_sent {
+            return self.wait_for_answer(id, method, Duration::from_millis(1));
+        }
+        let late = match self.wait_for_answer(id, method, silence.min(patience)) {
+            Err(late @ CallError::NoAnswer { .. }) => late,
+            settled => return settled,
+        };
+        let Some(left) = patience.checked_sub(silence).filter(|left| !left.is_zero()) else {
+            return Err(late);
+        };
+        wonders();
+        match self.wait_for_answer(id, method, left) {
+            Err(CallError::NoAnswer { method, .. }) => Err(CallError::NoAnswer { method, waited: patience }),
+            settled => settled,
+        }
+    }
+
     /// Calls a method whose answer takes as long as a person takes; the answer is looked for in between other things.
     pub fn begin(mut self, method: &'static str, params: &impl Serialize) -> Result<Pending, CallError> {
         let (id, _) = self.send(method, params)?;

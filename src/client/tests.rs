@@ -19,6 +19,41 @@ use crate::protocol::{AttachFrom, ErrorKind, FromWord, NoParams, Ping, Seq};
 
 const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
+#[test]
+fn whoever_waits_long_learns_why_and_gets_the_answer() {
+    let (wondered, until_wondered) = std::sync::mpsc::channel::<()>();
+    let folder = tempfile::tempdir().unwrap();
+    let script: Script = Box::new(move |peer| {
+        peer.answer_when("ping", json!({"n": 1}), || until_wondered.recv().unwrap());
+        // At once, so that nobody wonders.
+        peer.answer("ping", json!({"n": 2}));
+    });
+    let daemon = FakeDaemon::start(folder.path(), vec![script]);
+    let mut client = connect(daemon.socket()).unwrap();
+    let (long, short) = (std::time::Duration::from_secs(60), std::time::Duration::from_millis(1));
+    let first = client.call_slowly("ping", &json!({}), (long, short), &mut || wondered.send(()).unwrap());
+    assert_eq!(first.unwrap().get(), "{\"n\":1}");
+    let second = client.call_slowly("ping", &json!({}), (long, long), &mut || panic!("nobody wonders"));
+    assert_eq!(second.unwrap().get(), "{\"n\":2}");
+    daemon.finish();
+}
+
+#[test]
+fn patience_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let script: Script = Box::new(|peer| {
+        peer.answer_when("ping", json!({}), || ());
+        peer.wait_for_hangup();
+    });
+    let daemon = FakeDaemon::start(folder.path(), vec![script]);
+    let mut client = connect(daemon.socket()).unwrap();
+    let (none, mut wondered) = (std::time::Duration::ZERO, 0);
+    let late = client.call_slowly("ping", &json!({}), (none, none), &mut || wondered += 1);
+    assert!(matches!(late, Err(CallError::NoAnswer { .. })) && wondered == 0, "{late:?}");
+    drop(client);
+    daemon.finish();
+}
+
 /// A connection that is attached from `from`, gets these events and is then left to the rest of the script.
 fn attached(
     from: serde_json::Value,

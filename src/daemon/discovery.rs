@@ -5,7 +5,7 @@
 //! discovery that is under way; what came of it holds until the next, also when it failed.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::DirBuilder,
     io,
     os::unix::fs::DirBuilderExt as _,
@@ -38,9 +38,14 @@ const AT_ONCE: usize = 4;
 pub(super) struct Discoveries {
     /// By their canonical roots, in the order in which they are named: the first is where commands run.
     workspaces: Mutex<BTreeMap<Vec<String>, Arc<Place>>>,
+    /// Whose own settings name a command that no person has acknowledged.
+    unread: Mutex<BTreeSet<Vec<String>>>,
     /// Counts whoever wants to know anew.
     wishes: AtomicU64,
 }
+
+/// What is said of those.
+pub(super) const UNREAD: &str = ".subagentd/settings.json names a discoveryCommand, which is not run until you acknowledge it: subagent trust";
 
 /// One workspace.
 struct Place {
@@ -99,6 +104,20 @@ impl Discoveries {
         lock(&place.known).found.clone()
     }
 
+    /// Whose own command nobody has acknowledged, as they were when they were needed last.
+    pub fn unread(&self) -> Vec<Vec<String>> {
+        lock(&self.unread).iter().cloned().collect()
+    }
+
+    fn mark(&self, project: &Project) {
+        let mut unread = lock(&self.unread);
+        if !project.names_unread_command {
+            unread.remove(&project.roots);
+        } else if unread.insert(project.roots.clone()) && MOST_WORKSPACES < unread.len() {
+            unread.pop_first();
+        }
+    }
+
     /// Every workspace that was asked, or would have been.
     pub fn all(&self) -> Vec<(Vec<String>, Arc<Found>)> {
         let workspaces = lock(&self.workspaces);
@@ -111,6 +130,7 @@ impl Discoveries {
 
 /// What the workspace's command tells. Cancel safe: a discovery that nobody waits for any more is ended.
 pub(super) async fn of(state: &State, project: &Project, fresh: Fresh) -> Arc<Found> {
+    state.discoveries.mark(project);
     let commands = commands_in_force(project, &state.executor.discovery_commands());
     let wish = match fresh {
         Fresh::Enough => 0,

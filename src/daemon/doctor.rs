@@ -10,14 +10,20 @@ use std::{
 
 use rustix::fs::statvfs;
 
-use super::{command::TOKEN_FILE, reload::without_secrets, state::State};
+use super::{
+    command::TOKEN_FILE,
+    reload::{idle_exclusions, project_problems, without_secrets},
+    state::State,
+};
 use crate::{
     protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, Severity},
     sys::key_file,
 };
 
 mod discovery;
+mod programs;
 mod sandbox;
+mod web_search;
 
 /// Time for each check. The database is the only one that can need it; so much reads several gigabytes.
 const CHECK_TIME: Duration = Duration::from_secs(20);
@@ -41,11 +47,14 @@ pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
         within(state, "database", database(state)).await,
         within(state, "disk", disk(state)).await,
         within(state, "settings", settings(state)).await,
+        within(state, "projects", projects(state)).await,
         within(state, "agents", agents(state)).await,
         within(state, "model", model(state)).await,
         within(state, "token", token(state)).await,
         within(state, "sandbox", sandbox::check(state)).await,
         within(state, "discovery", discovery::check(state)).await,
+        within(state, "webSearch", web_search::check(state)).await,
+        within(state, "programs", programs::check(state)).await,
         within(state, "callers", callers(state)).await,
         within(state, "service", service(state)).await,
     ]
@@ -153,6 +162,10 @@ async fn settings(state: &State) -> Finding {
     let files = state.projects.rules().files();
     let rules = files.problems().cloned().collect();
     problems.extend(without_secrets(rules, &state.redactor.get()));
+    match idle_exclusions(state).await {
+        Ok(idle) => problems.extend(idle),
+        Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
+    }
     let hint = "mend them and `subagent reload`, which tells every one; `subagentd --check-config` does so beforehand";
     of_problems(
         "the settings and rules have",
@@ -160,6 +173,19 @@ async fn settings(state: &State) -> Finding {
         "settings and rules were read without a mistake",
         hint,
     )
+}
+
+/// Rules and settings that people acknowledged where they work.
+async fn projects(state: &State) -> Finding {
+    match project_problems(state).await {
+        Ok(problems) => of_problems(
+            "the projects' rules and settings have",
+            problems,
+            "no project's rules or settings that count have a mistake",
+            "mend them in the project, then `subagent trust` there: an edited file is asked about again",
+        ),
+        Err(error) => Finding::failed(format!("they could not be looked at: {error}")),
+    }
 }
 
 /// Those of the user and those built in; a project's are checked where the project is.

@@ -3,14 +3,17 @@
 //! All of them are one value that is swapped whole: whoever begins something takes it once and keeps what it said. What
 //! is mistaken keeps the value it had. The log is told first; when it cannot be, nothing changes.
 
-use std::{ffi::OsString, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+use tokio::task::JoinError;
 
 use super::{defaults, discovery, handlers::internal, log_lines, state::State};
 use crate::{
-    config::{Config, Sources},
+    config::{Config, SetAt, Sources, problem},
     models::Models,
     protocol::{
-        ConfigChanged, EventBody, EventHead, FileProblem, PolicyChanged, Private, ReloadResult, RpcError,
+        ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, Private,
+        ReloadResult, RpcError, Severity,
     },
     redact::{Pattern, PatternError, Redactor, RedactorParts},
     rules::RuleFiles,
@@ -18,12 +21,43 @@ use crate::{
     store::NewEvent,
 };
 
+const EXCLUDE: &str = "tools.exclude";
+
 /// What the settings say, as one.
 pub(super) struct InForce {
     pub config: Config,
     /// What is wrong in them, without secrets; shown as degraded.
     pub problems: Vec<FileProblem>,
     pub models: Models,
+}
+
+/// Entries of `tools.exclude` that keep no tool from anybody: slips, mostly.
+pub(super) async fn idle_exclusions(state: &State) -> Result<Vec<FileProblem>, JoinError> {
+    let project = state.project(Vec::new()).await?;
+    let registry = state.executor.registry(&project, discovery::foreign_known(state, &project));
+    let config = &state.settings.get().config;
+    let (path, mark) = match config.set_at.get(EXCLUDE) {
+        Some(SetAt::File { path, mark }) => (path.clone(), Some(*mark)),
+        Some(elsewhere) => (elsewhere.told().into(), None),
+        None => (PathBuf::from("settings"), None),
+    };
+    let redactor = state.redactor.get();
+    let found = config.tools.exclude.value.iter().filter_map(|entry| {
+        let message = format!("`{EXCLUDE}`: {}", registry.explain_idle(entry)?);
+        let found = problem(&path, mark, FileProblemCode::BadValue, redactor.owned(message));
+        Some(FileProblem { severity: Severity::Warning, ..found })
+    });
+    Ok(found.collect())
+}
+
+/// What is wrong with the rules and settings of projects that people acknowledged. All of it warns only: it holds in its own
+/// folder.
+pub(super) async fn project_problems(state: &State) -> Result<Vec<FileProblem>, JoinError> {
+    let projects = state.projects.clone();
+    let problems = tokio::task::spawn_blocking(move || projects.problems()).await?;
+    let warn = |it: FileProblem| FileProblem { severity: Severity::Warning, ..it };
+    let problems = problems.into_iter().map(warn).collect();
+    Ok(without_secrets(problems, &state.redactor.get()))
 }
 
 /// What the environment and the settings say must not be shown.
@@ -130,6 +164,9 @@ async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult,
         tracing::warn!("rules: {problem}");
     }
     problems.extend(of_rules);
+    let unread = |error: JoinError| internal("the projects could not be read", &error);
+    problems.extend(idle_exclusions(state).await.map_err(unread)?);
+    problems.extend(project_problems(state).await.map_err(unread)?);
     Ok(ReloadResult { changed, policies, needs_restart, problems, seq })
 }
 

@@ -15,6 +15,9 @@ const MOST_FILES: usize = 1_000;
 const MOST_NAMES: usize = 32;
 const MOST_CHARS: usize = 1_000;
 
+/// The same of a sentence about a command, of which there are two in a folder: it is to be read to its end.
+const MOST_COMMAND_CHARS: usize = 8_000;
+
 /// What a workspace brings along.
 #[derive(Debug, Default)]
 pub struct Survey {
@@ -86,11 +89,11 @@ impl Survey {
             effects.push(sentence(format!("no run here gets the tools {names}")));
         }
         effects.extend(discovery_command.map(|command| match command {
-            Some(command) => sentence(format!("`{command}` is run to tell tools of the workspace's own")),
+            Some(command) => of_command(format!("`{command}` is run to tell tools of the workspace's own")),
             None => "no command is run to tell tools of the workspace's own".to_owned(),
         }));
         effects.extend(call_command.map(|command| match command {
-            Some(command) => sentence(format!("`{command}` runs those tools")),
+            Some(command) => of_command(format!("`{command}` runs those tools")),
             None => "tools of the workspace's own cannot be called".to_owned(),
         }));
         let path = below(root, &path);
@@ -158,8 +161,20 @@ fn named<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 }
 
 fn sentence(text: String) -> String {
-    match text.char_indices().nth(MOST_CHARS) {
+    bounded(text, MOST_CHARS)
+}
+
+fn of_command(text: String) -> String {
+    bounded(text, MOST_COMMAND_CHARS)
+}
+
+fn bounded(text: String, most_chars: usize) -> String {
+    match text.char_indices().nth(most_chars) {
         None => text,
-        Some((end, _)) => format!("{}…", &text[..end]),
+        // Whoever puts something far to the right hopes that nobody sees it.
+        Some((end, _)) => {
+            let n_more = text[end..].chars().count();
+            format!("{}… and {n_more} more characters: read the file before you trust it", &text[..end])
+        }
     }
 }

@@ -220,3 +220,39 @@ fn a_survey_says_what_each_file_would_change() {
         …/.subagentd/policies/a.toml:5:1: this `allow` has no effect: a project's rules can only make things stricter
     "#]].assert_eq(&told.replace(&survey.roots[0], "…"));
 }
+
+#[test]
+fn a_command_that_nobody_acknowledged_is_marked_and_shown_to_its_end() {
+    let ground = Ground::new();
+    assert!(
+        !ground
+            .write("settings.json", r#"{ "tools": { "discoveryCommand": null } }"#)
+            .load()
+            .names_unread_command
+    );
+    let command = format!("tell --{} evil", "x".repeat(3_000));
+    let settings = format!(
+        r#"{{ "tools": {{ "discoveryCommand": "{command}", "callCommand": "{}" }} }}"#,
+        "y".repeat(9_000)
+    );
+    assert!(ground.write("settings.json", &settings).load().names_unread_command);
+    let survey = ground.projects.survey(&[ground.root()]);
+    let [tells, calls] = &survey.files[0].effects[..] else { panic!("{:?}", survey.files) };
+    assert_eq!(*tells, format!("`{command}` is run to tell tools of the workspace's own"));
+    assert!(calls.ends_with("… and 1019 more characters: read the file before you trust it"), "{calls}");
+    assert!(!ground.trust().load().names_unread_command);
+    assert!(ground.write("settings.json", &settings.replace("evil", "worse")).load().names_unread_command);
+}
+
+#[test]
+fn mistakes_are_told_of_what_was_acknowledged_and_is_there() {
+    let ground = Ground::new();
+    ground.write("settings.json", r#"{ "tools": { "callCommand": 5 } }"#);
+    let told =
+        |ground: &Ground| ground.projects.problems().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(told(&ground), [""; 0], "nobody acknowledged it");
+    let found = told(ground.trust());
+    assert!(found.len() == 1 && found[0].contains("`tools.callCommand`: expected a command"), "{found:?}");
+    fs::rename(ground.root(), ground.base.path().join("moved")).unwrap();
+    assert_eq!(told(&ground), [""; 0], "a folder that is gone has no mistakes");
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Foreign, Tool, builtin};
-use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection};
+use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource};
 
 mod names;
 #[cfg(test)]
@@ -139,6 +139,15 @@ impl Registry {
         exclusions.iter().find(is_meant).map(|it| format!("`{}` in {}", it.entry, it.place))
     }
 
+    /// Why an entry of a list of tools that are not to be had keeps none from anybody; `None` for one that does. Tools of
+    /// other sources come and go, so nothing is said of an entry for one of them.
+    pub fn explain_idle(&self, entry: &ToolName) -> Option<String> {
+        let entry = entry.as_str();
+        let is_idle = !names::is_of_elsewhere(entry) && !names::entry_matches(entry, COMPLETE_TASK);
+        let matches = |tool| names::entry_matches(entry, own_name(tool));
+        (is_idle && !self.tools.iter().any(matches)).then(|| self.explain_unmatched(entry))
+    }
+
     /// The tools that a definition allows. Entries that match nothing are told as warnings of the result.
     pub fn select(&self, selection: &ToolSelection) -> Toolset {
         let mut unmatched = BTreeSet::new();
@@ -146,14 +155,17 @@ impl Registry {
             None => DEFAULT_TOOLS.into_iter().collect(),
             Some(entries) => self.matching(entries, &mut unmatched),
         };
-        let denied = self.matching(&selection.deny, &mut unmatched);
+        let mut idle = BTreeSet::new();
+        let denied = self.matching(&selection.deny, &mut idle);
+        unmatched.extend(idle.into_iter().filter(|entry| !names::is_of_elsewhere(entry)));
         let is_selected = |tool: &&Arc<dyn Tool>| {
             let name = own_name(tool);
             allowed.contains(name) && !denied.contains(name)
         };
         let selected = self.tools.iter().filter(is_selected).cloned().collect();
-        let warnings = unmatched.into_iter().map(|entry| self.explain_unmatched(entry)).collect();
-        Toolset::new(self.clone(), selected, warnings)
+        let explain = |entry: &str| (Some(ToolName::from(entry)), self.explain_unmatched(entry));
+        let warnings = unmatched.into_iter().map(explain).collect();
+        Toolset::new(self.clone(), selected, selection.deny.clone(), warnings)
     }
 
     /// Names of the tools that one of `entries` means.
@@ -177,6 +189,12 @@ impl Registry {
     fn explain_unmatched(&self, entry: &str) -> String {
         if let Some(listed) = names::listed(entry).filter(|listed| *listed != entry) {
             return format!("`{entry}` means `{listed}`, which is not among the tools here");
+        }
+        let is_discovered = |tool: &Arc<dyn Tool>| tool.source() == ToolSource::Discovered;
+        if entry.starts_with(names::DISCOVERED) && !self.tools.iter().any(is_discovered) {
+            return format!(
+                "`{entry}` matches no tool: no command told of any here (see tools.discoveryCommand, and `subagent tools`)"
+            );
         }
         match self.nearest(entry) {
             Some(name) => format!("`{entry}` matches no tool; did you mean `{name}`?"),

@@ -465,6 +465,58 @@ async fn what_is_listed_says_whence_and_what_excludes_it() {
     running.stop().await;
 }
 
+#[tokio::test]
+async fn mistakes_of_a_projects_settings_and_commands_that_nobody_read_are_told() {
+    let house = house(&[]);
+    let own = json!({ "tools": { "discoveryCommand": "bin/tell 'open", "callCommand": 5 }, "approval": { "mode": "yolo" } });
+    let house = house.file(".subagentd/settings.json", own.to_string());
+    let running = house.boot().await;
+    let (mut client, work) = (running.client(), house.work());
+    trust(&mut client, &work).await;
+    let reloaded = client.call("daemon/reload", json!({})).await;
+    let told = reloaded["problems"].to_string();
+    for key in ["tools.discoveryCommand", "tools.callCommand", "approval"] {
+        assert!(told.contains(&format!("`{key}`")), "{key}: {told}");
+    }
+    let severities =
+        reloaded["problems"].as_array().unwrap().iter().map(|it| it["severity"].as_str().unwrap());
+    assert!(severities.clone().all(|it| it == "warning"), "they hold in one folder: {told}");
+    let check = async |client: &mut Client, name: &str| {
+        let checks = client.call("daemon/doctor", json!({})).await;
+        checks["checks"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
+    };
+    let projects = check(&mut client, "projects").await;
+    assert_eq!(projects["state"], "warning");
+    assert!(projects["message"].as_str().unwrap().contains("tools.discoveryCommand"), "{projects}");
+    assert_eq!(check(&mut client, "discovery").await["state"], "ok");
+
+    // Another command than the acknowledged one, and trust that is taken back: nothing is run, and that is said.
+    let unread = ".subagentd/settings.json names a discoveryCommand, which is not run until you acknowledge it: subagent trust";
+    let good = json!({ "tools": { "discoveryCommand": "bin/tell", "callCommand": "bin/call" } });
+    fs::write(work.join(".subagentd/settings.json"), good.to_string()).unwrap();
+    for trusted in [true, false] {
+        if !trusted {
+            client.call("workspace/trust", json!({ "workspace": work, "trusted": false })).await;
+        }
+        let listed = client.call("tools/list", json!({ "workspace": work })).await;
+        assert_eq!(listed["warnings"], json!([unread]), "{trusted}");
+        let discovery = check(&mut client, "discovery").await;
+        assert_eq!(discovery["state"], "warning");
+        assert!(discovery["message"].as_str().unwrap().contains(unread), "{discovery}");
+    }
+    trust(&mut client, &work).await;
+    let listed = client.call("tools/list", json!({ "workspace": work })).await;
+    assert!(!listed["warnings"].to_string().contains(unread), "{listed}");
+    assert!(!check(&mut client, "discovery").await["message"].as_str().unwrap().contains(unread));
+    assert_eq!(check(&mut client, "projects").await["state"], "ok");
+    // A folder that is gone is nobody's mistake.
+    fs::rename(&work, house.dir.path().join("moved")).unwrap();
+    assert_eq!(client.call("daemon/reload", json!({})).await["problems"], json!([]));
+    fs::rename(house.dir.path().join("moved"), &work).unwrap();
+    drop(client);
+    running.stop().await;
+}
+
 /// Asks the daemon something, and tells what came of it.
 const ASKS: &str =
     "\"$SUBAGENT\" --no-spawn --socket \"$SOCKET\" status > \"$1\" 2>&1; echo \"exit $?\" >> \"$1\"";

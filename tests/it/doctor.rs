@@ -78,6 +78,52 @@ async fn whatever_is_wrong_is_found_and_what_is_mended_is_well() {
 }
 
 #[tokio::test]
+async fn a_web_search_that_lacks_its_key_or_address_is_found() {
+    let house = House::new();
+    let settings = house.sources.files.user.clone();
+    let running = house.boot().await;
+    assert_found(&running, "webSearch", "ok", "tools.webSearch.backend is not set").await;
+    for (search, state, words) in [
+        (json!({ "backend": "brave", "key": { "env": "NO_SUCH_KEY" } }), "warning", "NO_SUCH_KEY is not set"),
+        (json!({ "backend": "tavily" }), "warning", "(tools.webSearch.key) is not set"),
+        (json!({ "backend": "searxng" }), "warning", "tools.webSearch.url must say"),
+        (json!({ "backend": "searxng", "url": "http://127.0.0.1:9" }), "ok", "searxng is asked"),
+    ] {
+        fs::write(&settings, json!({ "tools": { "webSearch": search } }).to_string()).unwrap();
+        let reloaded = running.client().call("daemon/reload", json!({})).await;
+        assert_eq!(reloaded["problems"], json!([]), "{search}");
+        assert_found(&running, "webSearch", state, words).await;
+    }
+    assert_found(&running, "programs", "ok", "pdftotext").await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_exclusion_that_means_no_tool_is_the_settings_fault_and_told_once() {
+    let house = House::new();
+    let settings = house.sources.files.user.clone();
+    let running = house.boot().await;
+    let exclude = json!({ "tools": { "exclude": ["web_fetchh", "discovered_boom", "mcp.a.b", "grep"] } });
+    fs::write(&settings, exclude.to_string()).unwrap();
+    let reloaded = running.client().call("daemon/reload", json!({})).await;
+    let problems = reloaded["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 1, "{reloaded}");
+    assert_eq!((&problems[0]["path"], &problems[0]["severity"]), (&json!(settings), &json!("warning")));
+    let message = "`tools.exclude`: `web_fetchh` matches no tool; did you mean `web_fetch`?";
+    assert_eq!(problems[0]["message"], message);
+    assert_found(&running, "settings", "warning", message).await;
+    let work = json!({ "workspace": running.work(), "includeHidden": true });
+    let agents = running.client().call("agents/list", work).await.to_string();
+    assert!(!agents.contains("web_fetchh") && !agents.contains("discovered_boom"), "{agents}");
+    let validated = running.client().call("agents/validate", json!({ "all": true })).await.to_string();
+    assert!(!validated.contains("web_fetchh"), "{validated}");
+    let listed = running.client().call("tools/list", json!({ "workspace": running.work() })).await;
+    let warning = "the setting tools.exclude: `web_fetchh` matches no tool; did you mean `web_fetch`?";
+    assert_eq!(listed["warnings"], json!([warning]));
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_required_sandbox_that_the_profile_takes_away_is_a_failure() {
     let house = House::new();
     let settings = &house.sources.files.user;

@@ -143,7 +143,7 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
         FILE                         DIGEST                   STATE         WOULD BE
         .subagentd/agents/helper.md  sha256:0123456789abcdef  not seen yet  an agent: can be started, with the tools and approv…
         .subagentd/policies/p.toml   sha256:11                acknowledged  rules: can only make things stricter
-        .subagentd/settings.json     sha256:22                acknowledged  settings: default agent, tools left out
+        .subagentd/settings.json     sha256:22                acknowledged  settings: what they change stands below
         Trust FOLDER, with these files as they are now? [y/N] FOLDER is trusted, as it is now; a file that changes is asked about again
     "#]]
     .assert_eq(&format!("{}{}", ran.stderr, ran.stdout));
@@ -159,6 +159,37 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     assert!(changed.stderr.contains("Trust 1 file that you have not acknowledged?"), "{}", changed.stderr);
     let same = trust(&["."], Some(""), workspace(true, true), false);
     assert!(same.stdout.contains("is trusted already"), "{}", same.stdout);
+}
+
+#[test]
+fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
+    let long = format!("`bin/tell --{} && evil\u{1b}` is run to tell tools", "x".repeat(200));
+    let opened = json!({"workspace": {
+        "roots": ["/w"], "trusted": false,
+        "files": [{"path": ".subagentd/settings.json", "digest": "sha256:22",
+            "effects": [&long, "`bin/call` runs those tools"]}],
+        "problems": [{"path": "/w/.subagentd/settings.json", "line": 1, "column": 9, "severity": "error",
+            "code": "BAD_VALUE", "message": "`models.default`: a project may not set this", "fix": "leave it out"}],
+        "discovery": {"command": "my/tell", "tools": 0, "warnings": []},
+    }});
+    let ran = trust(&[], Some("n\n"), opened, false);
+    let seen = |text: &str| ran.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.stderr));
+    let asked = seen("Trust FOLDER");
+    for text in [
+        &format!("\n  {}\n", long.replace('\u{1b}', "^[")),
+        "\n  `bin/call` runs those tools\n",
+        "\nerror: /w/.subagentd/settings.json:1:9: `models.default`: a project may not set this (leave it out)\n",
+        "\nonce it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools, unless the folder's own settings name another\n",
+    ] {
+        assert!(seen(text) < asked, "{text}");
+    }
+    // In a folder that brings nothing, trust runs something all the same; where it ran already, that is no news.
+    let bare = |trusted: bool| json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [], "discovery": {"command": "my/tell"}}});
+    let ran = trust(&[], Some("n\n"), bare(false), false);
+    let told =
+        "once it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(!trust(&[], Some("n\n"), bare(true), false).stderr.contains("my/tell"));
 }
 
 #[test]

@@ -438,3 +438,22 @@ fn an_error_is_shown_whole_up_to_four_hundred_characters() {
     assert!(errors[0].ends_with(&format!("WEB_FETCH_PROCESSING_ERROR: {whole}")), "{errors:?}");
     assert!(errors[1].ends_with(&format!("WEB_FETCH_PROCESSING_ERROR: {whole} an…")), "{errors:?}");
 }
+
+#[test]
+fn a_tool_that_calls_itself_by_its_name_is_named_once() {
+    let ended = record(json!({"reason": "GOAL", "result": "done"}));
+    let told = vec![
+        envelope(1, "session.created", json!({"roots": ["/w"]})),
+        call(2, "k1", "diagnostics", "scheduled", details("diagnostics a.rs")),
+        call(3, "k1", "diagnostics", "executing", json!({})),
+        call(4, "k1", "diagnostics", "success", json!({"result": {"llmContent": []}})),
+        // Another word that only begins so.
+        call(5, "k2", "grep", "scheduled", details("grepping a.rs")),
+        call(6, "k2", "grep", "executing", json!({})),
+        call(7, "k2", "grep", "success", json!({"result": {"llmContent": []}})),
+        completed(8, &ended),
+    ];
+    let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(ended), events(told)]);
+    assert!(ran.stderr.contains("diagnostics a.rs") && ran.stderr.contains("grep grepping a.rs"), "{ran:?}");
+    assert!(!ran.stderr.contains("diagnostics diagnostics"), "{}", ran.stderr);
+}

@@ -6,6 +6,7 @@ use super::{
     asking::{CHOOSE, question},
     *,
 };
+use crate::cli::link::patience;
 
 fn called(result: Value) -> Value {
     json!({"callId": "k1", "runId": "r1", "result": result, "seq": 9})
@@ -132,6 +133,8 @@ fn tools_are_listed_with_their_sources_and_what_excludes_them() {
             {"name": "diagnostics", "title": "Dia\u{1b}gnostics", "kind": "read", "risk": "safe", "source": "client",
              "state": "available", "clientId": "vim"},
             {"name": "of-tomorrow", "source": "moon"},
+            {"name": "web_search", "title": "Web", "kind": "fetch", "risk": "low", "source": "builtin", "state": "excluded",
+             "rule": "tools.webSearch.backend is not set"},
         ],
         "warnings": ["`bin/tell`: [0] has no name"],
     });
@@ -144,6 +147,8 @@ fn tools_are_listed_with_their_sources_and_what_excludes_them() {
     assert_eq!(rows[1][..5], ["discovered_lint", "discovered", "other", "medium", "available"]);
     assert!(rows[2].join(" ").contains("lent by vim") && !ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
     assert_eq!(rows[3][..2], ["of-tomorrow", "moon"]);
+    let unset = "web_search builtin fetch low excluded tools.webSearch.backend is not set · Web";
+    assert_eq!(rows[4].join(" "), unset);
     assert!(ran.stderr.contains("warning: `bin/tell`: [0] has no name"), "{}", ran.stderr);
     let script: Script = Box::new(move |peer| {
         say_hello(peer);
@@ -258,4 +263,39 @@ fn an_output_is_paged_and_printed_byte_for_byte() {
     let json: Value =
         serde_json::from_str(&pages(&["tools", "output", "k1", "--format", "json"], false).stdout).unwrap();
     assert_eq!((&json["text"], json.get("next")), (&json!("a\u{1b}\r\né\nc"), None));
+}
+
+#[test]
+fn who_waits_for_a_discovery_is_told_so_and_waits_longer_than_it_may_take() {
+    let note = "note: waiting for the daemon; a command of the workspace that tells tools may take 30 s\n";
+    let nothing = json!({"tools": [], "warnings": []});
+    let trusted = json!({"workspace": {"roots": ["/w"], "trusted": true}, "seq": 3});
+    let reloaded = json!({"changed": [], "policies": [], "needsRestart": [], "problems": []});
+    let started =
+        json!({"disposition": "started", "runId": "r1", "sessionId": "s1", "agent": "scout", "seq": 2});
+    for (arguments, method, answer, greets) in [
+        (&["tools"][..], "tools/list", nothing, true),
+        (&["trust", "--no"], "workspace/trust", trusted, true),
+        (&["run", "scout", "-p", "q", "--detach"], "run/start", started, true),
+        (&["reload"], "daemon/reload", reloaded, false),
+    ] {
+        let answering = |answer: Value| -> Script {
+            Box::new(move |peer| {
+                if greets {
+                    say_hello(peer);
+                }
+                peer.answer(method, answer);
+                peer.wait_for_hangup();
+            })
+        };
+        let slow = Command { silence: Duration::ZERO, ..Command::new(arguments) };
+        let ran = slow.against(vec![answering(answer.clone())]);
+        assert_eq!((ran.exit_code, ran.stderr.matches(note).count()), (0, 1), "{arguments:?}: {ran:?}");
+        let quick = Command { silence: Duration::from_secs(60), ..Command::new(arguments) };
+        assert!(!quick.against(vec![answering(answer)]).stderr.contains(note), "{arguments:?}");
+        assert!(Duration::from_secs(30 + 10) < patience(method), "{method}");
+    }
+    assert!(
+        patience("workspace/open") == patience("tools/list") && patience("ping") < patience("tools/list")
+    );
 }

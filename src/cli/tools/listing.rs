@@ -60,7 +60,7 @@ pub(in crate::cli) fn list(
         workspace: session_id.is_none().then_some(workspace),
         session_id,
     };
-    let answer = link.ask_value::<ToolsList>(&params)?;
+    let answer = link.ask_slowly::<ToolsList>(&params, &mut surroundings.stderr)?;
     if arguments.format == Format::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
@@ -81,7 +81,11 @@ pub(in crate::cli) fn list(
 
 fn draw(tools: &[Listed], stdout: &Output) -> String {
     let cells = |tool: &Listed| {
-        let why = tool.rule.as_ref().map(|rule| format!("by {rule}"));
+        // A rule begins with what it excludes; what is no rule is a sentence of its own.
+        let why = tool.rule.as_ref().map(|rule| match rule.starts_with('`') {
+            true => format!("by {rule}"),
+            false => rule.clone(),
+        });
         let who = tool.client_id.as_ref().map(|client| format!("lent by {client}"));
         let about: Vec<String> = why.into_iter().chain(who).chain([tool.title.clone()]).collect();
         [

@@ -1,8 +1,23 @@
 //! What came of the commands that tell tools of workspaces? As it was found out last; nothing is run.
 
-use super::{super::state::State, Finding, told};
+use super::{
+    super::{discovery::UNREAD, state::State},
+    Finding, told,
+};
 
 pub(super) async fn check(state: &State) -> Finding {
+    let finding = of_commands(state);
+    let unread = state.discoveries.unread();
+    if unread.is_empty() {
+        return finding;
+    }
+    let lines: Vec<String> = unread.iter().map(|roots| format!("{}: {UNREAD}", roots.join(", "))).collect();
+    let message = format!("{}; {}", told(lines.into_iter()), finding.message);
+    Finding::warning(message)
+        .with_hint(finding.hint.unwrap_or_else(|| "`subagent trust DIR` shows what it would run".to_owned()))
+}
+
+fn of_commands(state: &State) -> Finding {
     let all = state.discoveries.all();
     let user = state.executor.discovery_commands().discovery;
     if all.is_empty() {

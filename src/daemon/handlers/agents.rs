@@ -49,13 +49,13 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
         let path = agent.path.clone().unwrap_or_default();
         let toolset = state.executor.toolset(definition, &project, foreign_known(&state, &project));
-        agent.problems.extend(toolset.warnings().iter().map(|message| FileProblem {
+        agent.problems.extend(toolset.warnings_of(&definition.tools).map(|message| FileProblem {
             path: path.clone(),
             line: None,
             column: None,
             severity: Severity::Warning,
             code: FileProblemCode::UnknownTool,
-            message: message.clone(),
+            message,
             fix: None,
         }));
     }

@@ -18,7 +18,7 @@ use crate::{
         AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,
         ToolsListResult,
     },
-    tools::{Exclusion, Registry, Tool},
+    tools::{Exclusion, Registry, Tool, WEB_SEARCH},
 };
 
 pub fn register(api: &mut Api<State>) {
@@ -45,21 +45,29 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
         .discoveries
         .known(&project.roots)
         .map_or_else(Vec::new, |found| found.discovery.warnings.clone());
+    if project.names_unread_command {
+        warnings.push(discovery::UNREAD.to_owned());
+    }
     let registry = state.executor.registry(&project, foreign.clone());
-    let listed = |tool: &Arc<dyn Tool>| listed(tool, &exclusions);
+    let idle = |it: &Exclusion| Some(format!("{}: {}", it.place, registry.explain_idle(&it.entry)?));
+    let redactor = state.redactor.get();
+    warnings.extend(exclusions.iter().filter_map(idle).map(|warning| redactor.owned(warning)));
+    let has_search = state.settings.get().config.tools.web_search.backend.value.is_some();
+    let listed = |tool: &Arc<dyn Tool>| listed(tool, &exclusions, has_search);
     let Some(agent) = agent else {
         warnings.extend(registry.warnings().iter().cloned());
         return Ok(ToolsListResult { tools: registry.tools().map(listed).collect(), warnings });
     };
     let (definition, _) = definition(&project.catalog, &agent)?;
     let toolset = state.executor.toolset(&definition, &project, foreign.clone());
-    warnings.extend(toolset.warnings().iter().cloned());
+    warnings.extend(toolset.warnings_of(&definition.tools));
     exclusions.extend(own_exclusions(&definition));
     // What it would get if nothing were excluded, so that what is excluded shows.
     let mut wanted = (*definition).clone();
     wanted.tools.deny = Vec::new();
     let tools = registry.select(&wanted.tools);
-    let mut tools: Vec<ListedTool> = tools.tools().map(|tool| self::listed(tool, &exclusions)).collect();
+    let mut tools: Vec<ListedTool> =
+        tools.tools().map(|tool| self::listed(tool, &exclusions, has_search)).collect();
     let declaration = state.executor.completion_declaration(&definition)?;
     tools.push(ListedTool {
         declaration,
@@ -77,9 +85,12 @@ fn own_exclusions(definition: &AgentDefinition) -> Vec<Exclusion> {
     definition.tools.deny.iter().map(of).collect()
 }
 
-fn listed(tool: &Arc<dyn Tool>, exclusions: &[Exclusion]) -> ListedTool {
+fn listed(tool: &Arc<dyn Tool>, exclusions: &[Exclusion], has_search: bool) -> ListedTool {
     let declaration = tool.declaration().clone();
-    let rule = Registry::excluded_by(&declaration.name, exclusions);
+    let rule = match declaration.name.as_str() == WEB_SEARCH && !has_search {
+        true => Some("tools.webSearch.backend is not set".to_owned()),
+        false => Registry::excluded_by(&declaration.name, exclusions),
+    };
     let state = match &rule {
         Some(_) => ListedToolState::Excluded,
         None => ListedToolState::Available,

@@ -103,7 +103,7 @@ async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Res
     if let Some(problem) = problem(&finished) {
         return Err(problem);
     }
-    reading::read(&finished.stdout.whole().ok_or("put out more than is read")?)
+    reading::read(&finished.stdout.whole().ok_or("put out more than is read")?, &redactor)
 }
 
 /// Why what it put out does not count.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{protocol::DiscoveredTool, tools::parameters::Parameters};
+use crate::{protocol::DiscoveredTool, redact::Redactor, tools::parameters::Parameters};
 
 /// Tools of one workspace. Models are lost among fewer, and each is declared with every request.
 const MOST_TOOLS: usize = 500;
@@ -18,6 +18,10 @@ const LONGEST_NAME: usize = 128;
 /// Characters of an odd value that a warning shows.
 const LONGEST_SHOWN: usize = 60;
 
+/// Characters of what is no JSON that a warning shows, and bytes of it that are looked at for secrets before.
+const BEGINNING: usize = 80;
+const LOOKED_AT: usize = 64 << 10;
+
 /// What the output told, and what of it is odd.
 #[derive(Debug, Default, PartialEq)]
 pub struct Told {
@@ -27,10 +31,10 @@ pub struct Told {
 
 /// Reads a JSON array whose items are `{function_declarations: […]}`, `{functionDeclarations: […]}` or declarations. Fails
 /// when it is none; whatever is wrong with one item costs that item.
-pub fn read(output: &[u8]) -> Result<Told, String> {
+pub fn read(output: &[u8], redactor: &Redactor) -> Result<Told, String> {
     let parsed: Value = serde_json::from_slice(output).map_err(|error| match output.trim_ascii() {
         b"" => "put out nothing; a JSON array of function declarations was expected".to_owned(),
-        _ => format!("put out no JSON: {error}"),
+        _ => format!("put out no JSON: {error}; it begins \"{}\"", beginning(output, redactor)),
     })?;
     let Value::Array(items) = parsed else {
         return Err(format!(
@@ -54,6 +58,15 @@ pub fn read(output: &[u8]) -> Result<Told, String> {
         }
     }
     Ok(reader.finish())
+}
+
+/// How an output begins, in one line. Secrets are taken out before it is cut, so that no part of one is left.
+fn beginning(output: &[u8], redactor: &Redactor) -> String {
+    let text = String::from_utf8_lossy(&output[..output.len().min(LOOKED_AT)]);
+    let text = redactor.text(text.trim());
+    let mut letters = text.chars();
+    let shown: String = letters.by_ref().take(BEGINNING).flat_map(char::escape_debug).collect();
+    if letters.next().is_some() { format!("{shown}…") } else { shown }
 }
 
 #[derive(Default)]

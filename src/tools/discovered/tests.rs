@@ -3,7 +3,16 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::reading::read;
+use super::reading::{self, Told};
+use crate::redact::{Redactor, RedactorParts};
+
+fn read(output: &[u8]) -> Result<Told, String> {
+    let environment = vec![("A_TOKEN".to_owned(), "tok-1234567890".to_owned())];
+    reading::read(
+        output,
+        &Redactor::new(RedactorParts { environment: environment.into_iter(), patterns: Vec::new() }),
+    )
+}
 
 fn check(output: &str, expected: Expect) {
     let mut text = String::new();
@@ -125,6 +134,12 @@ fn what_is_no_list_is_no_discovery() {
         let problem = read(output.as_bytes()).unwrap_err();
         assert!(problem.starts_with(told), "{output}: {problem}");
     }
+    let secret = format!("{}tok-1234567890 \u{1b}[2J\nmore{}", "x".repeat(60), "y".repeat(100));
+    let problem = read(secret.as_bytes()).unwrap_err();
+    let shown = problem.split_once("it begins ").unwrap().1;
+    assert!(shown.starts_with("\"xxx") && shown.ends_with("…\""), "{problem}");
+    assert!(!problem.contains("tok-12") && !problem.contains(['\n', '\u{1b}']), "{problem}");
+    assert!(read(b"Traceback\n  line 1").unwrap_err().ends_with(r#"it begins "Traceback\n  line 1""#));
     assert!(read(b"\xff\xfe").unwrap_err().starts_with("put out no JSON"));
     // Deeper than a reader's stack.
     assert!(read("[".repeat(100_000).as_bytes()).unwrap_err().starts_with("put out no JSON"));

@@ -50,6 +50,14 @@ const CLASS_NAMES: &[(&str, &str)] = &[
     ("AskUserTool", "ask_user"),
 ];
 
+/// What the names of tools begin with that a command told of.
+pub const DISCOVERED: &str = "discovered_";
+
+/// Whether an entry means tools of commands or of MCP servers, which are there at one time and not at another.
+pub fn is_of_elsewhere(entry: &str) -> bool {
+    [DISCOVERED, "mcp.", "mcp_"].iter().any(|beginning| entry.starts_with(beginning))
+}
+
 /// What `name` stands for by the table, with `-` read as `_`; `None` when it is no alias.
 pub fn listed(name: &str) -> Option<&'static str> {
     let plain = underscored(name);

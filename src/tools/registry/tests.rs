@@ -213,3 +213,64 @@ fn declarations_are_as_providers_want_them() {
         }
     }
 }
+
+#[test]
+fn an_entry_that_excludes_nothing_is_told_unless_its_tool_may_still_come() {
+    let explain = |entry: &str| registry().explain_idle(&ToolName::from(entry));
+    assert_eq!(explain("web_fetchh").unwrap(), "`web_fetchh` matches no tool; did you mean `web_fetch`?");
+    for entry in [
+        "grep",
+        "ls",
+        "RipGrepTool",
+        "mcp.github.*",
+        "complete_task",
+        "discovered_boom",
+        "mcp.gone.x",
+        "mcp__a__b",
+    ] {
+        assert_eq!(explain(entry), None, "{entry}");
+    }
+    check(Some(&["grep"]), &["discovered_boom", "mcp.gone.*"], expect!["grep"]);
+}
+
+#[test]
+fn what_the_settings_exclude_in_vain_is_no_fault_of_the_agent() {
+    let own = ToolSelection { allow: Some(names(&["grep", "gerp"])), deny: names(&["globb"]) };
+    let mut all = own.clone();
+    all.deny.push(ToolName::from("web_fetchh"));
+    let toolset = registry().select(&all).with_warning("of another kind".to_owned());
+    assert_eq!(toolset.warnings().len(), 4, "{:?}", toolset.warnings());
+    let told: Vec<String> = toolset.warnings_of(&own).collect();
+    expect![[r#"
+        `gerp` matches no tool; did you mean `grep`?
+        `globb` matches no tool; did you mean `glob`?
+        of another kind"#]]
+    .assert_eq(&told.join("\n"));
+}
+
+#[test]
+fn a_pattern_for_tools_that_no_command_told_of_says_where_the_cause_is_shown() {
+    check(
+        Some(&["grep", "discovered_*"]),
+        &[],
+        expect![[r#"
+            grep
+            ! `discovered_*` matches no tool: no command told of any here (see tools.discoveryCommand, and `subagent tools`)"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_call_of_an_excluded_tool_says_what_excludes_it() {
+    let bench = Bench::new(&[]);
+    let selection = ToolSelection { allow: Some(names(&["read_file", "glob"])), deny: names(&["GlobTool"]) };
+    let toolset = registry().select(&selection);
+    for (name, told) in [
+        ("glob", "`glob` is excluded by `GlobTool`, in the settings or in its agent's tools.deny"),
+        ("grep", "`grep` is not allowed in this run"),
+    ] {
+        let prepared = toolset.prepare(&ToolName::from(name), json!({}), &bench.prepare_context()).await;
+        let ToolError { kind, message } = prepared.outcome.err().unwrap();
+        assert_eq!(kind, ToolErrorType::ToolNotAllowed);
+        assert!(message.starts_with(told) && message.contains("allowed are read_file"), "{message}");
+    }
+}

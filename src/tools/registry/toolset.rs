@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Registry, names, own_name};
 use crate::{
-    protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName},
+    protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName, ToolSelection},
     tools::{Invocation, PrepareContext, Tool, Workspace, nearest, panicked, parameters},
 };
 
@@ -16,7 +16,11 @@ use crate::{
 pub struct Toolset {
     registry: Registry,
     selected: Vec<Arc<dyn Tool>>,
-    warnings: Vec<String>,
+    /// Of the definition and of the settings.
+    denied: Vec<ToolName>,
+    /// Each with the entry that it is about, if it is about one.
+    warnings: Vec<(Option<ToolName>, String)>,
+    told: Vec<String>,
 }
 
 /// Whether a run may call a name.
@@ -43,19 +47,33 @@ pub struct PreparedCall {
 }
 
 impl Toolset {
-    pub(super) fn new(registry: Registry, selected: Vec<Arc<dyn Tool>>, warnings: Vec<String>) -> Toolset {
-        Toolset { registry, selected, warnings }
+    pub(super) fn new(
+        registry: Registry,
+        selected: Vec<Arc<dyn Tool>>,
+        denied: Vec<ToolName>,
+        warnings: Vec<(Option<ToolName>, String)>,
+    ) -> Toolset {
+        let told = warnings.iter().map(|(_, text)| text.clone()).collect();
+        Toolset { registry, selected, denied, warnings, told }
     }
 
     /// What the selection named in vain.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.told
+    }
+
+    /// The same without what only others than `own` named, e.g. the settings.
+    pub fn warnings_of<'a>(&'a self, own: &'a ToolSelection) -> impl Iterator<Item = String> + 'a {
+        let is_own = |entry: &ToolName| own.allow.iter().flatten().chain(&own.deny).any(|it| it == entry);
+        let meant = self.warnings.iter().filter(move |(entry, _)| entry.as_ref().is_none_or(is_own));
+        meant.map(|(_, text)| text.clone())
     }
 
     /// With one more.
     #[must_use]
     pub fn with_warning(mut self, warning: String) -> Toolset {
-        self.warnings.push(warning);
+        self.told.push(warning.clone());
+        self.warnings.push((None, warning));
         self
     }
 
@@ -108,7 +126,14 @@ impl Toolset {
     }
 
     fn not_allowed(&self, name: &ToolName) -> ToolError {
-        let message = format!("`{name}` is not allowed in this run; {}", self.allowed_text());
+        let is_meant = |entry: &&ToolName| names::entry_matches(entry.as_str(), name.as_str());
+        let message = match self.denied.iter().find(is_meant) {
+            Some(entry) => format!(
+                "`{name}` is excluded by `{entry}`, in the settings or in its agent's tools.deny (`subagent tools` says which); {}",
+                self.allowed_text()
+            ),
+            None => format!("`{name}` is not allowed in this run; {}", self.allowed_text()),
+        };
         ToolError { kind: ToolErrorType::ToolNotAllowed, message }
     }
 

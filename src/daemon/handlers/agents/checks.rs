@@ -53,7 +53,8 @@ pub fn of(
         findings,
     };
     let foreign = foreign_known(state, project);
-    let tools = state.executor.toolset(definition, project, foreign).warnings().to_vec();
+    let toolset = state.executor.toolset(definition, project, foreign);
+    let tools = toolset.warnings_of(&definition.tools);
     let of_file = problems.iter().filter(|problem| problem.code == UnknownTool).map(ToString::to_string);
     checks.push(check(
         "every tool in allow and deny exists, and patterns match something",

@@ -1,0 +1,29 @@
+//! Which programs do tools stand on that need not be there? A note: what is missing is no fault.
+
+use std::{env, ffi::OsStr, fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use super::{super::state::State, Finding, blocking};
+
+/// What reads the text of a PDF.
+const PDF_READER: &str = "pdftotext";
+
+pub(super) async fn check(state: &State) -> Finding {
+    let path = state.sources.environment.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
+    blocking(move || match has(PDF_READER, &path) {
+        true => Finding::ok(format!("{PDF_READER} is there")),
+        false => {
+            Finding::ok(format!("{PDF_READER} is not installed: models that take no PDF cannot read one"))
+                .with_hint("it is in the package `poppler-utils`")
+        }
+    })
+    .await
+}
+
+/// Whether a file of that name in one of these folders can be executed.
+fn has(program: &str, path: &OsStr) -> bool {
+    let is_program = |file: &Path| {
+        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    env::split_paths(path).any(|folder| folder.is_absolute() && is_program(&folder.join(program)))
+}

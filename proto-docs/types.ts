@@ -2713,6 +2713,8 @@ export type WorkspaceFileKind =
   | "policy"
   /** They count here. */
   | "settings"
+  /** A command of the settings names it, and it is run as it is. */
+  | "program"
   | (string & {});
 
 export interface WorkspaceListResult {

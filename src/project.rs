@@ -16,14 +16,16 @@ use crate::{
     agents::{AgentPlaces, Catalog},
     config::{ProjectSettings, problem, read_bounded},
     policy::{self, RuleFile},
-    protocol::{FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier},
+    protocol::{DiscoveryCommands, FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier},
     rules::{PROJECT_RULES, ReadFile, RulesInForce, WorkspaceRules, read_folder},
     sys::current::Current,
     trust::{Consent, Trust, canonical, digest},
 };
 
+mod programs;
 mod survey;
 
+pub use programs::{Program, changed};
 pub use survey::{Brought, Kind, Survey};
 
 /// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
@@ -108,7 +110,8 @@ impl Projects {
     }
 
     /// What a workspace with these folders brings along, whoever trusts it. Blocks on the file system.
-    pub fn survey(&self, roots: &[PathBuf]) -> Survey {
+    /// `user`: the commands of the user's own settings, which hold where the workspace names none.
+    pub fn survey(&self, roots: &[PathBuf], user: &DiscoveryCommands) -> Survey {
         let trust = self.trust();
         let roots = distinct(roots);
         let folders: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
@@ -118,7 +121,13 @@ impl Projects {
             survey.add_rules(self.rule_files(root), root, &trust);
             survey.add_settings(settings_file(root), root, &trust);
         }
+        survey.add_programs(user, &trust);
         survey.finish()
+    }
+
+    /// The files of a workspace that these commands run, and whether they count. Blocks on the file system.
+    pub fn programs(&self, roots: &[String], commands: &DiscoveryCommands) -> Vec<Program> {
+        programs::named_by(roots, commands, &self.trust())
     }
 
     pub fn rules(&self) -> &RulesInForce {

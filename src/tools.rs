@@ -173,7 +173,12 @@ pub struct PrepareContext {
     pub web_rules: WebRules,
     /// What the model of this run takes as it is.
     pub media: Media,
+    /// Whether rules say the same of two URLs, the first of which was judged; `None` = nobody can tell.
+    pub same_rules: Option<SameRules>,
 }
+
+/// Whether whatever let a call have its first URL lets it have the second one, as rules are when it is asked.
+pub type SameRules = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// How long outputs are.
 #[derive(Debug, Clone, Copy)]

@@ -21,10 +21,11 @@ use tokio::sync::Semaphore;
 
 use super::{handlers::internal, state::State};
 use crate::{
-    project::Project,
+    project::{Program, Project},
     protocol::{DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, WorkspaceDiscovery},
     sys::ids,
     tools::{Attendance, Discovery, DiscoveryGround, commands_in_force, discover, remove_tree},
+    trust::Consent,
 };
 
 /// Workspaces whose tools are remembered; the one that was not needed for longest is asked anew when it is needed.
@@ -65,6 +66,8 @@ struct Known {
 pub(super) struct Found {
     /// What it was asked with.
     pub commands: DiscoveryCommands,
+    /// The files of the workspace that these run, as they were.
+    programs: Vec<Program>,
     /// When; `None` = it may not be asked.
     pub at: Option<Timestamp>,
     pub discovery: Discovery,
@@ -139,34 +142,71 @@ pub(super) async fn of(state: &State, project: &Project, fresh: Fresh) -> Arc<Fo
     if commands.discovery.is_none() {
         // Nothing of it is remembered, but what was told before does not hold any more.
         lock(&state.discoveries.workspaces).remove(&project.roots);
-        return Arc::new(Found { commands, at: None, discovery: Discovery::default(), wish });
+        let (programs, discovery) = (Vec::new(), Discovery::default());
+        return Arc::new(Found { commands, programs, at: None, discovery, wish });
     }
+    let programs = programs(state, project, &commands).await;
+    let may_run = project.is_trusted && programs.iter().all(|program| program.consent == Consent::Now);
     let place = state.discoveries.place(&project.roots);
     // Closed never, so that whoever comes has their turn.
     let _turn = place.turn.acquire().await;
     let is_good = |found: &&Arc<Found>| {
-        found.commands == commands && wish <= found.wish && found.at.is_some() == project.is_trusted
+        found.commands == commands
+            && found.programs == programs
+            && wish <= found.wish
+            && found.at.is_some() == may_run
     };
     if let Some(found) = lock(&place.known).found.as_ref().filter(is_good) {
         return Arc::clone(found);
     }
     let wish = state.discoveries.wishes.load(Ordering::Acquire);
-    let (at, discovery) = match project.is_trusted {
-        false => {
-            let warning = "tools.discoveryCommand is not run here: no person has trusted this workspace (`subagent trust`)";
-            (None, Discovery { tools: None, warnings: vec![warning.to_owned()] })
-        }
-        true => (Some(state.clock.now()), ask(state, project, &commands).await),
+    let refused = |warning: String| (None, Discovery { tools: None, warnings: vec![warning] });
+    let unread = programs.iter().find(|program| program.consent != Consent::Now);
+    let (at, discovery) = match unread {
+        _ if !project.is_trusted => refused(
+            "tools.discoveryCommand is not run here: no person has trusted this workspace (`subagent trust`)"
+                .to_owned(),
+        ),
+        Some(Program { path, .. }) => refused(format!(
+            "tools.discoveryCommand is not run here: it or tools.callCommand runs {path}, which no person has acknowledged as \
+             it is now (`subagent trust`)"
+        )),
+        None => (Some(state.clock.now()), ask(state, project, &commands, &programs).await),
     };
     for warning in &discovery.warnings {
         tracing::warn!(workspace = ?project.roots, "{warning}");
     }
-    let found = Arc::new(Found { commands, at, discovery, wish });
+    let found = Arc::new(Found { commands, programs, at, discovery, wish });
     lock(&place.known).found = Some(Arc::clone(&found));
     found
 }
 
-async fn ask(state: &State, project: &Project, commands: &DiscoveryCommands) -> Discovery {
+/// The files of the workspace that its commands run.
+async fn programs(state: &State, project: &Project, commands: &DiscoveryCommands) -> Vec<Program> {
+    let (projects, roots, commands) = (state.projects.clone(), project.roots.clone(), commands.clone());
+    match tokio::task::spawn_blocking(move || projects.programs(&roots, &commands)).await {
+        Ok(programs) => programs,
+        // A defect, or the end of the daemon. One that nobody can acknowledge stands for all of them.
+        Err(error) => {
+            tracing::error!(%error, "the programs of a workspace's commands cannot be looked at");
+            let root = project.roots.first().cloned().unwrap_or_default();
+            vec![Program {
+                root,
+                path: String::new(),
+                digest: None,
+                consent: Consent::Never,
+                is_for_calls: true,
+            }]
+        }
+    }
+}
+
+async fn ask(
+    state: &State,
+    project: &Project,
+    commands: &DiscoveryCommands,
+    programs: &[Program],
+) -> Discovery {
     let temporary = match tokio::task::spawn_blocking(Temporary::make).await {
         Ok(Ok(temporary)) => temporary,
         Ok(Err(error)) => return unasked(&error),
@@ -179,6 +219,7 @@ async fn ask(state: &State, project: &Project, commands: &DiscoveryCommands) -> 
         redactor: (*state.redactor.get()).clone(),
         roots: project.roots.iter().map(PathBuf::from).collect(),
         temporary: temporary.0.clone(),
+        programs: programs.iter().filter_map(Program::acknowledged).collect(),
     };
     let attendance =
         Attendance { cancel: state.closing.child_token(), clock: Arc::clone(&state.clock), output: None };

@@ -88,7 +88,8 @@ impl ResolveError {
 
 impl Models {
     /// What to do when no model is configured, or an unknown one is asked for.
-    pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `--model offline` (rules, \
+    pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, an \
+         entry of `providers` in the settings for a server of your own, `--model offline` (rules, \
          no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these";
 
     /// Without settings and without an environment: for tests, which add what they need.

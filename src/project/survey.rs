@@ -1,11 +1,17 @@
 //! Which files does a workspace bring along, and what would each of them mean? For a person who is to acknowledge them.
 
+use super::programs::named_by;
 use super::{
-    Consent, FileProblem, Path, ProjectSettings, ReadFile, SettingsFile, Trust, below, digest, problem,
+    Consent, FileProblem, Path, Program, ProjectSettings, ReadFile, SettingsFile, Trust, below, digest,
+    problem,
 };
 use crate::{
     agents::{Catalog, ProjectAgent},
-    protocol::{AgentDefinition, FileProblemCode::TooLarge, Verdict},
+    protocol::{
+        AgentDefinition, DiscoveryCommands,
+        FileProblemCode::{TooLarge, Unreadable},
+        Verdict,
+    },
 };
 
 /// Files that one survey lists: nobody reads more before they trust them, and the answer stays a message's size.
@@ -23,10 +29,18 @@ const MOST_COMMAND_CHARS: usize = 8_000;
 pub struct Survey {
     /// Canonical; only those that are there.
     pub roots: Vec<String>,
-    /// Agents by name, then rules, then settings; of one root after the other.
+    /// Agents by name, then rules, then settings, then what commands run; of one root after the other.
     pub files: Vec<Brought>,
     /// Files that cannot be acknowledged, and what is wrong with others.
     pub problems: Vec<FileProblem>,
+    /// The first that each command was set to by the workspace's own settings.
+    commands: OwnCommands,
+}
+
+#[derive(Debug, Default)]
+struct OwnCommands {
+    discovery: Option<Option<String>>,
+    call: Option<Option<String>>,
 }
 
 /// A file that a person may acknowledge.
@@ -47,6 +61,7 @@ pub enum Kind {
     Agent,
     Policy,
     Settings,
+    Program,
 }
 
 impl Survey {
@@ -55,7 +70,7 @@ impl Survey {
         let is_project = |problem: &&FileProblem| roots.iter().any(|root| problem.path.starts_with(root));
         let problems = catalog.problems().iter().filter(is_project).chain(catalog.unread_of_project());
         let problems = problems.cloned().collect();
-        Survey { roots, files, problems }
+        Survey { roots, files, problems, commands: OwnCommands::default() }
     }
 
     pub(super) fn add_rules(&mut self, files: Vec<ReadFile>, root: &str, trust: &Trust) {
@@ -88,6 +103,9 @@ impl Survey {
             let names = named(exclude.iter().map(|name| name.as_str()));
             effects.push(sentence(format!("no run here gets the tools {names}")));
         }
+        let commands = &mut self.commands;
+        commands.discovery = commands.discovery.take().or_else(|| discovery_command.clone());
+        commands.call = commands.call.take().or_else(|| call_command.clone());
         effects.extend(discovery_command.map(|command| match command {
             Some(command) => of_command(format!("`{command}` is run to tell tools of the workspace's own")),
             None => "no command is run to tell tools of the workspace's own".to_owned(),
@@ -101,6 +119,46 @@ impl Survey {
         let consent = trust.consent(root, &path, &digest);
         let (root, kind) = (root.to_owned(), Kind::Settings);
         self.files.push(Brought { root, path, digest, consent, kind, effects });
+    }
+
+    /// The files that commands run, of the workspace's own settings or of the user's.
+    pub(super) fn add_programs(&mut self, user: &DiscoveryCommands, trust: &Trust) {
+        let OwnCommands { discovery, call } = &self.commands;
+        let commands = DiscoveryCommands {
+            discovery: discovery.clone().unwrap_or_else(|| user.discovery.clone()),
+            call: call.clone().unwrap_or_else(|| user.call.clone()),
+        };
+        // Nothing is run unless there is something to be told.
+        if commands.discovery.is_none() {
+            return;
+        }
+        let alone = |discovery: Option<String>, call: Option<String>| {
+            named_by(&self.roots, &DiscoveryCommands { discovery, call }, trust)
+        };
+        let (tells, calls) = (alone(commands.discovery.clone(), None), alone(None, commands.call.clone()));
+        for program in named_by(&self.roots, &commands, trust) {
+            let is_in = |programs: &[Program]| {
+                programs.iter().any(|it| (&it.root, &it.path) == (&program.root, &program.path))
+            };
+            let runs = [
+                ("tools.discoveryCommand", &commands.discovery, is_in(&tells)),
+                ("tools.callCommand", &commands.call, is_in(&calls)),
+            ];
+            let effects =
+                runs.into_iter().filter(|(_, _, runs_it)| *runs_it).filter_map(|(setting, command, _)| {
+                    Some(of_command(format!("{setting} runs it: `{}`", command.as_ref()?)))
+                });
+            let effects = effects.collect();
+            let Program { root, path, digest, consent, .. } = program;
+            let Some(digest) = digest else {
+                let message =
+                    "is named by a command and cannot be read, or is too large: the command is not run"
+                        .to_owned();
+                self.problems.push(problem(&Path::new(&root).join(path), None, Unreadable, message));
+                continue;
+            };
+            self.files.push(Brought { root, path, digest, consent, kind: Kind::Program, effects });
+        }
     }
 
     pub(super) fn finish(mut self) -> Survey {

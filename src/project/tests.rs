@@ -6,13 +6,14 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::{
-    protocol::{TrustedFile, Verdict, WorkspaceTrusted},
+    protocol::{ProgramDigest, TrustedFile, Verdict, WorkspaceTrusted},
     rules::RuleFiles,
 };
 
 struct Ground {
     base: tempfile::TempDir,
     projects: Projects,
+    user: DiscoveryCommands,
 }
 
 impl Ground {
@@ -21,7 +22,8 @@ impl Ground {
         let agents = AgentPlaces { user: base.path().join("user") };
         let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
         fs::create_dir(base.path().join("w")).unwrap();
-        Ground { projects: Projects::new(agents, base.path().into(), rules, Trust::default()), base }
+        let projects = Projects::new(agents, base.path().into(), rules, Trust::default());
+        Ground { projects, base, user: DiscoveryCommands::default() }
     }
 
     fn root(&self) -> PathBuf {
@@ -37,7 +39,7 @@ impl Ground {
 
     /// A person acknowledges all there is.
     fn trust(&self) -> &Ground {
-        let survey = self.projects.survey(&[self.root()]);
+        let survey = self.projects.survey(&[self.root()], &self.user);
         let files =
             survey.files.iter().map(|it| TrustedFile { path: it.path.clone(), digest: it.digest.clone() });
         let said =
@@ -197,7 +199,7 @@ fn a_survey_says_what_each_file_would_change() {
     ground.write("policies/a.toml", &format!("{DENY}[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n"));
     ground
         .write("settings.json", r#"{ "agents": { "default": "helper" }, "tools": { "exclude": ["grep"] } }"#);
-    let survey = ground.projects.survey(&[ground.root(), ground.root().join(".")]);
+    let survey = ground.projects.survey(&[ground.root(), ground.root().join(".")], &ground.user);
     let mut told = String::new();
     for Brought { path, kind, consent, effects, .. } in &survey.files {
         told.push_str(&format!("{path} {kind:?} {consent:?}\n"));
@@ -236,7 +238,7 @@ fn a_command_that_nobody_acknowledged_is_marked_and_shown_to_its_end() {
         "y".repeat(9_000)
     );
     assert!(ground.write("settings.json", &settings).load().names_unread_command);
-    let survey = ground.projects.survey(&[ground.root()]);
+    let survey = ground.projects.survey(&[ground.root()], &ground.user);
     let [tells, calls] = &survey.files[0].effects[..] else { panic!("{:?}", survey.files) };
     assert_eq!(*tells, format!("`{command}` is run to tell tools of the workspace's own"));
     assert!(calls.ends_with("… and 1019 more characters: read the file before you trust it"), "{calls}");
@@ -255,4 +257,47 @@ fn mistakes_are_told_of_what_was_acknowledged_and_is_there() {
     assert!(found.len() == 1 && found[0].contains("`tools.callCommand`: expected a command"), "{found:?}");
     fs::rename(ground.root(), ground.base.path().join("moved")).unwrap();
     assert_eq!(told(&ground), [""; 0], "a folder that is gone has no mistakes");
+}
+
+#[test]
+fn what_commands_run_counts_as_it_was_acknowledged() {
+    let mut ground = Ground::new();
+    let root = ground.root();
+    fs::create_dir(root.join("bin")).unwrap();
+    let outside = ground.base.path().join("outside");
+    fs::write(&outside, "x").unwrap();
+    for (name, text) in [("bin/tell", "tells"), ("list.json", "[]"), ("call.py", "calls"), ("other", "no")] {
+        fs::write(root.join(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink(root.join("call.py"), root.join("link")).unwrap();
+    let words = format!("bin/tell --list=list.json bin missing {} -x sh", outside.display());
+    ground.user = DiscoveryCommands { discovery: Some(words), call: Some("python3 link".to_owned()) };
+    let told = |ground: &Ground| {
+        let survey = ground.projects.survey(&[root.clone()], &ground.user);
+        let programs = survey.files.iter().filter(|it| it.kind == Kind::Program);
+        programs.map(|it| format!("{} {:?} {}\n", it.path, it.consent, it.effects.len())).collect::<String>()
+    };
+    assert_eq!(told(&ground), "bin/tell Never 1\nlist.json Never 1\ncall.py Never 1\n");
+    ground.trust();
+    assert_eq!(told(&ground), "bin/tell Now 1\nlist.json Now 1\ncall.py Now 1\n");
+    let kept: Vec<ProgramDigest> = {
+        let roots = distinct(&[root.clone()]);
+        ground.projects.programs(&roots, &ground.user).iter().filter_map(Program::acknowledged).collect()
+    };
+    assert_eq!((kept.len(), changed(&kept)), (1, None), "calls run one of them");
+    fs::write(root.join("call.py"), "evil").unwrap();
+    assert_eq!(told(&ground), "bin/tell Now 1\nlist.json Now 1\ncall.py Before 1\n");
+    assert!(changed(&kept).unwrap().ends_with("w/call.py"));
+    // What was no file of the workspace's and is one now.
+    fs::write(root.join("missing"), "evil").unwrap();
+    assert!(told(&ground).contains("missing Never 1"));
+    // One that nobody can read to its end.
+    fs::File::create(root.join("bin/tell")).unwrap().set_len(17 << 20).unwrap();
+    let survey = ground.projects.survey(&[root.clone()], &ground.user);
+    assert!(survey.problems.iter().any(|it| it.path.ends_with("bin/tell")), "{:?}", survey.problems);
+    // Of the workspace's own command, whatever the user's is.
+    ground.write("settings.json", r#"{ "tools": { "discoveryCommand": "cat other", "callCommand": null } }"#);
+    assert_eq!(told(&ground), "other Never 1\n");
+    ground.write("settings.json", r#"{ "tools": { "discoveryCommand": null } }"#);
+    assert_eq!(told(&ground), "", "nothing is run");
 }

@@ -60,6 +60,19 @@ pub struct DiscoveredTools {
     /// Where both commands run.
     pub directory: PathBuf,
     pub tools: Vec<DiscoveredTool>,
+    /// Files of the workspace that the commands name, as they were when they were run: nothing else is run in their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramDigest>,
+}
+
+/// A file that is run, as a person acknowledged it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgramDigest {
+    /// Absolute, without links.
+    pub path: PathBuf,
+    /// `sha256:<hex>`.
+    pub digest: String,
 }
 
 /// The command that tells tools, and the one that calls them; each as its setting has it.

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     child::{self, Callable, Callables},
@@ -22,11 +22,11 @@ use crate::{
     project::Project,
     protocol::{
         Access, AgentName, Approval, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
-        PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolName,
-        Verdict,
+        PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolKind,
+        ToolName, Verdict,
     },
     sys::ids,
-    tools::{Foreign, Invocation, Permit, PrepareContext, Toolset},
+    tools::{Foreign, Invocation, Permit, PrepareContext, SameRules, Toolset},
 };
 
 /// What a run's calls are judged by.
@@ -178,7 +178,11 @@ impl Gate {
         if let Some(refusal) = self.callables.untrusted(name) {
             return Err(refusal);
         }
-        let cx = PrepareContext { session: Some(standing.asking.session.clone()), ..self.prepare.clone() };
+        let cx = PrepareContext {
+            session: Some(standing.asking.session.clone()),
+            same_rules: Some(self.same_rules(self.toolset.canonical(name), standing)),
+            ..self.prepare.clone()
+        };
         let prepared = self.toolset.prepare(name, arguments, &cx).await;
         let invocation = prepared.outcome?;
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
@@ -227,6 +231,40 @@ impl Gate {
         let call = PreparedCall { kind, accesses, replay, streams, basis, child, lent };
         let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
         Ok(Prepared { tool, work, details, arguments, judged, call, decision, shown })
+    }
+
+    /// For a call that is led on from one URL to another: whether one and the same rule, or none, speaks of both, and does not
+    /// forbid them. Then whoever let it have the first, a rule or a person, let it have the second.
+    fn same_rules(&self, tool: ToolName, standing: &Standing) -> SameRules {
+        let (project, agent, roots) = (Arc::clone(&self.project), self.agent.clone(), self.folders());
+        let (mode, auto_approve) = (standing.mode, self.auto_approve(standing));
+        let session = standing.asking.session.clone();
+        let aliases = self.toolset.aliases(&tool);
+        let declared = self.toolset.tools().find(|it| it.declaration().name == tool);
+        let (kind, risk) = declared
+            .map_or((ToolKind::Other, Risk::Medium), |it| (it.declaration().kind, it.declaration().risk));
+        Arc::new(move |from, to| {
+            let policy = project.rules.policy();
+            let decide = |url: &str| {
+                policy.decide(&PolicyCall {
+                    tool: &tool,
+                    aliases: &aliases,
+                    agent: &agent,
+                    kind,
+                    risk,
+                    accesses: &[Access::Fetch { url: url.to_owned() }],
+                    arguments: &json!({ "urls": [url] }),
+                    commands: None,
+                    unread: None,
+                    mode,
+                    auto_approve: &auto_approve,
+                    session: Some(&session),
+                    roots: &roots,
+                })
+            };
+            let (first, second) = (decide(from), decide(to));
+            second.verdict != Verdict::Deny && (first.verdict, first.rule) == (second.verdict, second.rule)
+        })
     }
 
     /// The rules in force now.

@@ -365,6 +365,8 @@ fn equipment(
             web: Arc::clone(&supplies.web),
             web_rules: supplies.defaults.web.clone(),
             media: model.model.media(),
+            // The gate knows it, call by call.
+            same_rules: None,
         },
         model: model.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),

@@ -37,6 +37,7 @@ pub fn tools(told: &DiscoveredTools) -> Vec<Arc<dyn Tool>> {
         text: told.commands.call.clone().unwrap_or_default(),
         discovery: told.commands.discovery.clone().unwrap_or_default(),
         directory: told.directory.clone(),
+        programs: told.programs.clone(),
     });
     told.tools.iter().map(|tool| call::DiscoveredCall::tool(tool, &command)).collect()
 }

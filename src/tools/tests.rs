@@ -87,6 +87,7 @@ impl Bench {
             web: Arc::new(Web::new(Outside::system(), Vec::new(), Arc::clone(&self.clock))),
             web_rules: WebRules::default(),
             media: self.media,
+            same_rules: None,
         }
     }
 

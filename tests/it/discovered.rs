@@ -265,8 +265,10 @@ async fn it_is_asked_when_it_is_opened_and_when_its_settings_change_and_not_for_
     // It replaces the earlier set.
     fs::write(work.join("bin/tell"), "#!/bin/sh\necho told >> asked\necho '[{\"name\": \"other\"}]'\n")
         .unwrap();
+    trust(&mut client, &work).await;
+    assert_eq!(asked(&work), 3);
     client.call("daemon/reload", json!({})).await;
-    while asked(&work) < 3 {
+    while asked(&work) < 4 {
         tokio::task::yield_now().await;
     }
     // Whoever asks now waits for the one that is under way.
@@ -283,15 +285,58 @@ async fn it_is_asked_when_it_is_opened_and_when_its_settings_change_and_not_for_
     fs::write(work.join(".subagentd/settings.json"), own.to_string()).unwrap();
     assert_eq!(names(&mut client, &work).await, ["discovered_other"], "nobody has acknowledged it");
     let opened = client.call("workspace/open", json!({ "workspace": work })).await;
-    let effects = opened["workspace"]["files"][0]["effects"].to_string();
+    let files = opened["workspace"]["files"].as_array().unwrap();
+    let settings = files.iter().find(|file| file["kind"] == "settings").unwrap();
+    let effects = settings["effects"].to_string();
     assert!(effects.contains("printf") && effects.contains("is run to tell tools"), "{effects}");
     trust(&mut client, &work).await;
     assert_eq!(names(&mut client, &work).await, ["discovered_own"]);
     let changed = json!({ "tools": { "discoveryCommand": "touch marker" } });
     fs::write(work.join(".subagentd/settings.json"), changed.to_string()).unwrap();
-    assert_eq!(names(&mut client, &work).await, ["discovered_other"], "it is not what was acknowledged");
+    // It is not what was acknowledged; and what would be run in its place was not shown when it was.
+    assert_eq!(names(&mut client, &work).await, [""; 0]);
     client.call("workspace/open", json!({ "workspace": work })).await;
     assert!(!work.join("marker").exists());
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_makes_of_a_script_is_not_run_until_a_person_has_read_it() {
+    let evil = "#!/bin/sh\ntouch pwned; echo '[{\"name\": \"lint\"}]'\n";
+    let write = |path: &str| ("write_file", json!({ "path": path, "content": evil }));
+    let lint = ("discovered_lint", json!({ "file": "a" }));
+    // In its own run, and in a later one that says the same.
+    let calls = [write("bin/call"), lint, write("bin/tell")];
+    let replies = calls.iter().map(|call| Reply::calls(std::slice::from_ref(call)));
+    let replies: Vec<Reply> = replies.chain([Reply::done("done")]).collect();
+    let agent = USER.replace("read_file", "write_file");
+    let house =
+        House::new().script(&Script::new(replies)).agent("user", &agent).rules("all", ALLOW).discovers();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let work = house.work();
+    let trusted = trust(&mut client, &work).await;
+    let programs = trusted["files"].as_array().unwrap().iter().filter(|file| file["kind"] == "program");
+    assert_eq!(programs.map(|file| &file["path"]).collect::<Vec<_>>(), ["bin/tell", "bin/call"]);
+    for _ in 0..2 {
+        let (run, _) = client.start(&running, "user", json!({})).await;
+        client.ended(&run).await;
+        client.call("daemon/reload", json!({})).await;
+        names(&mut client, &work).await;
+    }
+    let ends = ends(&running).await;
+    assert_eq!(ends[1]["error"]["type"], "TOOL_NOT_ALLOWED", "{}", ends[1]);
+    assert!(text(&ends[1]).contains("is not what a person acknowledged"), "{}", text(&ends[1]));
+    assert_eq!(ends[4]["error"]["type"], "TOOL_NOT_REGISTERED", "{}", ends[4]);
+    assert!(!work.join("pwned").exists());
+    assert_eq!(asked(&work), 1);
+    let listed = client.call("tools/list", json!({ "workspace": work })).await;
+    let told = "it or tools.callCommand runs bin/tell, which no person has acknowledged as it is now (`subagent trust`)";
+    assert!(listed["warnings"].to_string().contains(told), "{}", listed["warnings"]);
+    // Whoever reads it and says yes, gets it.
+    trust(&mut client, &work).await;
+    assert!(work.join("pwned").exists());
     drop(client);
     running.stop().await;
 }
@@ -306,7 +351,7 @@ async fn a_discovery_that_fails_is_one_warning_and_no_failed_start() {
         ("kill -9 $$", "was ended by signal 9 (KILL)"),
         ("head -c 50000000 /dev/zero", "put out more than 10 MiB"),
         ("echo '[{\"description\": \"x\"}]'", "[0] has no name"),
-        ("echo '[{\"name\": \"a\"}]'; rm -f bin/tell", ""),
+        ("echo '[{\"name\": \"a\"}]'", ""),
         ("", "was not run: there is no program"),
     ];
     let house = house(&[]).discovers();
@@ -319,8 +364,8 @@ async fn a_discovery_that_fails_is_one_warning_and_no_failed_start() {
             true => fs::remove_file(work.join("bin/tell")).unwrap_or_default(),
             false => fs::write(work.join("bin/tell"), format!("#!/bin/sh\n{script}\n")).unwrap(),
         }
-        let opened = client.call("workspace/open", json!({ "workspace": work })).await;
-        let warnings = &opened["workspace"]["discovery"]["warnings"];
+        let trusted = trust(&mut client, &work).await;
+        let warnings = &trusted["discovery"]["warnings"];
         match told.is_empty() {
             true => assert!(warnings.is_null(), "{script}: {warnings}"),
             false => {
@@ -349,7 +394,10 @@ async fn a_discovery_that_hangs_is_ended_after_30_seconds() {
     let running = house.boot().await;
     let (mut client, mut other) = (running.client(), running.client());
     let work = house.work();
-    let params = json!({ "workspace": work, "trusted": true, "files": [] });
+    let opened = other.call("workspace/open", json!({ "workspace": work })).await;
+    let file = |file: &Value| json!({ "path": file["path"], "digest": file["digest"] });
+    let files: Vec<Value> = opened["workspace"]["files"].as_array().unwrap().iter().map(file).collect();
+    let params = json!({ "workspace": work, "trusted": true, "files": files });
     let request = json!({ "jsonrpc": "2.0", "id": "trust", "method": "workspace/trust", "params": params });
     client.send(&request.to_string()).await;
     while !work.join("started").exists() {
@@ -545,7 +593,10 @@ async fn neither_command_may_talk_to_the_daemon_in_a_sandbox_or_without() {
             fs::set_permissions(home.work().join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let mut wire = home.connect().await;
-        let params = json!({ "workspace": home.work(), "trusted": true, "files": [] });
+        let opened = wire.call("workspace/open", json!({ "workspace": home.work() })).await.unwrap();
+        let file = |file: &Value| json!({ "path": file["path"], "digest": file["digest"] });
+        let files: Vec<Value> = opened["workspace"]["files"].as_array().unwrap().iter().map(file).collect();
+        let params = json!({ "workspace": home.work(), "trusted": true, "files": files });
         let trusted = wire.call("workspace/trust", params).await.unwrap();
         assert_eq!(trusted["workspace"]["discovery"]["tools"], 1, "{trusted}");
         let session = wire.call("session/create", json!({ "workspace": home.work() })).await.unwrap();

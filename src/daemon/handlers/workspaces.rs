@@ -163,7 +163,8 @@ fn gone(state: &State, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>
 
 async fn survey(state: &State, workspace: &WorkspaceParam) -> Result<Survey, RpcError> {
     let (projects, workspace) = (state.projects.clone(), workspace.clone());
-    let surveying = move || Ok(projects.survey(&folders(&workspace)?));
+    let commands = state.executor.discovery_commands();
+    let surveying = move || Ok(projects.survey(&folders(&workspace)?, &commands));
     tokio::task::spawn_blocking(surveying)
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?
@@ -249,6 +250,7 @@ fn record(survey: &Survey, state: &State) -> WorkspaceRecord {
             Kind::Agent => WorkspaceFileKind::Agent,
             Kind::Policy => WorkspaceFileKind::Policy,
             Kind::Settings => WorkspaceFileKind::Settings,
+            Kind::Program => WorkspaceFileKind::Program,
         },
         digest: file.digest.clone(),
         acknowledged: file.consent == Consent::Now,

@@ -270,6 +270,8 @@ pub enum WorkspaceFileKind {
     Policy,
     /// They count here.
     Settings,
+    /// A command of the settings names it, and it is run as it is.
+    Program,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -83,6 +83,7 @@ impl Executor {
             web_rules: supplies.defaults.web.clone(),
             // Nothing is shown to any.
             media: Media::default(),
+            same_rules: None,
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
         let refused = |error: ToolError, arguments: &Value| match &prepared.tool {

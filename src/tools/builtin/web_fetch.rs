@@ -16,7 +16,9 @@ use crate::{
         ToolResult, Violation,
     },
     redact::Redactor,
-    tools::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, parameters::refusal, work},
+    tools::{
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, SameRules, parameters::refusal, work,
+    },
     web::{Content, Marks, Page, Target, Web, WebError, WebRules},
 };
 
@@ -99,6 +101,7 @@ impl Definition for WebFetch {
             rules: cx.web_rules.clone(),
             output: cx.output,
             redactor: cx.redactor.clone(),
+            same_rules: cx.same_rules.clone(),
         }))
     }
 }
@@ -118,6 +121,7 @@ struct Call {
     rules: WebRules,
     output: OutputLimits,
     redactor: Redactor,
+    same_rules: Option<SameRules>,
 }
 
 impl Invocation for Call {
@@ -178,11 +182,17 @@ impl Call {
     /// The page, without secrets and not longer than its share of the result.
     fn fetch(&self, target: Target) -> BoxFuture<'static, Result<Page, WebError>> {
         let (web, rules, judged) = (Arc::clone(&self.web), self.rules.clone(), Arc::clone(&self.targets));
+        let same_rules = self.same_rules.clone();
         let (redactor, most_chars) = (self.redactor.clone(), self.output.whole_chars() / self.targets.len());
         Box::pin(async move {
-            // What rules and people were shown is these URLs. A rule may be about any part of one, so a redirect to another is
-            // another call's.
-            let page = web.fetch(&target, &rules, &move |next: &Target| judged.contains(next)).await?;
+            // What rules and people were shown is these URLs. A rule may be about any part of one, so each hop is put to the
+            // rules, and what they say otherwise of is another call's.
+            let first = target.to_string();
+            let may_follow = move |next: &Target| {
+                let says_the_same = |same: &SameRules| same(&first, &next.to_string());
+                judged.contains(next) || same_rules.as_ref().is_some_and(says_the_same)
+            };
+            let page = web.fetch(&target, &rules, &may_follow).await?;
             let stop = CancellationToken::new();
             let _stops_when_dropped = stop.clone().drop_guard();
             let fitting = move || fitting::fitted(page, most_chars, &redactor, &|| stop.is_cancelled());

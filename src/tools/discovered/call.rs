@@ -6,14 +6,16 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
+    project::changed,
     protocol::{
-        Access, ConfirmationDetails, DiscoveredTool, Location, Part, Replay, Risk, ToolDeclaration,
-        ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
+        Access, ConfirmationDetails, DiscoveredTool, Location, Part, ProgramDigest, Replay, Risk,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
     },
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
         commands::{Bounds, Cut, Finished, Starter, Wanted, signal_name},
         parameters::Parameters,
+        work,
     },
 };
 
@@ -26,6 +28,8 @@ pub struct CallCommand {
     pub discovery: String,
     /// Where it runs.
     pub directory: PathBuf,
+    /// Files of the workspace that it runs, as they were when its tools were told.
+    pub programs: Vec<ProgramDigest>,
 }
 
 /// A tool that a workspace's command told of.
@@ -145,6 +149,15 @@ impl Invocation for Call {
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
         Box::pin(async move {
+            let command = Arc::clone(&self.command);
+            if let Some(path) = work::aside(move || changed(&command.programs)).await {
+                let message = format!(
+                    "{} is not what a person acknowledged; it was not run. They look at it with `subagent trust`, and runs \
+                     that begin after that have the tool as it is then",
+                    path.display()
+                );
+                return ToolResult::failure(ToolErrorType::ToolNotAllowed, message);
+            }
             let rules = self.starter.rules();
             let timeout = cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout));
             let bounds = Bounds {

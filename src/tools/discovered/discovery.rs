@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use super::reading::{self, Told};
 use crate::{
     config::command_words,
-    protocol::{DiscoveredTools, DiscoveryCommands},
+    protocol::{DiscoveredTools, DiscoveryCommands, ProgramDigest},
     redact::Redactor,
     sandbox::Cannot,
     tools::{
@@ -35,6 +35,8 @@ pub struct DiscoveryGround {
     pub roots: Vec<PathBuf>,
     /// For what is temporary; it is there.
     pub temporary: PathBuf,
+    /// Files of the workspace that both commands name, as they were acknowledged.
+    pub programs: Vec<ProgramDigest>,
 }
 
 /// What a discovery came to.
@@ -66,6 +68,7 @@ pub async fn discover(
         return Discovery::failed(what);
     }
     let directory = ground.roots.first().cloned().unwrap_or_default();
+    let ground_programs = ground.programs.clone();
     match run(text, ground, attendance).await {
         Err(problem) => {
             let problem = redactor.owned(problem);
@@ -83,7 +86,8 @@ pub async fn discover(
             if 0 < n_more {
                 warnings.push(format!("`{shown}`: and {n_more} more like these"));
             }
-            let tools = DiscoveredTools { commands: commands.clone(), directory, tools };
+            let programs = ground_programs;
+            let tools = DiscoveredTools { commands: commands.clone(), directory, tools, programs };
             Discovery { tools: Some(tools), warnings }
         }
     }
@@ -92,7 +96,7 @@ pub async fn discover(
 /// What the command told, or what is wrong with it, to be read after its name.
 async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Result<Told, String> {
     let words = command_words(text).map_err(|error| format!("cannot be run: {error}"))?;
-    let DiscoveryGround { commands, rules, redactor, roots, temporary } = ground;
+    let DiscoveryGround { commands, rules, redactor, roots, temporary, programs: _ } = ground;
     let directory = roots.first().cloned().ok_or("cannot be run: the workspace has no folder")?;
     let ground = Ground { roots, temporary, readable: Vec::new() };
     let wanted = Wanted { words, directory, terminal: None, input: Vec::new() };

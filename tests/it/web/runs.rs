@@ -187,10 +187,13 @@ async fn one_page_of_several_is_a_success_that_says_what_is_missing() {
 async fn a_redirect_leads_to_nothing_that_a_rule_denies() {
     let rules = "[[rule]]\ntool = \"web_fetch\"\ndecision = \"allow\"\npriority = 100\n\
                  [[rule]]\ntool = \"web_fetch\"\nargsPattern = '\"https?://a\\.example/admin'\ndecision = \"deny\"\n\
+                 priority = 200\n\
+                 [[rule]]\ntool = \"web_fetch\"\nargsPattern = '\"https?://a\\.example/asked'\ndecision = \"ask\"\n\
                  priority = 200\n";
     let site = Site::start(|path| match path {
         "/page" => Answer::redirect("/admin"),
         "/slash" => Answer::redirect("/slash/"),
+        "/to-asked" => Answer::redirect("/asked"),
         _ => Answer::page("text/plain", "for admins"),
     })
     .await;
@@ -205,13 +208,15 @@ async fn a_redirect_leads_to_nothing_that_a_rule_denies() {
     assert!(!script.requests().iter().any(|request| format!("{request:?}").contains("for admins")));
     running.stop().await;
 
-    // What the same call names was judged with it, so that is followed.
-    let urls = ["http://a.example/slash", "http://a.example/slash/"];
-    let (allowed, _) = house(net(), "web_fetch", json!({ "urls": urls }));
-    let running = allowed.rules("web", rules).boot().await;
-    let call = called(&running, &mut running.client()).await;
-    assert_eq!(call["result"]["data"]["urls"][0]["finalUrl"], "http://a.example/slash/", "{call}");
-    running.stop().await;
+    // What the same rule speaks of is followed, and what another one asks about is not.
+    for (url, expected) in [("slash", "http://a.example/slash/"), ("to-asked", "moved")] {
+        let (allowed, _) = house(net(), "web_fetch", json!({ "urls": [format!("http://a.example/{url}")] }));
+        let running = allowed.rules("web", rules).boot().await;
+        let call = called(&running, &mut running.client()).await;
+        let told = &call["result"]["data"]["urls"][0];
+        assert!(told["finalUrl"] == expected || told["status"] == expected, "{url}: {call}");
+        running.stop().await;
+    }
 }
 
 /// More and larger pages than a result has room for: each has its share, and of a secret at its end nothing is left.

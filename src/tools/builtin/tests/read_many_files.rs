@@ -278,7 +278,7 @@ async fn what_is_no_readable_file_is_passed_over_with_its_reason() {
         - fifo: a FIFO, not a file
         - huge: a binary file: application/octet-stream, 20971521 bytes
         - huge.txt: 20971521 bytes; at most 20971520 are read. grep finds the lines of interest in it
-        - paper.pdf: a binary file: application/pdf, 17 bytes"#]]
+        - paper.pdf: a PDF, 17 bytes; read_file shows it"#]]
     .assert_eq(&text);
 }
 

@@ -273,7 +273,7 @@ fn what_commands_run_counts_as_it_was_acknowledged() {
     let words = format!("bin/tell --list=list.json bin missing {} -x sh", outside.display());
     ground.user = DiscoveryCommands { discovery: Some(words), call: Some("python3 link".to_owned()) };
     let told = |ground: &Ground| {
-        let survey = ground.projects.survey(&[root.clone()], &ground.user);
+        let survey = ground.projects.survey(std::slice::from_ref(&root), &ground.user);
         let programs = survey.files.iter().filter(|it| it.kind == Kind::Program);
         programs.map(|it| format!("{} {:?} {}\n", it.path, it.consent, it.effects.len())).collect::<String>()
     };
@@ -281,7 +281,7 @@ fn what_commands_run_counts_as_it_was_acknowledged() {
     ground.trust();
     assert_eq!(told(&ground), "bin/tell Now 1\nlist.json Now 1\ncall.py Now 1\n");
     let kept: Vec<ProgramDigest> = {
-        let roots = distinct(&[root.clone()]);
+        let roots = distinct(std::slice::from_ref(&root));
         ground.projects.programs(&roots, &ground.user).iter().filter_map(Program::acknowledged).collect()
     };
     assert_eq!((kept.len(), changed(&kept)), (1, None), "calls run one of them");
@@ -293,7 +293,7 @@ fn what_commands_run_counts_as_it_was_acknowledged() {
     assert!(told(&ground).contains("missing Never 1"));
     // One that nobody can read to its end.
     fs::File::create(root.join("bin/tell")).unwrap().set_len(17 << 20).unwrap();
-    let survey = ground.projects.survey(&[root.clone()], &ground.user);
+    let survey = ground.projects.survey(std::slice::from_ref(&root), &ground.user);
     assert!(survey.problems.iter().any(|it| it.path.ends_with("bin/tell")), "{:?}", survey.problems);
     // Of the workspace's own command, whatever the user's is.
     ground.write("settings.json", r#"{ "tools": { "discoveryCommand": "cat other", "callCommand": null } }"#);

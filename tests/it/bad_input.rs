@@ -337,7 +337,7 @@ async fn requests_that_cannot_start_say_what_is_missing() {
         ("unknown name", json!({ "agent": "strange" })),
         ("nobody gave it", json!({ "agent": "moody" })),
         ("no model", json!({ "model": null })),
-        ("unknown model", json!({ "model": "gpt-9" })),
+        ("unknown model", json!({ "model": "llama-9" })),
         ("wrong input", json!({ "inputs": { "topic": 7, "tone": "x" } })),
     ];
     let mut story = String::new();
@@ -353,8 +353,8 @@ async fn requests_that_cannot_start_say_what_is_missing() {
         no input: INVALID_INPUT: the inputs do not fit the agent | details {"violations":[{"pointer":"/topic","message":"the required input `topic` is missing"}]} | hint "give what is missing with --input name=value; -p gives the prompt"
         unknown name: INVALID_DEFINITION: strange cannot be used: <home>/agents/strange.md:10:6: the template names `${subject}`, but there is no such input (declare it under `inputs`, or write `$${subject}` for the literal text) | details {"problems":[{"path":"<home>/agents/strange.md","line":10,"column":6,"severity":"error","code":"BAD_VALUE","message":"the template names `${subject}`, but there is no such input","fix":"declare it under `inputs`, or write `$${subject}` for the literal text"}]} | hint "mend the file; `subagent list --all` shows every problem"
         nobody gave it: MISSING_TEMPLATE_INPUT: the template names `mood`, but there is no such value; there are `today`, `workspace`, `activeModel`, `daemonVersion`, `topic` | details {"missing":["mood"],"known":["today","workspace","activeModel","daemonVersion","topic"]} | hint "give the missing values with --input name=value, or declare them as inputs"
-        no model: NO_MODEL: no model is configured: neither the request nor the agent nor the settings name one | hint "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `--model offline` (rules, no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these"
-        unknown model: NO_MODEL: no model is named `gpt-9` here | hint "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `--model offline` (rules, no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these"
+        no model: NO_MODEL: no model is configured: neither the request nor the agent nor the settings name one | hint "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, an entry of `providers` in the settings for a server of your own, `--model offline` (rules, no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these"
+        unknown model: NO_MODEL: no model is named `llama-9` here | hint "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, an entry of `providers` in the settings for a server of your own, `--model offline` (rules, no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these"
         wrong input: INVALID_INPUT: the inputs do not fit the agent | details {"violations":[{"pointer":"/tone","message":"there is no input `tone`; there are `topic`, `mood`"},{"pointer":"/topic","message":"7 is not of type \"string\""}]} | hint "give what is missing with --input name=value; -p gives the prompt"
     "#]].assert_eq(&story);
     assert!(running.log().await.is_empty(), "something was written");

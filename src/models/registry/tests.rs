@@ -90,7 +90,10 @@ fn names_find_their_entry_and_become_whole() {
         ("gemma", "b/gemma"),
         ("tuned/mine", "b/tuned/mine"),
         ("llama-5", "no model is named `llama-5` here"),
-        ("gpt-5", "there is no key for `openai/gpt-5`: OPENAI_API_KEY is not set in the daemon's environment"),
+        (
+            "gpt-5",
+            "there is no key for `openai/gpt-5`: OPENAI_API_KEY is not set in the daemon's environment",
+        ),
     ];
     for (name, expected) in cases {
         assert_eq!(told(&models, name), expected);

@@ -178,8 +178,9 @@ impl Link {
     /// Asks once, on the open connection or a new one; starts nothing. The answer comes as it was sent: it is printed as it
     /// is, or read through a view in which enums are open ([`view`](super::paging::view)).
     pub(super) fn ask_value<M: Method>(&mut self, params: &M::Params) -> Result<Value, AskError> {
-        let answer = self.ask_raw(M::NAME, params, &mut || ())?;
-        read::<M>(&answer).map_err(AskError::Call)
+        let params = written(M::NAME, params).map_err(AskError::Call)?;
+        let answer = self.ask_raw(M::NAME, &params, &mut || ())?;
+        read(M::NAME, &answer).map_err(AskError::Call)
     }
 
     /// The same for what may have to wait for a command of the workspace; says so when it does.
@@ -188,8 +189,9 @@ impl Link {
         params: &M::Params,
         stderr: &mut Output,
     ) -> Result<Value, AskError> {
-        let answer = self.ask_raw(M::NAME, params, &mut || say_why_it_takes_long(stderr))?;
-        read::<M>(&answer).map_err(AskError::Call)
+        let params = written(M::NAME, params).map_err(AskError::Call)?;
+        let answer = self.ask_raw(M::NAME, &params, &mut || say_why_it_takes_long(stderr))?;
+        read(M::NAME, &answer).map_err(AskError::Call)
     }
 
     /// The same over a connection of the command's own, which need not be introduced.
@@ -200,8 +202,9 @@ impl Link {
         stderr: &mut Output,
     ) -> Result<Value, CallError> {
         let times = (patience(M::NAME), self.silence);
-        let answer = client.call_slowly(M::NAME, params, times, &mut || say_why_it_takes_long(stderr))?;
-        read::<M>(&answer)
+        let params = written(M::NAME, params)?;
+        let answer = client.call_slowly(M::NAME, &&*params, times, &mut || say_why_it_takes_long(stderr))?;
+        read(M::NAME, &answer)
     }
 
     /// Asks for what may take as long as a person takes. What is asked meanwhile goes by another connection.
@@ -210,14 +213,14 @@ impl Link {
             Some(client) => client,
             None => self.connect_anew()?,
         };
-        client.begin(M::NAME, params).map_err(AskError::Call)
+        client.begin(M::NAME, &written(M::NAME, params).map_err(AskError::Call)?).map_err(AskError::Call)
     }
 
     /// `wonders` is called when the answer is long in coming, of methods of which that is to be expected.
     fn ask_raw(
         &mut self,
         method: &str,
-        params: &impl Serialize,
+        params: &RawValue,
         wonders: &mut dyn FnMut(),
     ) -> Result<Box<RawValue>, AskError> {
         let mut client = match self.control.take() {
@@ -225,8 +228,8 @@ impl Link {
             None => self.connect_anew()?,
         };
         let outcome = match MAY_DISCOVER.contains(&method) {
-            true => client.call_slowly(method, params, (patience(method), self.silence), wonders),
-            false => client.call_raw(method, params),
+            true => client.call_slowly(method, &params, (patience(method), self.silence), wonders),
+            false => client.call_raw(method, &params),
         };
         // A connection that failed once is not asked again.
         if matches!(outcome, Ok(_) | Err(CallError::Refused(_))) {
@@ -251,8 +254,9 @@ impl Link {
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Value, AskError> {
         let repeats = &mut |error: &AskError| error.is_passing() && !gives_up();
-        let answer = self.repeat(M::NAME, params, &mut || (), repeats)?;
-        read::<M>(&answer).map_err(AskError::Call)
+        let params = written(M::NAME, params).map_err(AskError::Call)?;
+        let answer = self.repeat(M::NAME, &params, &mut || (), repeats)?;
+        read(M::NAME, &answer).map_err(AskError::Call)
     }
 
     /// Asks until there is an answer, also across a restart of the daemon. For reads only: asking twice must do
@@ -263,7 +267,8 @@ impl Link {
         params: &impl Serialize,
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Box<RawValue>, Failure> {
-        Ok(self.repeat(method, params, &mut || (), &mut |error| error.is_passing() && !gives_up())?)
+        let params = written(method, params).map_err(AskError::Call)?;
+        Ok(self.repeat(method, &params, &mut || (), &mut |error| error.is_passing() && !gives_up())?)
     }
 
     /// Asks for an effect that `params` name with an `idempotencyKey`. When the answer gets lost, whether there was an
@@ -275,10 +280,22 @@ impl Link {
         stderr: &mut Output,
         gives_up: &mut dyn FnMut() -> bool,
     ) -> Result<Value, Failure> {
+        let params = written(M::NAME, params)?;
+        self.have_effect(M::NAME, &params, stderr, gives_up)
+    }
+
+    /// The same for every method: one piece of the program, not one for each.
+    fn have_effect(
+        &mut self,
+        method: &str,
+        params: &RawValue,
+        stderr: &mut Output,
+        gives_up: &mut dyn FnMut() -> bool,
+    ) -> Result<Value, Failure> {
         let mut was_lost = false;
         let stderr = RefCell::new(stderr);
         let wonders = &mut || say_why_it_takes_long(&mut stderr.borrow_mut());
-        let answer = self.repeat(M::NAME, params, wonders, &mut |error| {
+        let answer = self.repeat(method, params, wonders, &mut |error| {
             // The first request may be refused by a daemon that stops; a repeated one waits for its successor.
             let may_repeat = error.is_lost() || (was_lost && error.is_shutting_down());
             if !may_repeat {
@@ -290,14 +307,14 @@ impl Link {
             }
             !gives_up()
         })?;
-        Ok(read::<M>(&answer)?)
+        Ok(read(method, &answer)?)
     }
 
     /// Asks again as long as `repeats` says so after a failure, [`RECONNECT_BOUND`] at most.
     fn repeat(
         &mut self,
         method: &str,
-        params: &impl Serialize,
+        params: &RawValue,
         wonders: &mut dyn FnMut(),
         repeats: &mut dyn FnMut(&AskError) -> bool,
     ) -> Result<Box<RawValue>, AskError> {
@@ -324,9 +341,15 @@ impl Link {
     }
 }
 
-fn read<M: Method>(answer: &RawValue) -> Result<Value, CallError> {
+fn read(method: &str, answer: &RawValue) -> Result<Value, CallError> {
     serde_json::from_str(answer.get())
-        .map_err(|error| CallError::Unreadable { method: M::NAME.into(), error: error.to_string() })
+        .map_err(|error| CallError::Unreadable { method: method.into(), error: error.to_string() })
+}
+
+/// Parameters as they are sent. Everything behind this is the same for all methods, and the companion small.
+fn written(method: &str, params: &impl Serialize) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(params)
+        .map_err(|error| CallError::Unreadable { method: method.into(), error: error.to_string() })
 }
 
 /// Asking failed before or after there was a connection.

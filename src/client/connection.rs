@@ -3,7 +3,7 @@
 use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     CallError, ConnectError, Refusal, Stopwatch, place,
@@ -61,7 +61,9 @@ impl Client {
     /// The same with the caller's own view of the answer, in which enums are [`Open`](crate::protocol::Open) and
     /// fields may be missing.
     pub fn call_as<M: Method, A: DeserializeOwned>(&mut self, params: &M::Params) -> Result<A, CallError> {
-        let answer = self.call_raw(M::NAME, params)?;
+        // From here on it is the same for all methods.
+        let params = to_raw_value(params).map_err(|error| unreadable(M::NAME, error))?;
+        let answer = self.call_raw(M::NAME, &&*params)?;
         serde_json::from_str(answer.get()).map_err(|error| unreadable(M::NAME, error))
     }
 

@@ -9,6 +9,7 @@ use crate::protocol::{
     FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
 };
 
+mod anthropic;
 mod dictated;
 mod encoder;
 mod exchange;

@@ -47,15 +47,18 @@ pub enum ProviderKind {
     Gemini,
     /// Chat completions, of OpenAI and of many other servers.
     OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
 }
 
 impl ProviderKind {
-    pub const ALL: &[ProviderKind] = &[ProviderKind::Gemini, ProviderKind::OpenAi];
+    pub const ALL: &[ProviderKind] = &[ProviderKind::Gemini, ProviderKind::OpenAi, ProviderKind::Anthropic];
 
     pub fn as_str(self) -> &'static str {
         match self {
             ProviderKind::Gemini => "gemini",
             ProviderKind::OpenAi => "openai",
+            ProviderKind::Anthropic => "anthropic",
         }
     }
 }

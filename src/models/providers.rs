@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use reqwest::Url;
 
 use super::{
-    Model,
+    Model, anthropic,
     exchange::Place,
     gemini,
     http::{self, HttpClients},
@@ -53,6 +53,7 @@ fn usual(kind: ProviderKind) -> Usual {
     match kind {
         ProviderKind::Gemini => gemini::USUAL,
         ProviderKind::OpenAi => openai::USUAL,
+        ProviderKind::Anthropic => anthropic::USUAL,
     }
 }
 
@@ -125,6 +126,7 @@ impl Providers {
         let model: Arc<dyn Model> = match settings.kind {
             ProviderKind::Gemini => Arc::new(gemini::model(place, model)),
             ProviderKind::OpenAi => Arc::new(openai::model(place, model)),
+            ProviderKind::Anthropic => Arc::new(anthropic::model(place, model)),
         };
         Ok(ResolvedModel { name: full_name, model })
     }

@@ -88,7 +88,7 @@ impl ResolveError {
 
 impl Models {
     /// What to do when no model is configured, or an unknown one is asked for.
-    pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, an \
+    pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, `anthropic/MODEL` with ANTHROPIC_API_KEY, an \
          entry of `providers` in the settings for a server of your own, `--model offline` (rules, \
          no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these";
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod anthropic;
 mod approved;
 mod asking;
 mod attach;

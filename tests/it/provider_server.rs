@@ -17,6 +17,7 @@ use tokio::{
 
 use crate::support::STUCK;
 
+mod anthropic;
 mod gemini;
 mod openai;
 
@@ -188,6 +189,11 @@ impl ProviderServer {
     /// OpenAI's chat completions; without a key where it wants none.
     pub async fn openai(wants_key: bool, script: impl IntoIterator<Item = Answer>) -> ProviderServer {
         ProviderServer::start(Box::new(openai::Judge::new(wants_key)), script).await
+    }
+
+    /// Anthropic's messages.
+    pub async fn anthropic(script: impl IntoIterator<Item = Answer>) -> ProviderServer {
+        ProviderServer::start(Box::<anthropic::Judge>::default(), script).await
     }
 
     async fn start(judge: Box<dyn Judge>, script: impl IntoIterator<Item = Answer>) -> ProviderServer {

@@ -1,0 +1,53 @@
+//! Anthropic's messages: `POST {base}/v1/messages` with `stream: true` (spec 04, "Providers";
+//! <https://docs.anthropic.com/en/api/messages>).
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+pub(super) use self::encoding::Messages;
+use self::reply::MessageReply;
+use super::{
+    Media,
+    exchange::{Complaint, Dialect, Place, Remote},
+    providers::Usual,
+};
+
+mod complaint;
+mod encoding;
+mod message;
+mod reply;
+
+/// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
+pub(super) const PROVIDER: &str = "anthropic";
+
+pub(super) const USUAL: Usual = Usual {
+    base_url: "https://api.anthropic.com",
+    // The variables that Anthropic's own libraries know, too.
+    base_url_variable: "ANTHROPIC_BASE_URL",
+    key_variable: "ANTHROPIC_API_KEY",
+    models: &["claude-*"],
+    may_go_without_key: false,
+};
+
+const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
+/// The form of requests and events that this speaks (<https://docs.anthropic.com/en/api/versioning>).
+const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
+
+impl Dialect for Messages {
+    type Reply = MessageReply;
+
+    const NAME: &'static str = "Anthropic";
+
+    fn complaint(body: &[u8]) -> Option<Complaint> {
+        complaint::read(body)
+    }
+}
+
+/// One model, for one run.
+pub(super) fn model(place: Place, model: &str) -> Remote<Messages> {
+    let mut headers: HeaderMap = place.key.iter().map(|key| (KEY_HEADER, key.header())).collect();
+    headers.insert(VERSION_HEADER, VERSION);
+    let media = Media { audio: false, pdf: true };
+    let url = place.url(&["v1", "messages"]);
+    Remote::new(place.endpoint(url, headers), Messages::new(model), media)
+}

@@ -1,0 +1,177 @@
+//! Requests as they go out.
+
+use expect_test::{Expect, expect};
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::{
+    models::{Purpose, encoder::Encoder},
+    protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind},
+};
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        purpose: Purpose::Turn,
+        system: "".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: [].into(),
+        sampling: Sampling::default(),
+        schema: None,
+        ordinal: 0,
+        path: "".into(),
+        tree_ordinal: 0,
+    }
+}
+
+fn body(model: &str, request: &ModelRequest) -> Value {
+    let (body, _) = Encoder::new(Messages::new(model)).encode(request);
+    serde_json::from_slice(&body)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+}
+
+/// The messages of a request, one a line.
+fn check(messages: Vec<Message>, expected: Expect) {
+    let body = body("claude-x", &request(messages));
+    let lines: String =
+        body["messages"].as_array().unwrap().iter().map(|message| format!("{message}\n")).collect();
+    expected.assert_eq(&lines);
+}
+
+fn message(role: Role, parts: Vec<Part>) -> Message {
+    Message { role, parts, raw: None }
+}
+
+fn said(provider: &str, raw: &str, parts: Vec<Part>) -> Message {
+    let raw = ProviderMessage {
+        provider: provider.into(),
+        raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
+    };
+    Message { raw: Some(raw), ..message(Role::Model, parts) }
+}
+
+fn call(id: &str, name: &str, arguments: Value) -> Part {
+    Part::ToolCall(ToolCall {
+        call_id: CallId::from(id),
+        provider_call_id: Some("same".to_owned()),
+        name: name.into(),
+        arguments,
+        signature: None,
+        redacted: false,
+    })
+}
+
+fn result(id: &str, parts: Vec<Part>, is_error: bool) -> Part {
+    Part::ToolResult {
+        call_id: CallId::from(id),
+        provider_call_id: Some("same".to_owned()),
+        name: "read_file".into(),
+        parts,
+        is_error,
+    }
+}
+
+fn inline(mime_type: &str) -> Part {
+    Part::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
+}
+
+#[test]
+fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
+    let raw = r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"I  read."},{"type":"tool_use","id":"toolu_1","name":"read_file","input":{"path": "a"}},{"type":"tool_use","id":"toolu_2","name":"glob","input":{}}]}"#;
+    let parts = || vec![call("c1", "read_file", json!({ "path": "a" })), call("c2", "glob", json!({}))];
+    let results = || {
+        vec![
+            result("c1", vec![Part::text("one"), inline("image/png"), inline("application/pdf")], false),
+            result("c2", vec![], true),
+        ]
+    };
+    check(
+        vec![
+            Message::user("read"),
+            said("anthropic", raw, parts()),
+            message(Role::Tool, results()),
+            // Another's, and one whose calls are others than those that were run.
+            said("gemini", raw, parts()),
+            message(Role::Tool, results()),
+            said("anthropic", raw, vec![call("c3", "mcp.git.log", json!("no object"))]),
+            message(Role::Tool, vec![result("c3", vec![Part::text("x")], false)]),
+        ],
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn what_people_give_is_blocks_and_what_cannot_be_said_is_named() {
+    check(
+        vec![
+            message(Role::Model, vec![Part::text("Good day.")]),
+            Message::user("hello"),
+            message(
+                Role::User,
+                vec![
+                    Part::text(" "),
+                    inline("image/jpeg"),
+                    inline("image/bmp"),
+                    inline("audio/wav"),
+                    Part::File { mime_type: "image/png".into(), uri: "https://a.example/x.png".into() },
+                    Part::File { mime_type: "application/pdf".into(), uri: "https://a.example/x.pdf".into() },
+                    Part::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
+                ],
+            ),
+            message(Role::Model, vec![Part::Thought { text: "hm".into(), signature: Some("x".into()) }]),
+            Message::user("there?"),
+        ],
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn settings_tools_and_what_the_cache_keeps() {
+    let tool = |name: &str, parameters: Value| ToolDeclaration {
+        name: name.into(),
+        title: "Log".to_owned(),
+        description: "Shows it.".to_owned(),
+        kind: ToolKind::Read,
+        risk: Risk::Safe,
+        parameters,
+    };
+    let tools = [tool("mcp.git.log", json!({})), tool("glob", json!({ "type": "object" }))];
+    let asked = ModelRequest {
+        system: "Be kind.".into(),
+        tools: tools.into(),
+        sampling: Sampling {
+            temperature: Some(1.5),
+            top_p: Some(0.9),
+            max_output_tokens: Some(100),
+            thinking_budget: None,
+        },
+        schema: Some(Arc::new(json!({ "type": "object" }))),
+        ..request(vec![Message::user("x")])
+    };
+    expect![[r#""#]].assert_eq(&format!("{:#}", body("claude-sonnet-4-5", &asked)));
+    let mut told = String::new();
+    for (model, most, budget) in [
+        ("claude-sonnet-4-5", None, None),
+        ("claude-3-5-haiku-latest", None, Some(0)),
+        ("claude-3-opus-20240229", Some(10_000), None),
+        ("claude-opus-4-1", None, Some(-1)),
+        ("claude-sonnet-4-5", Some(2_000), Some(10_000)),
+        ("claude-sonnet-4-5", None, Some(5)),
+        ("claude-3-5-haiku-latest", Some(100), Some(50_000)),
+        ("somebody-elses", None, None),
+    ] {
+        let sampling = Sampling {
+            temperature: Some(0.5),
+            max_output_tokens: most,
+            thinking_budget: budget,
+            ..Sampling::default()
+        };
+        let body = body(model, &ModelRequest { sampling, ..request(vec![Message::user("x")]) });
+        told.push_str(&format!(
+            "{} {} {} {}\n",
+            body["model"], body["max_tokens"], body["thinking"], body["temperature"]
+        ));
+        let budget = body["thinking"]["budget_tokens"].as_u64().unwrap_or(0);
+        assert!(budget < body["max_tokens"].as_u64().unwrap(), "there is room to answer");
+    }
+    expect![[r#""#]].assert_eq(&told);
+}

@@ -1,0 +1,289 @@
+//! How is a reply put together from Anthropic's events? (<https://docs.anthropic.com/en/docs/build-with-claude/streaming>)
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::to_raw_value};
+
+use super::{
+    super::{
+        ModelError, ModelEvent, ModelReply, ReplyPart,
+        exchange::{Complaint, Gathering},
+    },
+    PROVIDER,
+    complaint::WireError,
+};
+use crate::protocol::{FinishReason, ProviderMessage, Usage};
+
+#[derive(Debug, Default)]
+pub(in crate::models) struct MessageReply {
+    blocks: Vec<Block>,
+    usage: WireUsage,
+    stop_reason: Option<String>,
+    error: Option<Complaint>,
+}
+
+/// A block of content. What it began with, and what came since in pieces.
+#[derive(Debug)]
+struct Block {
+    index: u64,
+    /// As it will go back: fields that are not known here are kept.
+    fields: Map<String, Value>,
+    text: String,
+    thinking: String,
+    signature: String,
+    input: String,
+}
+
+impl Gathering for MessageReply {
+    fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
+        let event: Event = serde_json::from_str(event)?;
+        Ok(match event {
+            Event::MessageStart { message } => {
+                self.usage.take(message.usage);
+                Vec::new()
+            }
+            Event::ContentBlockStart { index, content_block } => {
+                let mut block = Block::new(index, content_block);
+                let begun = block.begun();
+                self.blocks.push(block);
+                begun
+            }
+            Event::ContentBlockDelta { index, delta } => {
+                let block = self.blocks.iter_mut().rfind(|block| block.index == index);
+                block.map(|block| block.add(delta)).into_iter().flatten().collect()
+            }
+            Event::MessageDelta { delta, usage } => {
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                self.usage.take(usage);
+                Vec::new()
+            }
+            Event::Error { error } => {
+                self.error = Some(error.into());
+                Vec::new()
+            }
+            Event::Other => Vec::new(),
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    fn take_error(&mut self) -> Option<Complaint> {
+        self.error.take()
+    }
+
+    fn finish(self) -> Result<ModelReply, ModelError> {
+        let unusable = |message: String| Err(ModelError::Unusable { message });
+        let Some(stop_reason) = self.stop_reason.clone() else {
+            return unusable("the response ended without a stop reason".to_owned());
+        };
+        let usage = self.usage.into();
+        let parts: Vec<ReplyPart> = self.blocks.iter().filter_map(Block::part).collect();
+        let says_something = parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
+        let reason = match stop_reason.as_str() {
+            "end_turn" | "tool_use" | "stop_sequence" if says_something => FinishReason::Stop,
+            "end_turn" | "tool_use" | "stop_sequence" => {
+                return unusable("the response is empty".to_owned());
+            }
+            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+            "refusal" => FinishReason::Refused { words: "refusal".to_owned() },
+            other => return unusable(format!("the response is malformed: it stopped for {other:?}")),
+        };
+        let content: Vec<Value> = self.blocks.into_iter().filter_map(Block::whole).collect();
+        // JSON that was read cannot fail to be written; `None` would only cost the verbatim form.
+        let raw = to_raw_value(&json!({ "role": "assistant", "content": content })).ok();
+        let raw = raw.filter(|_| !content.is_empty());
+        let raw = raw.map(|raw| ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) });
+        Ok(ModelReply { parts, raw, usage, reason })
+    }
+}
+
+impl Block {
+    fn new(index: u64, fields: Map<String, Value>) -> Block {
+        let (text, thinking, signature, input) = Default::default();
+        Block { index, fields, text, thinking, signature, input }
+    }
+
+    fn kind(&self) -> &str {
+        self.fields.get("type").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What it began with already; most begin empty.
+    fn begun(&mut self) -> Vec<ModelEvent> {
+        let mut take = |name: &str| match self.fields.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let (text, thinking, signature) = (take("text"), take("thinking"), take("signature"));
+        let deltas = [Delta::Text { text }, Delta::Thinking { thinking }, Delta::Signature { signature }];
+        deltas.into_iter().filter_map(|delta| self.add(delta)).collect()
+    }
+
+    fn add(&mut self, delta: Delta) -> Option<ModelEvent> {
+        match delta {
+            Delta::Text { text } => {
+                self.text.push_str(&text);
+                (!text.is_empty()).then_some(ModelEvent::TextDelta(text))
+            }
+            Delta::Thinking { thinking } => {
+                self.thinking.push_str(&thinking);
+                (!thinking.is_empty()).then_some(ModelEvent::ThoughtDelta(thinking))
+            }
+            Delta::Signature { signature } => {
+                self.signature.push_str(&signature);
+                None
+            }
+            Delta::InputJson { partial_json } => {
+                self.input.push_str(&partial_json);
+                None
+            }
+            Delta::Other => None,
+        }
+    }
+
+    fn part(&self) -> Option<ReplyPart> {
+        let word = |name: &str| self.fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        match self.kind() {
+            "text" => (!self.text.is_empty()).then(|| ReplyPart::Text(self.text.clone())),
+            "thinking" => {
+                let signature = Some(self.signature.clone()).filter(|it| !it.is_empty());
+                Some(ReplyPart::Thought { text: self.thinking.clone(), signature })
+            }
+            "tool_use" => Some(ReplyPart::ToolCall {
+                provider_call_id: word("id"),
+                name: word("name").unwrap_or_default().into(),
+                arguments: self.arguments(),
+                signature: None,
+            }),
+            _ => None,
+        }
+    }
+
+    /// What is no JSON stays a text, which no tool takes: the model is told.
+    fn arguments(&self) -> Value {
+        match self.input.trim() {
+            "" => self.fields.get("input").cloned().unwrap_or_else(|| json!({})),
+            _ => serde_json::from_str(&self.input).unwrap_or_else(|_| Value::String(self.input.clone())),
+        }
+    }
+
+    /// As it goes back. A call whose arguments are no object cannot, nor can blank text.
+    fn whole(mut self) -> Option<Value> {
+        match self.kind() {
+            "text" if self.text.trim().is_empty() => return None,
+            "text" => drop(self.fields.insert("text".to_owned(), json!(self.text))),
+            "thinking" => {
+                self.fields.insert("thinking".to_owned(), json!(self.thinking));
+                self.fields.insert("signature".to_owned(), json!(self.signature));
+            }
+            "tool_use" => {
+                let input = match self.arguments() {
+                    object @ Value::Object(_) => object,
+                    other => json!({ "arguments": other }),
+                };
+                self.fields.insert("input".to_owned(), input);
+            }
+            _ => {}
+        }
+        Some(Value::Object(self.fields))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Started,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Map<String, Value>,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Delta,
+    },
+    MessageDelta {
+        delta: MessageDelta,
+        #[serde(default)]
+        usage: WireUsage,
+    },
+    Error {
+        error: WireError,
+    },
+    /// `ping`, `content_block_stop`, `message_stop`, and what the provider will add.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default)]
+    usage: WireUsage,
+}
+
+#[derive(Deserialize)]
+struct MessageDelta {
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    /// Citations, and what the provider will add.
+    #[serde(other)]
+    Other,
+}
+
+/// Counts are cumulative: a later one replaces an earlier one, and one that is missing leaves it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    fn take(&mut self, newer: WireUsage) {
+        self.input_tokens = newer.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens =
+            newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = newer.output_tokens.or(self.output_tokens);
+    }
+}
+
+impl From<WireUsage> for Usage {
+    fn from(usage: WireUsage) -> Usage {
+        let [input, created, read, output] = [
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            usage.output_tokens,
+        ]
+        .map(Option::unwrap_or_default);
+        Usage {
+            // Here what came from the cache, or went into it, is not part of the input.
+            prompt_tokens: input.saturating_add(created).saturating_add(read),
+            cached_tokens: read,
+            // Thoughts are among these; how many is not told.
+            output_tokens: output,
+            thought_tokens: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -145,7 +145,16 @@ async fn thoughts_text_and_parallel_calls_come_in_cut_anywhere_and_go_back_signe
         told.push(format!("{}{}\n", lines(&said), ends.join("\n")));
     }
     assert!(told.iter().all(|it| *it == told[0]), "{told:?}");
-    expect![[r#""#]].assert_eq(&told[0]);
+    expect![[r#"
+        thought text="**Plan** é"
+        model.completed text="I read twice."
+        model.completed text=""
+        tool.state name="complete_task" to="success" result="accepted"
+        tool.state name="glob" to="success" result="No file matches *.none.\n[this pattern means files directly t"
+        tool.state name="nothing_like_that" to="error" result="TOOL_NOT_REGISTERED: there is no tool `nothing_like_that`; a" error=TOOL_NOT_REGISTERED
+        tool.state name="read_file" to="error" result="INVALID_TOOL_PARAMS: \"{\\\"path\\\": \" is not of type \"object\"" error=INVALID_TOOL_PARAMS
+        tool.state name="read_file" to="success" result="hello\n"
+    "#]].assert_eq(&told[0]);
 }
 
 #[tokio::test]
@@ -207,7 +216,14 @@ async fn whatever_goes_wrong_passes_or_is_told() {
         let (record, _, _) = run(house, server, "talker").await;
         told.push_str(&format!("{} {}\n", record["error"]["code"], record["error"]["message"]));
     }
-    expect![[r#""#]].assert_eq(&told);
+    expect![[r#"
+        "MODEL_FAILED" "the provider answered 400 Bad Request: max_tokens: too large (invalid_request_error)"
+        "PROVIDER_AUTH" "the provider answered 401 Unauthorized: invalid x-api-key [key] (authentication_error) (provider entry `mine`, key from the variable TEST_KEY)"
+        "PROVIDER_AUTH" "the provider answered 403 Forbidden: not here (permission_error) (provider entry `mine`, key from the variable TEST_KEY)"
+        "MODEL_FAILED" "the provider answered 404 Not Found: model: claude-x (not_found_error)"
+        "MODEL_FAILED" "the provider answered 413 Payload Too Large: too large (request_too_large)"
+        "MODEL_FAILED" "the model refused to answer: refusal"
+    "#]].assert_eq(&told);
     // All was said before the connection broke.
     let server = ProviderServer::anthropic([text("Whole.").then_cut()]).await;
     let house = house(&server);

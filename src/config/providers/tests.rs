@@ -65,11 +65,11 @@ fn a_mistake_costs_its_entry_and_all_are_told() {
 "j": {"kind": "gemini", "key": 5}
 }"#,
         expect![[r#"
-            Error (2, 15) `providers.a.kind`: there is no provider of kind "gemni"; there are "gemini", "openai"
+            Error (2, 15) `providers.a.kind`: there is no provider of kind "gemni"; there are "gemini", "openai", "anthropic"
             Error (2, 35) `providers.a.baseUrl`: expected a URL that begins with https:// or http://
             Error (2, 56) `providers.a.models`: expected a list of names of models, e.g. ["gemini-*"], found a text
             Error (3, 18) `providers.b.baseUrl`: a URL with a user or password in it is refused; use `key`
-            Error (3, 6) `providers.b`: `kind` is missing; there are "gemini", "openai"
+            Error (3, 6) `providers.b`: `kind` is missing; there are "gemini", "openai", "anthropic"
             Error (4, 32) `providers.c.key`: a key itself does not belong into a settings file: say where it lies, with {"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}
             Error (5, 32) `providers.d.key`: expected one of {"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}
             Error (6, 32) `providers.e.key`: expected one of {"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}

@@ -110,7 +110,8 @@ impl Messages {
             stream: true,
             system: (!system.is_empty())
                 .then(|| [System { kind: "text", text: system, cache_control: Cache { kind: "ephemeral" } }]),
-            // A model that thinks refuses to be told how boldly to choose its words.
+            // A model that thinks refuses to be told how boldly to choose its words; others are as bold as can be at 1, where
+            // other providers go on to 2.
             temperature: temperature.filter(|_| thinking.is_none()).map(|it| it.clamp(0.0, 1.0)),
             top_p: top_p.filter(|_| thinking.is_none()),
             thinking: thinking.map(|budget_tokens| Thinking { kind: "enabled", budget_tokens }),

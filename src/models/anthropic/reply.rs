@@ -112,7 +112,7 @@ impl Block {
 
     /// What it began with already; most begin empty.
     fn begun(&mut self) -> Vec<ModelEvent> {
-        let mut take = |name: &str| match self.fields.get(name) {
+        let take = |name: &str| match self.fields.get(name) {
             Some(Value::String(text)) => text.clone(),
             _ => String::new(),
         };

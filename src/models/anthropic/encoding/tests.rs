@@ -95,7 +95,15 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
             said("anthropic", raw, vec![call("c3", "mcp.git.log", json!("no object"))]),
             message(Role::Tool, vec![result("c3", vec![Part::text("x")], false)]),
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"read"}]}
+            {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"I  read."},{"type":"tool_use","id":"toolu_1","name":"read_file","input":{"path":"a"}},{"type":"tool_use","id":"toolu_2","name":"glob","input":{}}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]},{"type":"tool_result","tool_use_id":"toolu_2","content":[{"type":"text","text":"(nothing)"}],"is_error":true}]}
+            {"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a"}},{"type":"tool_use","id":"c2","name":"glob","input":{}}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"(nothing)"}],"is_error":true}]}
+            {"role":"assistant","content":[{"type":"tool_use","id":"c3","name":"mcp__git__log","input":{"arguments":"no object"}}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"c3","content":[{"type":"text","text":"x"}]}]}
+        "#]],
     );
 }
 
@@ -120,7 +128,11 @@ fn what_people_give_is_blocks_and_what_cannot_be_said_is_named() {
             message(Role::Model, vec![Part::Thought { text: "hm".into(), signature: Some("x".into()) }]),
             Message::user("there?"),
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"Begin."}]}
+            {"role":"assistant","content":[{"type":"text","text":"Good day."}]}
+            {"role":"user","content":[{"type":"text","text":"hello"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"AAAA"}},{"type":"text","text":"[image/bmp, which cannot be shown]"},{"type":"text","text":"[audio/wav, which cannot be shown]"},{"type":"image","source":{"type":"url","url":"https://a.example/x.png"}},{"type":"document","source":{"type":"url","url":"https://a.example/x.pdf"}},{"type":"text","text":"[https://a.example/x]"},{"type":"text","text":"there?"}]}
+        "#]],
     );
 }
 
@@ -147,7 +159,53 @@ fn settings_tools_and_what_the_cache_keeps() {
         schema: Some(Arc::new(json!({ "type": "object" }))),
         ..request(vec![Message::user("x")])
     };
-    expect![[r#""#]].assert_eq(&format!("{:#}", body("claude-sonnet-4-5", &asked)));
+    expect![[r#"
+        {
+          "model": "claude-sonnet-4-5",
+          "max_tokens": 100,
+          "stream": true,
+          "system": [
+            {
+              "type": "text",
+              "text": "Be kind.\n\nReply with JSON alone, without a fence, that fits this JSON Schema:\n{\"type\":\"object\"}",
+              "cache_control": {
+                "type": "ephemeral"
+              }
+            }
+          ],
+          "temperature": 1.0,
+          "top_p": 0.9,
+          "messages": [
+            {
+              "role": "user",
+              "content": [
+                {
+                  "type": "text",
+                  "text": "x"
+                }
+              ]
+            }
+          ],
+          "tools": [
+            {
+              "name": "mcp__git__log",
+              "description": "Shows it.",
+              "input_schema": {
+                "type": "object"
+              }
+            },
+            {
+              "name": "glob",
+              "description": "Shows it.",
+              "input_schema": {
+                "type": "object"
+              },
+              "cache_control": {
+                "type": "ephemeral"
+              }
+            }
+          ]
+        }"#]].assert_eq(&format!("{:#}", body("claude-sonnet-4-5", &asked)));
     let mut told = String::new();
     for (model, most, budget) in [
         ("claude-sonnet-4-5", None, None),
@@ -173,5 +231,15 @@ fn settings_tools_and_what_the_cache_keeps() {
         let budget = body["thinking"]["budget_tokens"].as_u64().unwrap_or(0);
         assert!(budget < body["max_tokens"].as_u64().unwrap(), "there is room to answer");
     }
-    expect![[r#""#]].assert_eq(&told);
+    expect![[r#"
+        "claude-sonnet-4-5" 64000 null 0.5
+        "claude-3-5-haiku-latest" 8192 null 0.5
+        "claude-3-opus-20240229" 4096 null 0.5
+        "claude-opus-4-1" 32000 {"type":"enabled","budget_tokens":30976} null
+        "claude-sonnet-4-5" 12000 {"type":"enabled","budget_tokens":10000} null
+        "claude-sonnet-4-5" 64000 {"type":"enabled","budget_tokens":1024} null
+        "claude-3-5-haiku-latest" 8192 {"type":"enabled","budget_tokens":7168} null
+        "somebody-elses" 8192 null 0.5
+    "#]]
+    .assert_eq(&told);
 }

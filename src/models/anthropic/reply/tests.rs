@@ -56,7 +56,19 @@ fn thoughts_text_and_parallel_calls_come_in_pieces() {
             r#"{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":89}}"#,
             r#"{"type":"message_stop"}"#,
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            ThoughtDelta("I ")
+            ThoughtDelta("think")
+            TextDelta("Hel")
+            TextDelta("lo")
+            Thought { text: "I think", signature: Some("c2ln") }
+            Text("Hello")
+            ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("glob"), arguments: Object {"pattern": String("*")}, signature: None }
+            ToolCall { provider_call_id: Some("toolu_2"), name: ToolName("grep"), arguments: Object {}, signature: None }
+            ToolCall { provider_call_id: Some("toolu_3"), name: ToolName("grep"), arguments: String("{\"a\": "), signature: None }
+            Stop Usage { prompt_tokens: 100, cached_tokens: 65, output_tokens: 89, thought_tokens: 0 }
+            {"role":"assistant","content":[{"type":"thinking","thinking":"I think","signature":"c2ln"},{"type":"redacted_thinking","data":"b3BhcXVl"},{"type":"text","text":"Hello","citations":null},{"type":"tool_use","id":"toolu_1","name":"glob","input":{"pattern":"*"}},{"type":"tool_use","id":"toolu_2","name":"grep","input":{}},{"type":"tool_use","id":"toolu_3","name":"grep","input":{"arguments":"{\"a\": "}}]}
+        "#]],
     );
 }
 
@@ -83,14 +95,27 @@ fn every_end_is_told_for_what_it_is() {
         let outcome = reply.finish().map(|reply| reply.reason);
         told.push_str(&format!("{reason}: {outcome:?}\n"));
     }
-    expect![[r#""#]].assert_eq(&told);
+    expect![[r#"
+        "end_turn": Ok(Stop)
+        "stop_sequence": Ok(Stop)
+        "end_turn": Err(Unusable { message: "the response is empty" })
+        "max_tokens": Ok(Length)
+        "model_context_window_exceeded": Ok(Length)
+        "refusal": Ok(Refused { words: "refusal" })
+        "pause_turn": Err(Unusable { message: "the response is malformed: it stopped for \"pause_turn\"" })
+        null: Err(Unusable { message: "the response ended without a stop reason" })
+    "#]]
+    .assert_eq(&told);
 }
 
 #[test]
 fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
     check(
         &[r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#],
-        expect![[r#""#]],
+        expect![[r#"
+            Complaint { status: Some(529), kind: "overloaded_error", code: "", message: "Overloaded", retry_after: None, is_about_key: false }
+            Unusable { message: "the response ended without a stop reason" }
+        "#]],
     );
     for wrong in
         ["", "x", "[1]", "{}", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta"}}"#]

@@ -108,8 +108,11 @@ impl Messages {
             model: &self.model,
             max_tokens,
             stream: true,
-            system: (!system.is_empty())
-                .then(|| [System { kind: "text", text: system, cache_control: Cache { kind: "ephemeral" } }]),
+            system: (!system.is_empty()).then_some([System {
+                kind: "text",
+                text: system,
+                cache_control: Cache { kind: "ephemeral" },
+            }]),
             // A model that thinks refuses to be told how boldly to choose its words; others are as bold as can be at 1, where
             // other providers go on to 2.
             temperature: temperature.filter(|_| thinking.is_none()).map(|it| it.clamp(0.0, 1.0)),

@@ -43,8 +43,9 @@ impl EncodedMessage {
             Role::User | Role::Tool => WireRole::User,
             Role::Model => WireRole::Assistant,
         };
-        if let Some((raw, range, calls)) = message.raw.as_ref().and_then(|raw| verbatim(message, raw)) {
-            return EncodedMessage { role, blocks: Blocks::Verbatim(raw, range), calls };
+        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw)) {
+            let Verbatim { raw, blocks, calls } = verbatim;
+            return EncodedMessage { role, blocks: Blocks::Verbatim(raw, blocks), calls };
         }
         let mut blocks = Vec::new();
         let mut calls = Vec::new();
@@ -79,47 +80,50 @@ impl EncodedMessage {
     }
 }
 
-/// Where the provider's own blocks stand, and its ids of the calls. `None` when it is another provider's, its calls are not
-/// those that were run, or a secret was taken out of them: then thoughts would not be what was signed.
-fn verbatim(
-    message: &Message,
-    raw: &ProviderMessage,
-) -> Option<(Arc<RawValue>, Range<usize>, Vec<(CallId, Box<str>)>)> {
-    #[derive(Deserialize)]
-    struct RawMessage<'a> {
-        #[serde(borrow)]
-        content: &'a RawValue,
-    }
-    #[derive(Deserialize)]
-    struct RawBlock {
-        #[serde(rename = "type")]
-        kind: Box<str>,
-        id: Option<Box<str>>,
-    }
-    if &*raw.provider != PROVIDER {
-        return None;
-    }
-    let text = raw.raw.get();
-    let list = serde_json::from_str::<RawMessage<'_>>(text).ok()?.content.get();
-    let blocks: Vec<RawBlock> = serde_json::from_str(list).ok()?;
-    let named = blocks.into_iter().filter(|block| &*block.kind == "tool_use").map(|block| block.id);
-    let named: Vec<Box<str>> = named.collect::<Option<_>>()?;
-    let asked: Vec<&ToolCall> = message
-        .parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call),
+/// What the provider said itself.
+struct Verbatim {
+    raw: Arc<RawValue>,
+    /// Where its blocks stand.
+    blocks: Range<usize>,
+    calls: Vec<(CallId, Box<str>)>,
+}
+
+impl Verbatim {
+    /// `None` when it is another provider's, or its calls are not those that were run.
+    fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
+        #[derive(Deserialize)]
+        struct RawMessage<'a> {
+            #[serde(borrow)]
+            content: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct RawBlock {
+            #[serde(rename = "type")]
+            kind: Box<str>,
+            id: Option<Box<str>>,
+        }
+        if &*raw.provider != PROVIDER {
+            return None;
+        }
+        let text = raw.raw.get();
+        let list = serde_json::from_str::<RawMessage<'_>>(text).ok()?.content.get();
+        let blocks: Vec<RawBlock> = serde_json::from_str(list).ok()?;
+        let named = blocks.into_iter().filter(|block| &*block.kind == "tool_use").map(|block| block.id);
+        let named: Vec<Box<str>> = named.collect::<Option<_>>()?;
+        let asked = message.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call.call_id.clone()),
             _ => None,
-        })
-        .collect();
-    if named.len() != asked.len() {
-        return None;
+        });
+        let asked: Vec<CallId> = asked.collect();
+        if named.len() != asked.len() {
+            return None;
+        }
+        // Where the list stands in the text it was borrowed from, without its brackets.
+        let begin = list.as_ptr().addr().checked_sub(text.as_ptr().addr())? + 1;
+        let end = begin + list.len().checked_sub(2)?;
+        let calls = asked.into_iter().zip(named).collect();
+        Some(Verbatim { raw: Arc::clone(&raw.raw), blocks: begin..end, calls })
     }
-    let calls = asked.into_iter().map(|call| call.call_id.clone()).zip(named).collect();
-    // Where the list stands in the text it was borrowed from, without its brackets.
-    let begin = list.as_ptr().addr().checked_sub(text.as_ptr().addr())? + 1;
-    let end = begin + list.len().checked_sub(2)?;
-    Some((Arc::clone(&raw.raw), begin..end, calls))
 }
 
 /// Text, pictures, documents; what cannot be said in this form is named. Blank text is refused, so it is left out.

@@ -187,13 +187,23 @@ fn opening(run: &str) -> Vec<NewEvent> {
         query: "go".to_owned(),
         prompt: None,
         inputs: serde_json::json!({}),
-        limits: RunLimits { max_turns: 1, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
+        limits: RunLimits {
+            max_turns: 1,
+            max_time_ms: None,
+            max_tokens: None,
+            max_cost: None,
+            grace_ms: 1,
+            max_depth: 4,
+        },
         completion: Completion::Tool,
         approval: Default::default(),
         depth: 0,
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
+        task: Default::default(),
+        context_window: None,
+        care: Default::default(),
     };
     vec![NewEvent { run: None, context: None, ..event(run, session) }, event(run, started)]
 }
@@ -207,6 +217,7 @@ fn completed() -> ModelCompleted {
         cut: false,
         finish_reason: None,
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
+        cost: None,
         calls: Vec::new(),
     }
 }

@@ -82,10 +82,9 @@ impl Provider {
     /// Models that are this server's, as settings would name it.
     pub fn models(&self) -> Models {
         let settings = ProviderSettings {
-            kind: ProviderKind::Gemini,
             base_url: Some(format!("http://127.0.0.1:{}", self.port)),
             key: Some(KeySource::Env(SECRET.0.to_owned())),
-            models: Vec::new(),
+            ..ProviderSettings::usual(ProviderKind::Gemini)
         };
         let entry = Setting { value: Some(settings), origin: Origin::User };
         let entries = BTreeMap::from([("loopback".to_owned(), entry)]);

@@ -8,11 +8,14 @@ use self::reply::MessageReply;
 use super::{
     Media,
     exchange::{Complaint, Dialect, Place, Remote},
+    key::ApiKey,
     providers::Usual,
 };
 
 mod complaint;
 mod encoding;
+mod generation;
+mod list;
 mod message;
 mod reply;
 
@@ -26,6 +29,8 @@ pub(super) const USUAL: Usual = Usual {
     key_variable: "ANTHROPIC_API_KEY",
     models: &["claude-*"],
     may_go_without_key: false,
+    headers,
+    list: list::FORM,
 };
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
@@ -45,9 +50,14 @@ impl Dialect for Messages {
 
 /// One model, for one run.
 pub(super) fn model(place: Place, model: &str) -> Remote<Messages> {
-    let mut headers: HeaderMap = place.key.iter().map(|key| (KEY_HEADER, key.header())).collect();
-    headers.insert(VERSION_HEADER, VERSION);
+    let headers = headers(place.key.as_ref());
     let media = Media { audio: false, pdf: true };
     let url = place.url(&["v1", "messages"]);
     Remote::new(place.endpoint(url, headers), Messages::new(model), media)
+}
+
+fn headers(key: Option<&ApiKey>) -> HeaderMap {
+    let mut headers: HeaderMap = key.into_iter().map(|key| (KEY_HEADER, key.header())).collect();
+    headers.insert(VERSION_HEADER, VERSION);
+    headers
 }

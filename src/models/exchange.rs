@@ -172,6 +172,6 @@ async fn ask<D: Dialect>(
     if response.status().is_success() {
         Ok(Reading::new(endpoint, response, names))
     } else {
-        Err(failure::refusal::<D>(&endpoint, response).await)
+        Err(failure::refusal(&endpoint, response, D::complaint).await)
     }
 }

@@ -1,18 +1,20 @@
 //! Gemini's API: `POST {base}/v1beta/models/{model}:streamGenerateContent?alt=sse` (spec 04, "Providers";
 //! <https://ai.google.dev/api/generate-content>).
 
-use reqwest::header::HeaderName;
+use reqwest::header::{HeaderMap, HeaderName};
 
 pub(super) use self::encoding::Gemini;
 use super::{
     Media,
     exchange::{Complaint, Dialect, Place, Remote},
     gemini_reply::GeminiReply,
+    key::ApiKey,
     providers::Usual,
 };
 
 pub(super) mod complaint;
 mod encoding;
+mod list;
 mod message;
 
 /// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
@@ -24,6 +26,8 @@ pub(super) const USUAL: Usual = Usual {
     key_variable: "GEMINI_API_KEY",
     models: &["gemini-*"],
     may_go_without_key: false,
+    headers,
+    list: list::FORM,
 };
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-goog-api-key");
@@ -41,10 +45,14 @@ impl Dialect for Gemini {
 /// One model, for one run.
 pub(super) fn model(place: Place, model: &str) -> Remote<Gemini> {
     let url = place.url(&["v1beta", "models", &format!("{model}:streamGenerateContent")]);
-    let headers = place.key.iter().map(|key| (KEY_HEADER, key.header())).collect();
+    let headers = headers(place.key.as_ref());
     let takes_files = encoding::takes_files(model);
     let media = Media { audio: takes_files, pdf: takes_files };
     let mut endpoint = place.endpoint(url, headers);
     endpoint.url.set_query(Some("alt=sse"));
     Remote::new(endpoint, Gemini::new(model), media)
+}
+
+fn headers(key: Option<&ApiKey>) -> HeaderMap {
+    key.into_iter().map(|key| (KEY_HEADER, key.header())).collect()
 }

@@ -13,6 +13,9 @@ use super::{
 };
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
 
+/// Fields of a part that only say something about its data.
+const ABOUT_DATA: &[&str] = &["thought", "thoughtSignature", "partMetadata", "videoMetadata"];
+
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
 #[derive(Debug, Default)]
 pub(super) struct GeminiReply {
@@ -51,8 +54,12 @@ impl Gathering for GeminiReply {
         let Some(candidate) = chunk.candidates.into_iter().next() else { return Ok(deltas) };
         for raw_part in candidate.content.unwrap_or_default().parts {
             let part: ChunkPart = serde_json::from_str(raw_part.get())?;
+            let fields: Map<String, Value> = serde_json::from_str(raw_part.get())?;
             deltas.extend(self.push_part(part));
-            self.raw_parts.push(raw_part);
+            // A part without any data says nothing, and would be refused when it goes back.
+            if fields.keys().any(|name| !ABOUT_DATA.contains(&name.as_str())) {
+                self.raw_parts.push(raw_part);
+            }
         }
         if let Some(reason) = candidate.finish_reason {
             self.finish = Some(Finish { reason, message: candidate.finish_message });
@@ -75,6 +82,12 @@ impl Gathering for GeminiReply {
         let Some(finish) = self.finish else {
             return Err(unusable("the response ended without a finish reason".to_owned()));
         };
+        // Sent back, it would be refused for as long as the conversation lasts.
+        let is_nameless =
+            |part: &ReplyPart| matches!(part, ReplyPart::ToolCall { name, .. } if name.as_str().is_empty());
+        if self.parts.iter().any(is_nameless) {
+            return Err(unusable("the response is malformed: it calls a function without a name".to_owned()));
+        }
         let says_something = self.parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
         let reason = match finish.reason.as_str() {
             "STOP" if says_something => FinishReason::Stop,

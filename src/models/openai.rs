@@ -4,16 +4,18 @@
 
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 
-pub(super) use self::encoding::ChatCompletions;
+pub(super) use self::encoding::{ChatCompletions, effort, thinks};
 use self::reply::ChatReply;
 use super::{
     Media,
     exchange::{Complaint, Dialect, Place, Remote},
+    key::ApiKey,
     providers::Usual,
 };
 
 pub(super) mod complaint;
 mod encoding;
+mod list;
 mod message;
 mod reply;
 
@@ -27,6 +29,8 @@ pub(super) const USUAL: Usual = Usual {
     key_variable: "OPENAI_API_KEY",
     models: &["gpt-*", "chatgpt-*", "o1*", "o3*", "o4*"],
     may_go_without_key: true,
+    headers: authorization,
+    list: list::FORM,
 };
 
 impl Dialect for ChatCompletions {
@@ -45,8 +49,8 @@ pub(super) fn model(place: Place, model: &str) -> Remote<ChatCompletions> {
     // Only OpenAI itself is known to take documents; sound is for models that are made for it.
     let media = Media { audio: model.contains("audio"), pdf: is_own };
     let url = place.url(&["chat", "completions"]);
-    let headers = authorization(&place);
-    Remote::new(place.endpoint(url, headers), ChatCompletions::new(model, is_own), media)
+    let headers = authorization(place.key.as_ref());
+    Remote::new(place.endpoint(url, headers), ChatCompletions::new(model, is_own, media), media)
 }
 
 /// Whether it is OpenAI itself that listens there.
@@ -54,6 +58,6 @@ pub(super) fn is_own(place: &Place) -> bool {
     place.base.host_str() == Some("api.openai.com")
 }
 
-pub(super) fn authorization(place: &Place) -> HeaderMap {
-    place.key.iter().map(|key| (AUTHORIZATION, key.bearer())).collect()
+pub(super) fn authorization(key: Option<&ApiKey>) -> HeaderMap {
+    key.into_iter().map(|key| (AUTHORIZATION, key.bearer())).collect()
 }

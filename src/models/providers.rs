@@ -2,19 +2,22 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use reqwest::Url;
+use reqwest::{Client, Url, header::HeaderMap};
 
 use super::{
     Model, anthropic,
     exchange::Place,
     gemini,
     http::{self, HttpClients},
-    key::{Environment, KeyPlace, NoKey},
-    openai,
-    registry::{ResolveError, ResolvedModel},
+    key::{ApiKey, Environment, KeyPlace, NoKey},
+    listing::{ListForm, Lister},
+    openai, openai_responses,
+    pattern::matches,
+    registry::ResolveError,
 };
 use crate::{
     config::{ProviderKind, ProviderSettings, Setting},
+    protocol::Sampling,
     sys::children::Children,
 };
 
@@ -37,6 +40,55 @@ struct Entry {
     usual_models: &'static [&'static str],
 }
 
+/// What is known before a provider is asked anything.
+struct Approach<'a> {
+    settings: &'a ProviderSettings,
+    key_place: KeyPlace,
+    is_own_server: bool,
+    base: Url,
+}
+
+/// An entry of the settings, or one that is there without being named.
+pub struct ProviderEntry {
+    /// `None` = its settings have mistakes.
+    pub kind: Option<ProviderKind>,
+    /// `None` = nobody knows.
+    pub base_url: Option<String>,
+    pub key: Option<EntryKey>,
+    /// Asks for its models, or why nobody can.
+    pub lister: Result<Lister, String>,
+}
+
+/// Whether there is a key for an entry; never the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryKey {
+    pub state: KeyState,
+    /// Where it was looked for.
+    pub place: Option<String>,
+    pub problem: Option<String>,
+}
+
+/// Whether there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyState {
+    Found,
+    /// It is a server of one's own.
+    NotNeeded,
+    Missing,
+    Unusable,
+}
+
+/// A model of a provider.
+pub(super) struct Served {
+    /// `entry/model`: how runs know it.
+    pub name: String,
+    /// How the provider knows it.
+    pub id: String,
+    pub model: Arc<dyn Model>,
+    /// Of its entry.
+    pub sampling: Sampling,
+}
+
 /// What holds for a kind where the settings say nothing else.
 pub(super) struct Usual {
     /// The provider's own.
@@ -47,12 +99,16 @@ pub(super) struct Usual {
     pub models: &'static [&'static str],
     /// Other servers speak it as well, and many of them want no key.
     pub may_go_without_key: bool,
+    /// What every request has.
+    pub headers: fn(Option<&ApiKey>) -> HeaderMap,
+    pub list: ListForm,
 }
 
 fn usual(kind: ProviderKind) -> Usual {
     match kind {
         ProviderKind::Gemini => gemini::USUAL,
         ProviderKind::OpenAi => openai::USUAL,
+        ProviderKind::OpenAiResponses => openai_responses::USUAL,
         ProviderKind::Anthropic => anthropic::USUAL,
     }
 }
@@ -81,19 +137,84 @@ impl Providers {
         Providers { entries: Arc::new(entries(configured)), ..self.clone() }
     }
 
-    /// The model of `entry/model` or of a bare name; runs know it as `entry/model`.
-    pub(super) fn resolve(&self, name: &str) -> Result<ResolvedModel, ResolveError> {
-        let no_model = || ResolveError::NoModel { model: name.to_owned() };
-        let (entry_name, model) = self.find(name).ok_or_else(no_model)?;
-        let is_id = |letter: char| letter.is_ascii_alphanumeric() || "-_.:@/".contains(letter);
-        if model.is_empty() || MAX_MODEL_CHARS < model.len() || !model.chars().all(is_id) {
-            return Err(no_model());
-        }
+    /// The model of `entry/model` or of a bare name.
+    pub(super) fn resolve(&self, name: &str) -> Result<Served, ResolveError> {
+        let (entry_name, id) = self.entry_of(name)?;
+        let full_name = format!("{entry_name}/{id}");
+        let Approach { settings, key_place, is_own_server, base } = self.approach(entry_name)?;
+        let key = match key(&key_place, is_own_server) {
+            Ok(key) => key,
+            Err(NoKey::Missing(problem)) => {
+                let (variable, entry) = (key_place.variable, entry_name.to_owned());
+                return Err(ResolveError::NoKey { model: full_name, variable, entry, problem });
+            }
+            Err(NoKey::Unusable(problem)) => {
+                return Err(ResolveError::UnusableKey { model: full_name, problem });
+            }
+        };
+        let http = self.client(entry_name, &base)?;
+        let place = Place { http, base, key, key_place };
+        let model: Arc<dyn Model> = match settings.kind {
+            ProviderKind::Gemini => Arc::new(gemini::model(place, id)),
+            ProviderKind::OpenAi => Arc::new(openai::model(place, id)),
+            ProviderKind::OpenAiResponses => Arc::new(openai_responses::model(place, id)),
+            ProviderKind::Anthropic => Arc::new(anthropic::model(place, id)),
+        };
+        Ok(Served { name: full_name, id: id.to_owned(), model, sampling: settings.sampling })
+    }
+
+    /// Every entry, by name.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// What an entry is, and how its provider is asked for its models. Looks for its key.
+    pub(super) fn entry(&self, name: &str) -> ProviderEntry {
+        let settings = self.entries.get(name).and_then(|entry| entry.settings.as_ref());
+        let kind = settings.map(|settings| settings.kind);
+        let failed = |error: ResolveError| ProviderEntry {
+            kind,
+            base_url: None,
+            key: None,
+            lister: Err(error.to_string()),
+        };
+        let Approach { settings, key_place, is_own_server, base } = match self.approach(name) {
+            Ok(approach) => approach,
+            Err(error) => return failed(error),
+        };
+        let found = key(&key_place, is_own_server);
+        let place = Some(key_place.to_string());
+        let state = match &found {
+            Ok(Some(_)) => EntryKey { state: KeyState::Found, place, problem: None },
+            Ok(None) => EntryKey { state: KeyState::NotNeeded, place: None, problem: None },
+            Err(NoKey::Missing(problem)) => {
+                EntryKey { state: KeyState::Missing, place, problem: Some(problem.clone()) }
+            }
+            Err(NoKey::Unusable(problem)) => {
+                EntryKey { state: KeyState::Unusable, place, problem: Some(problem.clone()) }
+            }
+        };
+        let base_url = Some(base.to_string());
+        let lister = match found {
+            Err(NoKey::Missing(problem)) => Err(format!("there is no key: {problem}")),
+            Err(NoKey::Unusable(problem)) => Err(format!("there is no usable key: {problem}")),
+            Ok(key) => self.client(name, &base).map_err(|error| error.to_string()).map(|http| {
+                let Usual { headers, list, .. } = usual(settings.kind);
+                let headers = headers(key.as_ref());
+                let place = Place { http, base, key, key_place };
+                let url = place.url(list.path);
+                Lister { endpoint: place.endpoint(url, headers), form: list }
+            }),
+        };
+        ProviderEntry { kind, base_url, key: Some(state), lister }
+    }
+
+    /// Where an entry's provider is, and where its key would be.
+    fn approach(&self, entry_name: &str) -> Result<Approach<'_>, ResolveError> {
         let bad = |problem: String| ResolveError::BadProvider { entry: entry_name.to_owned(), problem };
         let Some(settings) = self.entries.get(entry_name).and_then(|entry| entry.settings.as_ref()) else {
             return Err(bad("its settings have mistakes".to_owned()));
         };
-        let full_name = format!("{entry_name}/{model}");
         let usual = usual(settings.kind);
         let base = base_url(settings, &usual, &self.environment).map_err(bad)?;
         let key_place = KeyPlace {
@@ -106,29 +227,25 @@ impl Providers {
         // A server of one's own seldom wants a key, and must not be sent one that is for somebody else's.
         let is_own_server =
             usual.may_go_without_key && settings.key.is_none() && base.as_str() != usual.base_url;
-        let key = match key_place.read() {
-            _ if is_own_server && key_place.is_usual() => None,
-            Ok(key) => Some(key),
-            Err(NoKey::Missing(_)) if is_own_server => None,
-            Err(NoKey::Missing(problem)) => {
-                let (variable, entry) = (usual.key_variable, entry_name.to_owned());
-                return Err(ResolveError::NoKey { model: full_name, variable, entry, problem });
-            }
-            Err(NoKey::Unusable(problem)) => {
-                return Err(ResolveError::UnusableKey { model: full_name, problem });
-            }
-        };
-        let http = self
-            .http
-            .client(&base)
-            .map_err(|error| bad(format!("no connection can be made: {}", http::reason(error))))?;
-        let place = Place { http, base, key, key_place };
-        let model: Arc<dyn Model> = match settings.kind {
-            ProviderKind::Gemini => Arc::new(gemini::model(place, model)),
-            ProviderKind::OpenAi => Arc::new(openai::model(place, model)),
-            ProviderKind::Anthropic => Arc::new(anthropic::model(place, model)),
-        };
-        Ok(ResolvedModel { name: full_name, model })
+        Ok(Approach { settings, key_place, is_own_server, base })
+    }
+
+    fn client(&self, entry_name: &str, base: &Url) -> Result<Client, ResolveError> {
+        self.http.client(base).map_err(|error| {
+            let problem = format!("no connection can be made: {}", http::reason(error));
+            ResolveError::BadProvider { entry: entry_name.to_owned(), problem }
+        })
+    }
+
+    /// The full name of a model, and its id.
+    pub(super) fn named(&self, name: &str) -> Result<(String, String), ResolveError> {
+        let (entry_name, id) = self.entry_of(name)?;
+        Ok((format!("{entry_name}/{id}"), id.to_owned()))
+    }
+
+    fn entry_of<'a>(&'a self, name: &'a str) -> Result<(&'a str, &'a str), ResolveError> {
+        let found = self.find(name).filter(|(_, id)| is_id(id));
+        found.ok_or_else(|| ResolveError::NoModel { model: name.to_owned() })
     }
 
     /// The entry of a name, and the model's id there. An entry whose settings name the model comes before one that
@@ -147,6 +264,21 @@ impl Providers {
         let named = self.entries.iter().find(|(_, entry)| names_it(entry));
         let found = named.or_else(|| self.entries.iter().find(|(_, entry)| is_usual(entry)));
         found.map(|(entry, _)| (entry.as_str(), name))
+    }
+}
+
+/// Whether a provider could call a model so: it stands in a URL and in messages.
+pub(super) fn is_id(id: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.:@/".contains(letter);
+    !id.is_empty() && id.len() <= MAX_MODEL_CHARS && id.chars().all(is_letter)
+}
+
+/// The entry's key; `None` = none is needed.
+fn key(place: &KeyPlace, is_own_server: bool) -> Result<Option<ApiKey>, NoKey> {
+    match place.read() {
+        _ if is_own_server && place.is_usual() => Ok(None),
+        Err(NoKey::Missing(_)) if is_own_server => Ok(None),
+        read => read.map(Some),
     }
 }
 
@@ -176,7 +308,7 @@ fn entries(configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> 
     let settings = configured.iter().map(|(name, setting)| (name.clone(), setting.value.clone()));
     let mut settings: BTreeMap<String, Option<ProviderSettings>> = settings.collect();
     for kind in ProviderKind::ALL {
-        let implicit = ProviderSettings { kind: *kind, base_url: None, key: None, models: Vec::new() };
+        let implicit = ProviderSettings::usual(*kind);
         settings.entry(kind.as_str().to_owned()).or_insert(Some(implicit));
     }
     let entries = settings.into_iter().map(|(name, settings)| {
@@ -186,43 +318,4 @@ fn entries(configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> 
         (name, Entry { settings, usual_models })
     });
     entries.collect()
-}
-
-/// Whether `name` fits `pattern`, in which `*` stands for any letters, or none.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(head) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let tail = pieces.pop().unwrap_or_default();
-    // The earliest place leaves the most for what follows.
-    for piece in pieces {
-        let Some(at) = left.find(piece) else { return false };
-        left = &left[at + piece.len()..];
-    }
-    left.ends_with(tail)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn a_star_stands_for_any_letters() {
-        let cases = [
-            ("gemini-*", "gemini-2.5-pro", true),
-            ("gemini-*", "gemini-", true),
-            ("gemini-*", "my-gemini-2", false),
-            ("*", "", true),
-            ("*-pro", "gemini-2.5-pro", true),
-            ("*-pro", "gemini-2.5-pro-x", false),
-            ("a*b*c", "abbcbc", true),
-            ("a*b*c", "acb", false),
-            ("a*a", "a", false),
-            ("exact", "exact", true),
-            ("exact", "exactly", false),
-        ];
-        for (pattern, name, expected) in cases {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
-        }
-    }
 }

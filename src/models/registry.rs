@@ -5,18 +5,23 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use super::{
     Model,
     dictated::Dictation,
+    listing::{Listed, ModelList, Moment},
     offline::Offline,
-    providers::Providers,
+    pattern::longest,
+    providers::{ProviderEntry, Providers, Served},
+    recorder::Recordings,
     replay::{Order, Replay},
+    window::Window,
 };
 use crate::{
-    config::{ProviderSettings, Setting},
-    protocol::ModelRef,
+    config::{Alias, ModelSettings, ProviderSettings, Setting},
+    protocol::{ModelRef, NamedModel, Price, Sampling, Timestamp},
     sys::children::Children,
 };
 
@@ -30,13 +35,32 @@ pub const DICTATED: &str = "dictated";
 pub struct Models {
     given: BTreeMap<String, Arc<dyn Model>>,
     providers: Providers,
+    said: Arc<Said>,
+    listed: Arc<Listed>,
+    recordings: Recordings,
+}
+
+/// What the settings say of models by name.
+#[derive(Default)]
+struct Said {
+    aliases: BTreeMap<String, Alias>,
+    /// By patterns, in tokens.
+    windows: BTreeMap<String, u64>,
+    /// By patterns.
+    prices: BTreeMap<String, Price>,
 }
 
 /// A model and the name by which runs, logs and clients know it.
 #[derive(Clone)]
 pub struct ResolvedModel {
+    /// Never an alias.
     pub name: String,
     pub model: Arc<dyn Model>,
+    /// What its alias says of sampling, else what its provider's entry says.
+    pub sampling: Sampling,
+    pub window: Window,
+    /// `None` = nobody said, so what it costs is not known.
+    pub price: Option<Price>,
 }
 
 /// Why a name means no model; variants by what the asker is told.
@@ -86,6 +110,12 @@ impl ResolveError {
     }
 }
 
+impl ResolvedModel {
+    pub fn named(&self) -> NamedModel {
+        NamedModel { name: self.name.clone(), context_window: self.window.tokens }
+    }
+}
+
 impl Models {
     /// What to do when no model is configured, or an unknown one is asked for.
     pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, `anthropic/MODEL` with ANTHROPIC_API_KEY, an \
@@ -104,13 +134,27 @@ impl Models {
         children: Children,
         variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
     ) -> Models {
-        Models { given: BTreeMap::new(), providers: Providers::new(providers, Arc::new(variable), children) }
+        let providers = Providers::new(providers, Arc::new(variable), children);
+        Models { providers, ..Models::default() }
+    }
+
+    /// With what the settings say of models by name.
+    #[must_use]
+    pub fn with_settings(self, settings: &ModelSettings) -> Models {
+        let said = Said {
+            aliases: settings.aliases.value.clone(),
+            windows: settings.context_window.value.clone(),
+            prices: settings.prices.value.clone(),
+        };
+        Models { said: Arc::new(said), ..self }
     }
 
     /// With other providers; what was given stays.
     #[must_use]
     pub fn reconfigured(&self, providers: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> Models {
-        Models { given: self.given.clone(), providers: self.providers.reconfigured(providers) }
+        // What an entry said may be what another said that had its name.
+        let (providers, listed) = (self.providers.reconfigured(providers), Arc::default());
+        Models { providers, listed, ..self.clone() }
     }
 
     /// Adds a model that lives in this process, or replaces the one of that name.
@@ -120,10 +164,74 @@ impl Models {
         self
     }
 
-    /// Finds the model of a name. Reads the file of a recording or the place of a key, so it may block for as long as
-    /// that takes.
+    /// The recordings that are being written of what these models say.
+    pub fn recordings(&self) -> &Recordings {
+        &self.recordings
+    }
+
+    /// Finds the model of a name, an alias first. Reads the file of a recording or the place of a key, so it may block for
+    /// as long as that takes.
     pub fn resolve(&self, model_ref: &ModelRef) -> Result<ResolvedModel, ResolveError> {
-        let name = model_ref.as_str();
+        let alias = self.said.aliases.get(model_ref.as_str());
+        let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
+        let Served { name, id, model, sampling } = self.serving(name)?;
+        let names = [name.as_str(), id.as_str()];
+        let window = self.window_of(&name, &id);
+        let price = longest(&self.said.prices, &names).copied();
+        let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(sampling);
+        Ok(ResolvedModel { name, model, sampling, window, price })
+    }
+
+    /// The name by which a model is known, and the tokens that fit it; no key is looked for.
+    pub fn named(&self, model_ref: &ModelRef) -> Result<NamedModel, ResolveError> {
+        let alias = self.said.aliases.get(model_ref.as_str());
+        let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
+        let is_local = self.given.contains_key(name)
+            || matches!(name, OFFLINE | DICTATED)
+            || ["replay:", "replay+strict:"].iter().any(|scheme| name.starts_with(scheme));
+        let (name, id) = match is_local {
+            true => (name.to_owned(), name.to_owned()),
+            false => self.providers.named(name)?,
+        };
+        let context_window = self.window_of(&name, &id).tokens;
+        Ok(NamedModel { name, context_window })
+    }
+
+    /// Providers' entries, by name: those of the settings, and those that are there without being named.
+    pub fn entries(&self) -> Vec<String> {
+        self.providers.names().map(str::to_owned).collect()
+    }
+
+    /// One of them. Looks for its key, so it may block for as long as that takes.
+    pub fn entry(&self, name: &str) -> ProviderEntry {
+        self.providers.entry(name)
+    }
+
+    /// Remembers what a provider said of its models at this moment; their windows count from now on.
+    pub fn learn(&self, entry: &str, at: Moment, list: ModelList) {
+        self.listed.keep(entry, at, list);
+    }
+
+    /// What a provider said lately.
+    pub fn learned(&self, entry: &str, now: Duration) -> Option<(Timestamp, ModelList)> {
+        self.listed.fresh(entry, now)
+    }
+
+    /// What is known of the window of an entry's model.
+    pub fn window(&self, entry: &str, id: &str) -> Window {
+        self.window_of(&format!("{entry}/{id}"), id)
+    }
+
+    fn window_of(&self, name: &str, id: &str) -> Window {
+        /// Of a model that lives in this process: it takes what it gets.
+        const OWN: u64 = 1 << 30;
+        let is_own = || self.given.contains_key(name).then_some(OWN);
+        let listed = name.split_once('/').and_then(|(entry, id)| self.listed.window(entry, id));
+        Window::new(longest(&self.said.windows, &[name, id]).copied(), listed.or_else(is_own), id)
+    }
+
+    /// The model of a name that is no alias.
+    fn serving(&self, name: &str) -> Result<Served, ResolveError> {
         let model: Arc<dyn Model> = if let Some(model) = self.given.get(name) {
             model.clone()
         } else if name == OFFLINE {
@@ -137,7 +245,8 @@ impl Models {
         } else {
             return self.providers.resolve(name);
         };
-        Ok(ResolvedModel { name: name.to_owned(), model })
+        let sampling = Sampling::default();
+        Ok(Served { name: name.to_owned(), id: name.to_owned(), model, sampling })
     }
 }
 

@@ -5,7 +5,7 @@
 //! crash gets the replies it would have got without it. Lines that say which run of a tree they belong to answer that
 //! run alone, so it does not matter in which order runs beside each other ask.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use futures_util::{
     StreamExt,
@@ -21,7 +21,7 @@ use super::{
 use crate::{config::read_bounded, protocol::RunErrorCode};
 
 /// A recording is held in memory; the longest ones we know have a few MiB.
-const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A recorded model: `replay:FILE` or `replay+strict:FILE`.
 pub(super) struct Replay {
@@ -56,9 +56,18 @@ struct Line {
     method: Method,
     /// The run that it answers, as `run.started` names it; `None` = whoever comes.
     path: Option<Box<str>>,
+    /// Which reply of its run it is, from 0, where the recording says so.
+    ordinal: Option<u32>,
     /// What a client would have seen, and then the whole reply or why there is none.
     deltas: Vec<ModelEvent>,
     end: Result<ModelReply, ModelError>,
+}
+
+impl Line {
+    /// Other methods are never asked for here.
+    fn is_reply(&self) -> bool {
+        matches!(self.method, Method::GenerateContent | Method::GenerateContentStream)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -109,24 +118,43 @@ impl Replay {
                 read_line(number, line).map_err(|problem| BadRecording::BadLine { line: number, problem })
             })
             .collect::<Result<Vec<Line>, BadRecording>>()?;
-        Ok(Replay { lines: lines.into(), order })
+        Ok(Replay { lines: without_outdated(lines).into(), order })
     }
 
     fn line_for(&self, method: Method, request: &ModelRequest) -> Result<&Line, ModelError> {
         let has_paths = self.lines.iter().any(|line| line.path.is_some());
         // A file without paths is one path: that of the whole tree.
         let ordinal = if has_paths { request.ordinal } else { request.tree_ordinal } as usize;
+        let line = ordinal + request.others as usize;
         let is_of_run = |line: &&Line| line.path.as_deref().is_none_or(|path| *path == *request.path);
         let mut lines = self.lines.iter().filter(is_of_run);
         match self.order {
             Order::ByMethod => line_by_method(lines, method, ordinal),
             Order::Strict => {
                 let n_lines = lines.clone().count();
-                let line = lines.nth(ordinal).ok_or_else(|| exhausted(method, ordinal, n_lines))?;
+                let line = next_line(&mut lines, line).ok_or_else(|| exhausted(method, line, n_lines))?;
                 line_strictly(line, method)
             }
         }
     }
+}
+
+/// A run that was taken up after a crash asked once more for the reply that was recorded and not committed: of two turns
+/// that say they are the same reply of the same run, the later one counts.
+fn without_outdated(lines: Vec<Line>) -> Vec<Line> {
+    let mut seen = BTreeSet::new();
+    let mut kept: Vec<Line> = lines
+        .into_iter()
+        .rev()
+        .filter(|line| match (line.method, line.ordinal, &line.end) {
+            (Method::GenerateContentStream, Some(ordinal), Ok(_)) => {
+                seen.insert((line.path.clone(), ordinal))
+            }
+            _ => true,
+        })
+        .collect();
+    kept.reverse();
+    kept
 }
 
 /// The ordinal counts committed replies, and an empty or malformed one is never committed but asked for again:
@@ -152,6 +180,22 @@ fn line_by_method<'a>(
         Some(line) if whole == ordinal => Ok(line),
         _ => Err(exhausted(method, ordinal, whole)),
     }
+}
+
+/// The line of an ordinal. Those that were asked for again are passed over here, too, as long as another one follows.
+fn next_line<'a>(lines: impl Iterator<Item = &'a Line>, ordinal: usize) -> Option<&'a Line> {
+    let mut counted = 0;
+    let mut failed_last = None;
+    for line in lines {
+        let was_asked_again = line.is_reply() && line.end.is_err();
+        match (counted == ordinal, was_asked_again) {
+            (true, true) => failed_last = Some(line),
+            (true, false) => return Some(line),
+            (false, true) => {}
+            (false, false) => counted += 1,
+        }
+    }
+    failed_last
 }
 
 fn line_strictly(line: &Line, method: Method) -> Result<&Line, ModelError> {
@@ -198,6 +242,7 @@ fn exhausted(method: Method, ordinal: usize, lines: usize) -> ModelError {
 struct RecordedLine<'a> {
     method: Method,
     path: Option<Box<str>>,
+    ordinal: Option<u32>,
     #[serde(borrow)]
     response: &'a RawValue,
 }
@@ -221,7 +266,8 @@ fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
             .map_err(|error| format!("chunk {} is not a response: {}", index + 1, without_place(&error)))?;
         deltas.extend(chunk_deltas);
     }
-    Ok(Line { number, method: recorded.method, path: recorded.path, deltas, end: reply.finish() })
+    let RecordedLine { method, path, ordinal, .. } = recorded;
+    Ok(Line { number, method, path, ordinal, deltas, end: reply.finish() })
 }
 
 /// serde_json counts lines inside the piece it was given, which would contradict the line we name.

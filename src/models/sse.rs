@@ -6,9 +6,9 @@
 
 use memchr::memchr2;
 
-/// Bytes of one event at most. The largest that providers send hold a call's whole arguments or a picture; what is
-/// longer is no answer, and would be held in memory.
-pub(super) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of one event at most. The largest that providers send repeat the whole text, of which a run takes 16 MiB, with its
+/// escapes; what is longer is no answer, and would be held in memory.
+pub(super) const MAX_EVENT_BYTES: usize = 24 * 1024 * 1024;
 
 /// A byte order mark, which may stand before the first line.
 const MARK: &[u8] = b"\xEF\xBB\xBF";

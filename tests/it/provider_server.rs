@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{Semaphore, watch},
     task::JoinSet,
     time::timeout,
 };
@@ -19,7 +19,12 @@ use crate::support::STUCK;
 
 mod anthropic;
 mod gemini;
+mod lists;
 mod openai;
+mod openai_responses;
+mod wire;
+
+pub use self::wire::{Call, Said, Why, Wire, call};
 
 /// What the server wants for a key.
 pub const KEY: &str = "AIza-test-key-that-must-not-show";
@@ -40,6 +45,8 @@ struct Shared {
     asked: watch::Sender<usize>,
     /// How many stalled answers the client gave up.
     hung_up: watch::Sender<usize>,
+    /// How many bytes may be written of answers that wait to be told.
+    allowed: Semaphore,
 }
 
 /// Would the provider take this request? Every rule that its documentation or its refusals tell of.
@@ -79,6 +86,8 @@ pub struct Answer {
     chunks: Vec<String>,
     /// Bytes in each piece that is written by itself.
     piece: usize,
+    /// A byte at a time, each when the test says so.
+    is_told: bool,
     end: End,
 }
 
@@ -107,6 +116,7 @@ impl Answer {
             body: body.into(),
             chunks: Vec::new(),
             piece: usize::MAX,
+            is_told: false,
             end: End::Whole,
         }
     }
@@ -146,6 +156,11 @@ impl Answer {
         Answer::status(status, error.to_string()).header("content-type", "application/json")
     }
 
+    /// A list, or anything else that is one JSON text.
+    pub fn json(body: Value) -> Answer {
+        Answer::status(200, body.to_string()).header("content-type", "application/json")
+    }
+
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Answer {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -157,6 +172,26 @@ impl Answer {
     pub fn pieces_of(mut self, bytes: usize) -> Answer {
         self.piece = bytes;
         self
+    }
+
+    /// Written byte by byte, as [`ProviderServer::allow`] says.
+    #[must_use]
+    pub fn when_told(mut self) -> Answer {
+        (self.piece, self.is_told) = (1, true);
+        self
+    }
+
+    /// How many bytes the body has.
+    pub fn bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Up to the middle of the first place with these bytes, and then the connection breaks.
+    #[must_use]
+    pub fn cut_within(self, needle: &str) -> Answer {
+        let at = self.body.windows(needle.len()).position(|window| window == needle.as_bytes());
+        let at = at.unwrap_or_else(|| panic!("there is no {needle:?} to be cut"));
+        self.first_bytes(at + needle.len() / 2).then_cut()
     }
 
     /// Only so many bytes of the body.
@@ -191,6 +226,11 @@ impl ProviderServer {
         ProviderServer::start(Box::new(openai::Judge::new(wants_key)), script).await
     }
 
+    /// OpenAI's responses.
+    pub async fn openai_responses(script: impl IntoIterator<Item = Answer>) -> ProviderServer {
+        ProviderServer::start(Box::<openai_responses::Judge>::default(), script).await
+    }
+
     /// Anthropic's messages.
     pub async fn anthropic(script: impl IntoIterator<Item = Answer>) -> ProviderServer {
         ProviderServer::start(Box::<anthropic::Judge>::default(), script).await
@@ -205,6 +245,7 @@ impl ProviderServer {
             requests: Mutex::default(),
             asked: watch::Sender::new(0),
             hung_up: watch::Sender::new(0),
+            allowed: Semaphore::new(0),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, Arc::clone(&shared)));
@@ -231,6 +272,11 @@ impl ProviderServer {
     pub async fn hung_up(&self, n: usize) {
         let mut hung_up = self.shared.hung_up.subscribe();
         timeout(STUCK, hung_up.wait_for(|hung_up| n <= *hung_up)).await.expect("nobody hung up").unwrap();
+    }
+
+    /// Lets one more byte go out of an answer that waits for that.
+    pub fn allow_byte(&self) {
+        self.shared.allowed.add_permits(1);
     }
 
     /// What was wrong with the requests so far.
@@ -269,7 +315,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         });
         shared.judge.lock().unwrap().remember(&answer.chunks);
         shared.asked.send_modify(|asked| *asked += 1);
-        if write_answer(stream.get_mut(), &answer).await.is_err() {
+        if write_answer(stream.get_mut(), &answer, &shared.allowed).await.is_err() {
             return;
         }
         match answer.end {
@@ -305,7 +351,12 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Opti
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
         .collect();
-    let mut asked = Asked { line: lines[0].clone(), headers, body: String::new() };
+    // Through a proxy the whole address comes, which every server must take (RFC 9112, 3.2.2).
+    let mut line = lines[0].clone();
+    if let Some((method, rest)) = line.split_once(" http://") {
+        line = format!("{method} {}", &rest[rest.find('/').unwrap()..]);
+    }
+    let mut asked = Asked { line, headers, body: String::new() };
     let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
@@ -313,7 +364,7 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Opti
     Ok(Some(asked))
 }
 
-async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+async fn write_answer(stream: &mut TcpStream, answer: &Answer, allowed: &Semaphore) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\n", answer.status);
     for (name, value) in &answer.headers {
@@ -322,6 +373,9 @@ async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> std::io::Resul
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;
     for piece in answer.body.chunks(answer.piece) {
+        if answer.is_told {
+            allowed.acquire().await.unwrap().forget();
+        }
         stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
         stream.write_all(piece).await?;
         stream.write_all(b"\r\n").await?;

@@ -11,18 +11,13 @@ use super::{
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
+    generation::{Taken, Thoughts, taken},
     message::{EncodedMessage, WireRole},
 };
-use crate::protocol::{Message, Sampling, ToolDeclaration};
+use crate::protocol::{Message, ToolDeclaration};
 
 /// A conversation begins with the user; one that an agent's file begins otherwise gets this in front.
 const OPENING: &str = r#"{"type":"text","text":"Begin."}"#;
-
-/// The least budget for thoughts that is taken (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>).
-const LEAST_THINKING: u64 = 1_024;
-
-/// Tokens that an answer has beside its thoughts when these have no bound of their own.
-const LEAST_ANSWER: u64 = 1_024;
 
 /// What messages are for one model.
 pub(in crate::models) struct Messages {
@@ -86,23 +81,7 @@ impl Form for Messages {
 
 impl Messages {
     fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
-        let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
-        let most = most_output(&self.model);
-        let answer = max_output_tokens.unwrap_or(most).min(most);
-        let (thinking, max_tokens) = match thinking_budget {
-            None | Some(0) => (None, answer),
-            // As much as it likes, but for room to answer.
-            Some(..0) => {
-                let budget = most.saturating_sub(LEAST_ANSWER).max(LEAST_THINKING);
-                (Some(budget), budget + LEAST_ANSWER)
-            }
-            // Thoughts count as output here, so there must be room for both.
-            Some(budget @ 1..) => {
-                let budget = u64::try_from(budget).unwrap_or(LEAST_THINKING).max(LEAST_THINKING);
-                let budget = budget.min(most.saturating_sub(LEAST_ANSWER).max(LEAST_THINKING));
-                (Some(budget), (budget + answer).min(most).max(budget + LEAST_ANSWER))
-            }
-        };
+        let Taken { max_tokens, temperature, top_p, thoughts } = taken(&self.model, &request.sampling);
         let system = system(request);
         Head {
             model: &self.model,
@@ -113,11 +92,18 @@ impl Messages {
                 text: system,
                 cache_control: Cache { kind: "ephemeral" },
             }]),
-            // A model that thinks refuses to be told how boldly to choose its words; others are as bold as can be at 1, where
-            // other providers go on to 2.
-            temperature: temperature.filter(|_| thinking.is_none()).map(|it| it.clamp(0.0, 1.0)),
-            top_p: top_p.filter(|_| thinking.is_none()),
-            thinking: thinking.map(|budget_tokens| Thinking { kind: "enabled", budget_tokens }),
+            temperature,
+            top_p,
+            thinking: match thoughts {
+                Thoughts::Unsaid | Thoughts::Least => None,
+                Thoughts::Budget(budget_tokens) => Some(Thinking::Enabled { budget_tokens }),
+                Thoughts::Adaptive(_) => Some(Thinking::Adaptive { display: "summarized" }),
+            },
+            output_config: match thoughts {
+                Thoughts::Adaptive(Some(effort)) => Some(OutputConfig { effort }),
+                Thoughts::Least => Some(OutputConfig { effort: "low" }),
+                _ => None,
+            },
         }
     }
 }
@@ -141,24 +127,6 @@ fn of_object(schema: &Value) -> Value {
         fields.entry("type").or_insert_with(|| json!("object"));
     }
     schema
-}
-
-/// What a model of this name puts out at most; more is refused
-/// (<https://docs.anthropic.com/en/docs/about-claude/models>).
-fn most_output(model: &str) -> u64 {
-    let of_family = |families: &[&str]| families.iter().any(|family| model.contains(family));
-    if of_family(&["claude-3-opus", "claude-3-sonnet", "claude-3-haiku"]) {
-        4_096
-    } else if of_family(&["claude-3-5"]) {
-        8_192
-    } else if of_family(&["opus-4-0", "opus-4-1", "opus-4-2025"]) {
-        32_000
-    } else if model.starts_with("claude-") {
-        64_000
-    } else {
-        // Somebody else's, behind an address of their own.
-        8_192
-    }
 }
 
 /// `messages`: neighbours of one role are one message, so that roles alternate, and the first is the user's.
@@ -206,6 +174,8 @@ struct Head<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
 }
 
 #[derive(Serialize)]
@@ -224,10 +194,20 @@ struct Cache {
 }
 
 #[derive(Serialize)]
-struct Thinking {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    budget_tokens: u64,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thinking {
+    Enabled {
+        budget_tokens: u64,
+    },
+    /// These keep their thoughts to themselves unless they are asked to show them.
+    Adaptive {
+        display: &'static str,
+    },
+}
+
+#[derive(Serialize)]
+struct OutputConfig {
+    effort: &'static str,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What is one message in Anthropic's form? Each is encoded once; what the model itself said goes back byte for byte, since
 //! signatures of thoughts are bound to it.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -89,7 +89,7 @@ struct Verbatim {
 }
 
 impl Verbatim {
-    /// `None` when it is another provider's, or its calls are not those that were run.
+    /// `None` when it is another provider's, its calls are not those that were run, or their ids would be refused.
     fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
         #[derive(Deserialize)]
         struct RawMessage<'a> {
@@ -115,7 +115,8 @@ impl Verbatim {
             _ => None,
         });
         let asked: Vec<CallId> = asked.collect();
-        if named.len() != asked.len() {
+        let is_each_its_own = named.iter().collect::<BTreeSet<_>>().len() == named.len();
+        if named.len() != asked.len() || !is_each_its_own || !named.iter().all(|id| is_id(id)) {
             return None;
         }
         // Where the list stands in the text it was borrowed from, without its brackets.
@@ -124,6 +125,11 @@ impl Verbatim {
         let calls = asked.into_iter().zip(named).collect();
         Some(Verbatim { raw: Arc::clone(&raw.raw), blocks: begin..end, calls })
     }
+}
+
+/// What a call may be called by; servers that only speak alike give other ids, which theirs alone take.
+fn is_id(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|letter| letter.is_ascii_alphanumeric() || b"_-".contains(&letter))
 }
 
 /// Text, pictures, documents; what cannot be said in this form is named. Blank text is refused, so it is left out.

@@ -91,6 +91,16 @@ impl Gathering for MessageReply {
             "refusal" => FinishReason::Refused { words: "refusal".to_owned() },
             other => return unusable(format!("the response is malformed: it stopped for {other:?}")),
         };
+        // Sent back, these would be refused for as long as the conversation lasts.
+        if self.blocks.iter().any(|block| block.kind().is_empty()) {
+            return unusable("the response is malformed: it has a block without a type".to_owned());
+        }
+        if parts
+            .iter()
+            .any(|part| matches!(part, ReplyPart::ToolCall { name, .. } if name.as_str().is_empty()))
+        {
+            return unusable("the response is malformed: it calls a tool without a name".to_owned());
+        }
         let content: Vec<Value> = self.blocks.into_iter().filter_map(Block::whole).collect();
         // JSON that was read cannot fail to be written; `None` would only cost the verbatim form.
         let raw = to_raw_value(&json!({ "role": "assistant", "content": content })).ok();
@@ -169,11 +179,13 @@ impl Block {
         }
     }
 
-    /// As it goes back. A call whose arguments are no object cannot, nor can blank text.
+    /// As it goes back. A call whose arguments are no object cannot, nor can blank text, nor a thought that was cut off
+    /// before it was signed.
     fn whole(mut self) -> Option<Value> {
         match self.kind() {
             "text" if self.text.trim().is_empty() => return None,
             "text" => drop(self.fields.insert("text".to_owned(), json!(self.text))),
+            "thinking" if self.signature.is_empty() => return None,
             "thinking" => {
                 self.fields.insert("thinking".to_owned(), json!(self.thinking));
                 self.fields.insert("signature".to_owned(), json!(self.signature));

@@ -4,10 +4,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use reqwest::{
     Response, StatusCode,
-    header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER},
+    header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
 };
 
-use super::{Dialect, Endpoint};
+use super::Endpoint;
 use crate::{
     models::{ModelError, http},
     protocol::RunErrorCode,
@@ -18,6 +18,9 @@ use crate::{
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// Of a provider's words this much is told; the rest is for nobody.
 const MAX_WORDS_CHARS: usize = 500;
+
+/// OpenAI's own, and of servers like it: the same wait, told more closely.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// The status of a request that was called off. We did not, or we would not read it: something on the other side did.
 pub(in crate::models) const CANCELLED: u16 = 499;
@@ -38,13 +41,13 @@ pub(in crate::models) struct Complaint {
 }
 
 /// The request did not get there, or no answer came back.
-pub(super) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
+pub(in crate::models) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
     let place = endpoint.url.host_str().unwrap_or_default();
     passing(format!("{place} cannot be reached: {}", http::reason(error)), None)
 }
 
 /// The connection broke within the answer.
-pub(super) fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
+pub(in crate::models) fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
     let place = endpoint.url.host_str().unwrap_or_default();
     passing(
         format!("the connection to {place} broke in the middle of the response: {}", http::reason(error)),
@@ -65,11 +68,15 @@ pub(super) fn in_stream(endpoint: &Endpoint, error: &Complaint) -> ModelError {
 }
 
 /// A response with another status than 200.
-pub(super) async fn refusal<D: Dialect>(endpoint: &Endpoint, mut response: Response) -> ModelError {
+pub(in crate::models) async fn refusal(
+    endpoint: &Endpoint,
+    mut response: Response,
+    complaint: fn(&[u8]) -> Option<Complaint>,
+) -> ModelError {
     let status = response.status();
     let headers = std::mem::take(response.headers_mut());
     let body = read_some(response).await;
-    classify::<D>(endpoint, status, &headers, &body)
+    classify(endpoint, status, &headers, &body, complaint(&body).as_ref())
 }
 
 /// As much of the body as came, up to the bound: what is lost of a refusal changes nothing about it.
@@ -85,22 +92,26 @@ async fn read_some(mut response: Response) -> Vec<u8> {
     body
 }
 
-fn classify<D: Dialect>(
+fn classify(
     endpoint: &Endpoint,
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
+    error: Option<&Complaint>,
 ) -> ModelError {
-    let error = D::complaint(body);
-    let words = error.as_ref().and_then(|error| words(endpoint, error));
+    let words = error.and_then(|error| words(endpoint, error));
     let words = words.or_else(|| unasked_words(body).map(|text| endpoint.hide_key(&text)));
-    // A page's title is often the status once more.
-    let what = match words.filter(|words| *words != status.to_string()) {
-        Some(words) => format!("the provider answered {status}: {words}"),
-        None => format!("the provider answered {status}"),
+    let known = match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_str()),
+        None => status.as_str().to_owned(),
     };
-    let hints = [retry_after(headers), error.as_ref().and_then(|error| error.retry_after)];
-    by_status(endpoint, status.as_u16(), what, error.as_ref(), hints.into_iter().flatten().max())
+    // A page's title is often the status once more.
+    let what = match words.filter(|words| *words != known) {
+        Some(words) => format!("the provider answered {known}: {words}"),
+        None => format!("the provider answered {known}"),
+    };
+    let hints = [retry_after(headers), error.and_then(|error| error.retry_after)];
+    by_status(endpoint, status.as_u16(), what, error, hints.into_iter().flatten().max())
 }
 
 /// `what` happened, as the status and the error's details tell it.
@@ -114,6 +125,7 @@ fn by_status(
     match status {
         _ if error.is_some_and(|error| error.is_about_key) => refused_key(endpoint, &what),
         401 | 403 => refused_key(endpoint, &what),
+        400..=499 if is_too_long(status, error, &what) => ModelError::TooLong { message: what },
         408 | 429 | CANCELLED | 500..=599 => passing(what, retry_after),
         300..=399 => {
             let message =
@@ -122,6 +134,29 @@ fn by_status(
         }
         _ => ModelError::Final { code: RunErrorCode::ModelFailed, message: what },
     }
+}
+
+/// Whether the request is refused for its length. No API has a status of its own for it; each has its words.
+fn is_too_long(status: u16, error: Option<&Complaint>, what: &str) -> bool {
+    /// Of OpenAI, Anthropic, Gemini, llama.cpp, vLLM, and those who speak like them.
+    const WORDS: &[&str] = &[
+        "context_length_exceeded",
+        "context length",
+        "context window",
+        "context size",
+        "prompt is too long",
+        "exceeds the maximum number of tokens",
+        "too many tokens",
+        "maximum prompt length",
+    ];
+    // Too many requests are no long one, however many tokens they have together.
+    if status == 408 || status == 429 {
+        return false;
+    }
+    let said =
+        error.map(|error| format!("{} {} {}", error.kind, error.code, error.message)).unwrap_or_default();
+    let said = format!("{said} {what}").to_ascii_lowercase();
+    status == StatusCode::PAYLOAD_TOO_LARGE.as_u16() || WORDS.iter().any(|words| said.contains(words))
 }
 
 fn refused_key(endpoint: &Endpoint, what: &str) -> ModelError {
@@ -180,6 +215,10 @@ pub(super) fn short(text: &str) -> String {
 /// `Retry-After`: seconds, also with fractions, or a date (RFC 9110, 10.2.3).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: &HeaderValue| value.to_str().map(|text| text.trim().to_owned()).ok();
+    let in_ms = headers.get(RETRY_AFTER_MS).and_then(text).and_then(|ms| ms.parse::<f64>().ok());
+    if let Some(wait) = in_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok()) {
+        return Some(wait);
+    }
     let wait = text(headers.get(RETRY_AFTER)?)?;
     if let Some(wait) = seconds(&wait) {
         return Some(wait);

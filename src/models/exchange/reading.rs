@@ -8,15 +8,16 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        sse::{SseDecoder, SseError},
+        sse::{MAX_EVENT_BYTES, SseDecoder, SseError},
         tool_names::WireNames,
     },
     Dialect, Endpoint, Gathering as _, failure,
 };
 use crate::protocol::RunErrorCode;
 
-/// Bytes of one response at most: twice what a run takes of text, since every few words come in an envelope.
-const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of one response at most. There are providers that repeat the whole text in four events after its pieces, and every
+/// few words come in an envelope. Nothing of it is held in memory but the text and one event.
+const MAX_RESPONSE_BYTES: usize = 6 * MAX_EVENT_BYTES;
 
 /// An open stream counts as finished this long after its finish reason. What may still come, such as the count of
 /// tokens, comes at once; a proxy that keeps the connection must not cost the reply, which a silent run would discard.
@@ -53,7 +54,7 @@ impl<D: Dialect> Reading<D> {
         }
     }
 
-    /// The next delta, or the end; nothing may be asked after an end. Not cancel safe: dropping it loses bytes, and
+    /// The next delta or sign of life, or the end; nothing may be asked after an end. Not cancel safe: dropping it loses bytes, and
     /// the response with them.
     pub(super) async fn next(&mut self) -> Result<ModelEvent, ModelError> {
         loop {
@@ -68,7 +69,12 @@ impl<D: Dialect> Reading<D> {
                 None => self.response.chunk().await,
             };
             match chunk {
-                Ok(Some(bytes)) => self.take(&bytes)?,
+                Ok(Some(bytes)) => {
+                    self.take(&bytes)?;
+                    if self.ready.is_empty() {
+                        return Ok(ModelEvent::Alive);
+                    }
+                }
                 Ok(None) => return self.end(),
                 // Whole already: only the connection's end was not as it should be.
                 Err(_) if self.reply.is_whole() => return self.end(),
@@ -133,7 +139,7 @@ impl<D: Dialect> Reading<D> {
 
     fn no_events(&self, error: SseError) -> ModelError {
         match error {
-            SseError::TooLong => too_long(&error.to_string()),
+            SseError::TooLong => too_long(&format!("is no use: {error}")),
             SseError::NotUtf8 => {
                 ModelError::Unusable { message: format!("the response is cut or broken: {error}") }
             }

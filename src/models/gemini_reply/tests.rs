@@ -105,6 +105,9 @@ fn empty_cut_and_malformed_replies_are_unusable() {
         &[r#"{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}]}"#],
         &[r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]},"finishReason":"STOP"}]}"#],
         &[r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#],
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"text":"I"},{"functionCall":{"name":""}}]},"finishReason":"STOP"}]}"#,
+        ],
     ];
     for chunks in cases {
         let mut reply = GeminiReply::default();
@@ -125,4 +128,20 @@ fn a_finish_reason_that_says_nothing_makes_no_reply_whole() {
         reply.push(&format!(r#"{{"candidates":[{{"finishReason":"{reason}"}}]}}"#)).unwrap();
         assert_eq!(reply.is_whole(), expected, "{reason}");
     }
+}
+
+#[test]
+fn parts_without_data_do_not_go_back() {
+    check(
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"thought":true},{"text":"a"},{},{"thoughtSignature":"eA=="},{"text":""},{"newKind":{}}]},"finishReason":"STOP"}]}"#,
+        ],
+        expect![[r#"
+            TextDelta("a")
+            Text("a")
+            gemini {"role":"model","parts":[{"text":"a"},{"text":""},{"newKind":{}}]}
+            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Stop
+        "#]],
+    );
 }

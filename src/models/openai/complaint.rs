@@ -1,10 +1,15 @@
 //! What does an error of OpenAI's say, or of a server that speaks like it?
 //! (<https://platform.openai.com/docs/guides/error-codes>)
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::exchange::Complaint;
+
+/// What stands in front of the wait that a refusal asks for, e.g. `Please try again in 11.054s.`
+const WAIT: &str = "try again in ";
 
 /// `error` of a response; some servers put its fields at the top, or a text in its place.
 #[derive(Debug, Default, Deserialize)]
@@ -46,18 +51,12 @@ pub(in crate::models) fn of(error: &Value) -> Complaint {
     let kind = kind.unwrap_or_default();
     let is_about_key = code == "invalid_api_key" || kind == "authentication_error";
     let status = status.or_else(|| by_kind(&kind, &code));
-    Complaint {
-        status,
-        kind,
-        code,
-        message: message.unwrap_or_default(),
-        is_about_key,
-        ..Complaint::default()
-    }
+    let message = message.unwrap_or_default();
+    Complaint { status, kind, code, retry_after: told_wait(&message), message, is_about_key }
 }
 
 fn told(text: &str) -> Complaint {
-    Complaint { message: text.to_owned(), ..Complaint::default() }
+    Complaint { message: text.to_owned(), retry_after: told_wait(text), ..Complaint::default() }
 }
 
 /// The status that an error has as an answer, for streams, where only its name tells.
@@ -73,6 +72,31 @@ fn by_kind(kind: &str, code: &str) -> Option<u16> {
         ("overloaded_error" | "service_unavailable_error", _) => Some(503),
         _ => None,
     }
+}
+
+/// The wait that stands in the words: in a stream there is no other place for it.
+fn told_wait(message: &str) -> Option<Duration> {
+    let (_, told) = message.split_once(WAIT)?;
+    let told = told.split(char::is_whitespace).next()?.trim_end_matches(['.', ',']);
+    let mut wait = None;
+    let mut rest = told;
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !(letter.is_ascii_digit() || letter == '.'))?;
+        let (number, behind) = rest.split_at(digits);
+        let letters = behind.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(letters);
+        let in_seconds = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            _ => return None,
+        };
+        let piece = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * in_seconds).ok()?;
+        wait = Some(wait.unwrap_or(Duration::ZERO).saturating_add(piece));
+        rest = behind;
+    }
+    wait
 }
 
 #[cfg(test)]
@@ -117,5 +141,27 @@ mod tests {
         for other in ["", "<html>", "[]", "{}", "3", r#"{"detail":[{"loc":[]}]}"#] {
             assert_eq!(read(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_wait_is_read_from_the_words() {
+        let cases = [
+            ("Please try again in 20s. Visit", Some(20_000)),
+            ("Please try again in 28ms.", Some(28)),
+            ("Please try again in 1.5s", Some(1_500)),
+            ("Please try again in 1h2m3s.", Some(3_723_000)),
+            ("Please try again in a while.", None),
+            ("Please try again in 5.", None),
+            ("Please try again in 5 days.", None),
+            ("Please try again in .", None),
+            ("Please try again in 1e400s.", None),
+            ("slow down", None),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(told_wait(message), expected.map(Duration::from_millis), "{message}");
+        }
+        // No number is too great to be read.
+        assert_eq!(told_wait(&format!("try again in {}s", "9".repeat(400))), None);
+        assert_eq!(told_wait("try again in 18000000000000000000h"), None);
     }
 }

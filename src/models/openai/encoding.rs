@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        ModelRequest,
+        Media, ModelRequest,
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
@@ -23,11 +23,13 @@ pub(in crate::models) struct ChatCompletions {
     model: String,
     /// OpenAI listens, not somebody who speaks alike.
     is_own: bool,
+    /// What the model takes. A conversation that another model began may have more.
+    media: Media,
 }
 
 impl ChatCompletions {
-    pub(super) fn new(model: &str, is_own: bool) -> ChatCompletions {
-        ChatCompletions { model: model.to_owned(), is_own }
+    pub(super) fn new(model: &str, is_own: bool, media: Media) -> ChatCompletions {
+        ChatCompletions { model: model.to_owned(), is_own, media }
     }
 }
 
@@ -35,7 +37,7 @@ impl Form for ChatCompletions {
     type Encoded = EncodedMessage;
 
     fn message(&self, message: &Message, _: Option<&EncodedMessage>, names: &WireNames) -> EncodedMessage {
-        EncodedMessage::new(message, names)
+        EncodedMessage::new(message, names, self.media)
     }
 
     fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String {

@@ -3,7 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{super::tool_names::WireNames, PROVIDER};
+use super::{
+    super::{Media, tool_names::WireNames},
+    PROVIDER,
+};
 use crate::protocol::{Message, Part, Role, ToolCall};
 
 /// One message of ours, which may be several here: each result of a tool is one of its own.
@@ -19,20 +22,20 @@ pub(in crate::models) struct EncodedMessage {
 pub(super) const THOUGHT_FIELDS: &[&str] = &["reasoning_details", "reasoning_content", "reasoning"];
 
 impl EncodedMessage {
-    pub(super) fn new(message: &Message, names: &WireNames) -> EncodedMessage {
+    pub(super) fn new(message: &Message, names: &WireNames, media: Media) -> EncodedMessage {
         let mut list = Vec::new();
         match message.role {
-            Role::User => list.extend(user(&message.parts)),
+            Role::User => list.extend(user(&message.parts, media)),
             Role::Model => list.extend(assistant(message, names)),
-            Role::Tool => tool(&message.parts, &mut list),
+            Role::Tool => tool(&message.parts, media, &mut list),
         }
         let list: Vec<String> = list.iter().map(Value::to_string).collect();
         EncodedMessage { speaks_as_user: message.role == Role::User, json: list.join(",").into() }
     }
 }
 
-fn user(parts: &[Part]) -> Option<Value> {
-    let content: Vec<Value> = parts.iter().filter_map(content).collect();
+fn user(parts: &[Part], media: Media) -> Option<Value> {
+    let content: Vec<Value> = parts.iter().filter_map(|part| content(part, media)).collect();
     match content.as_slice() {
         [] => None,
         // As most servers expect it, and some only know it.
@@ -42,7 +45,7 @@ fn user(parts: &[Part]) -> Option<Value> {
 }
 
 /// Text, pictures, sound, documents; what cannot be said in this form is named. Empty text is left out.
-fn content(part: &Part) -> Option<Value> {
+fn content(part: &Part, media: Media) -> Option<Value> {
     Some(match part {
         Part::Text { text } if text.is_empty() => return None,
         Part::Text { text } => json!({ "type": "text", "text": text }),
@@ -50,11 +53,13 @@ fn content(part: &Part) -> Option<Value> {
             json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
         }
         Part::InlineData { mime_type, data } => match mime_type.as_str() {
-            "audio/wav" => json!({ "type": "input_audio", "input_audio": { "data": data, "format": "wav" } }),
-            "audio/mpeg" => {
+            "audio/wav" if media.audio => {
+                json!({ "type": "input_audio", "input_audio": { "data": data, "format": "wav" } })
+            }
+            "audio/mpeg" if media.audio => {
                 json!({ "type": "input_audio", "input_audio": { "data": data, "format": "mp3" } })
             }
-            "application/pdf" => {
+            "application/pdf" if media.pdf => {
                 let url = format!("data:application/pdf;base64,{data}");
                 json!({ "type": "file", "file": { "filename": "document.pdf", "file_data": url } })
             }
@@ -120,13 +125,14 @@ fn tool_call(call: &ToolCall, names: &WireNames) -> Value {
 }
 
 /// Results are texts here; what else there is follows as the user's.
-fn tool(parts: &[Part], list: &mut Vec<Value>) {
+fn tool(parts: &[Part], media: Media, list: &mut Vec<Value>) {
     let mut others = Vec::new();
     for part in parts {
         let Part::ToolResult { call_id, parts, .. } = part else { continue };
         let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
         list.push(json!({ "role": "tool", "tool_call_id": call_id, "content": texts.join("\n") }));
-        others.extend(parts.iter().filter(|part| part.as_text().is_none()).filter_map(content));
+        let more = parts.iter().filter(|part| part.as_text().is_none());
+        others.extend(more.filter_map(|part| content(part, media)));
     }
     if !others.is_empty() {
         others.insert(0, json!({ "type": "text", "text": "From the results above:" }));

@@ -97,6 +97,10 @@ impl Gathering for ChatReply {
             }
             other => return unusable(format!("the response is malformed: it ended with {other:?}")),
         };
+        // Sent back, it would be refused for as long as the conversation lasts.
+        if self.calls.iter().any(|call| call.name.is_empty()) {
+            return unusable("the response is malformed: it calls a function without a name".to_owned());
+        }
         let raw = self.raw();
         let ChatReply { text, thought, calls, usage, .. } = self;
         let mut parts = Vec::new();

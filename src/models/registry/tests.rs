@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, ffi::OsString, io::Write, sync::Arc};
 
 use super::{super::offline::Offline, Models, ResolveError};
 use crate::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
+    config::{Config, ConfigPlaces, KeySource, Origin, ProviderKind, ProviderSettings, Setting, Sources},
+    protocol::{Sampling, WindowSource},
     sys::children::Children,
 };
 
@@ -50,10 +51,10 @@ type Written = (&'static str, Option<&'static str>, Option<&'static str>, &'stat
 fn configured(entries: &[Written], variables: &'static [(&'static str, &'static str)]) -> Models {
     let entries = entries.iter().map(|(name, base_url, key, models)| {
         let settings = ProviderSettings {
-            kind: ProviderKind::Gemini,
             base_url: base_url.map(str::to_owned),
             key: key.map(|name| KeySource::Env(name.to_owned())),
             models: models.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            ..ProviderSettings::usual(ProviderKind::Gemini)
         };
         ((*name).to_owned(), Setting { value: Some(settings), origin: Origin::User })
     });
@@ -94,6 +95,11 @@ fn names_find_their_entry_and_become_whole() {
             "gpt-5",
             "there is no key for `openai/gpt-5`: OPENAI_API_KEY is not set in the daemon's environment",
         ),
+        // Bare names mean chat completions; the newer API is asked for by its name.
+        (
+            "openai-responses/gpt-5",
+            "there is no key for `openai-responses/gpt-5`: OPENAI_API_KEY is not set in the daemon's environment",
+        ),
     ];
     for (name, expected) in cases {
         assert_eq!(told(&models, name), expected);
@@ -130,4 +136,68 @@ fn what_keeps_an_entry_from_use_is_told() {
         told(&mistaken, "gemini-2.5-pro"),
         "the provider `gemini` cannot be used: its settings have mistakes"
     );
+}
+
+/// With these settings, as a file says them.
+fn with_settings(models: Models, settings: &str) -> Models {
+    let folder = tempfile::tempdir().unwrap();
+    let places =
+        ConfigPlaces { system: folder.path().join("none"), user: folder.path().join("settings.json") };
+    std::fs::write(&places.user, format!("{{\"models\": {settings}}}")).unwrap();
+    let (config, problems) = Config::load(&Sources::files(places));
+    assert_eq!(problems, []);
+    models.with_settings(&config.models)
+}
+
+#[test]
+fn an_alias_comes_first_and_brings_its_sampling() {
+    let mut models = configured(&[("work", None, None, &["flash"])], KEYED);
+    let sampling = Sampling { temperature: Some(0.1), top_p: Some(0.5), ..Sampling::default() };
+    let entry = ProviderSettings { sampling, ..ProviderSettings::usual(ProviderKind::Gemini) };
+    let entries =
+        BTreeMap::from([("sampled".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
+    let told_of = |models: &Models, name: &str| {
+        let resolved = models.resolve(&name.into()).map_err(|error| error.to_string()).unwrap();
+        let Sampling { temperature, top_p, .. } = resolved.sampling;
+        (resolved.name, temperature, top_p)
+    };
+    models = with_settings(
+        models.reconfigured(&entries),
+        r#"{"aliases": {
+            "quick": {"model": "sampled/flash", "temperature": 0.9},
+            "gemini-2.5-pro": {"model": "gemini/gemini-2.5-flash"},
+            "sampled": {"model": "gemini/gemini-3"},
+            "bad": {"model": "nobody/x"}
+        }}"#,
+    );
+    assert_eq!(told_of(&models, "quick"), ("sampled/flash".to_owned(), Some(0.9), Some(0.5)));
+    assert_eq!(told_of(&models, "sampled/flash"), ("sampled/flash".to_owned(), Some(0.1), Some(0.5)));
+    // It shadows a bare id and an entry's name.
+    assert_eq!(told_of(&models, "gemini-2.5-pro"), ("gemini/gemini-2.5-flash".to_owned(), None, None));
+    assert_eq!(told_of(&models, "sampled"), ("gemini/gemini-3".to_owned(), None, None));
+    assert_eq!(told(&models, "bad"), "no model is named `nobody/x` here");
+    // Other providers leave what is said of names as it is.
+    assert_eq!(told(&models.reconfigured(&BTreeMap::new()), "gemini-2.5-pro"), "gemini/gemini-2.5-flash");
+}
+
+#[test]
+fn windows_and_prices_are_found_by_the_longest_name() {
+    let models = with_settings(
+        configured(&[("work", None, None, &["flash"])], KEYED),
+        r#"{
+            "contextWindow": {"work/fl*": 100, "flash": 50, "offline": 7},
+            "prices": {"flash": {"inputPerMillion": 1, "outputPerMillion": 2}},
+            "aliases": {"quick": {"model": "work/flash"}}
+        }"#,
+    );
+    let known = |name: &str| {
+        let resolved = models.resolve(&name.into()).map_err(|error| error.to_string()).unwrap();
+        (resolved.window.tokens, resolved.window.from, resolved.price.is_some())
+    };
+    assert_eq!(known("quick"), (100, WindowSource::Settings, true));
+    assert_eq!(known("work/flash-2"), (100, WindowSource::Settings, false));
+    assert_eq!(known("gemini/flash"), (50, WindowSource::Settings, true));
+    assert_eq!(known("gemini-2.5-pro"), (1_048_576, WindowSource::Table, false));
+    assert_eq!(known("gemini/unheard-of"), (128_000, WindowSource::Assumed, false));
+    assert_eq!(known("offline"), (7, WindowSource::Settings, false));
 }

@@ -50,6 +50,7 @@ fn play_in_tree(
         sampling: Sampling::default(),
         schema: None,
         ordinal,
+        others: 0,
         path: path.into(),
         tree_ordinal,
     };

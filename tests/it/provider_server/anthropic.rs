@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Asked, KEY};
+use super::{
+    Asked, KEY,
+    lists::{self, Rules},
+};
 
 mod tests;
 
@@ -21,8 +24,22 @@ pub struct Judge {
 const FIELDS: &[(&str, &[&str])] = &[
     (
         "request",
-        &["model", "max_tokens", "stream", "system", "temperature", "top_p", "thinking", "messages", "tools"],
+        &[
+            "model",
+            "max_tokens",
+            "stream",
+            "system",
+            "temperature",
+            "top_p",
+            "thinking",
+            "output_config",
+            "messages",
+            "tools",
+        ],
     ),
+    ("enabled", &["type", "budget_tokens"]),
+    ("adaptive", &["type", "display"]),
+    ("output_config", &["effort"]),
     ("message", &["role", "content"]),
     ("text", &["type", "text", "cache_control"]),
     ("image", &["type", "source"]),
@@ -34,10 +51,21 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("tool", &["name", "description", "input_schema", "cache_control"]),
 ];
 
+/// <https://docs.anthropic.com/en/api/models-list>
+const LIST: Rules = Rules {
+    path: "/v1/models",
+    query: &["limit", "after_id", "before_id"],
+    headers: &[("x-api-key", Some(KEY)), ("anthropic-version", Some("2023-06-01")), ("content-type", None)],
+};
+
 impl super::Judge for Judge {
     fn request(&mut self, asked: &Asked) {
         self.n_requests += 1;
         let before = self.violations.len();
+        if let Some(violations) = lists::judge(asked, &LIST) {
+            self.violations.extend(violations);
+            return;
+        }
         self.envelope(asked);
         match serde_json::from_str::<Value>(&asked.body) {
             Ok(body) => self.body(&body),
@@ -107,12 +135,7 @@ impl Judge {
         if most == 0 {
             self.report("max_tokens is missing");
         }
-        if !body["thinking"].is_null() {
-            let budget = body["thinking"]["budget_tokens"].as_u64().unwrap_or(0);
-            if budget < 1_024 || most <= budget || !body["temperature"].is_null() {
-                self.report("such a budget for thoughts is refused");
-            }
-        }
+        self.thinking_and_sampling(body);
         for block in body["system"].as_array().into_iter().flatten() {
             self.block(block, &mut BTreeSet::new(), &mut BTreeSet::new());
         }
@@ -136,6 +159,42 @@ impl Judge {
         match body["messages"].as_array() {
             Some(messages) if !messages.is_empty() => self.messages(messages),
             _ => self.report("there are no messages"),
+        }
+    }
+
+    /// Models up to 4.6 take a budget for thoughts and one sampling setting, those up to 4.0 both; later ones neither.
+    fn thinking_and_sampling(&mut self, body: &Value) {
+        let model = body["model"].as_str().unwrap_or_default();
+        let is_of = |names: &[&str]| names.iter().any(|name| model.contains(name));
+        let is_first = is_of(&["-3-", "-4-0", "-4-20"]) || !is_of(&["claude-"]);
+        let takes_one = is_of(&["-4-1", "-4-5", "-4-6"]);
+        let n_sampling = ["temperature", "top_p"].iter().filter(|name| !body[**name].is_null()).count();
+        let n_taken = if is_first { 2 } else { usize::from(takes_one) };
+        if n_taken < n_sampling {
+            self.report(format!("{model} does not take {n_sampling} sampling settings"));
+        }
+        if !body["output_config"].is_null() {
+            self.fields("output_config", &body["output_config"]);
+            let efforts = ["low", "medium", "high", "xhigh", "max"];
+            if n_taken != 0 || !efforts.iter().any(|effort| body["output_config"]["effort"] == *effort) {
+                self.report(format!("{model} does not know this effort"));
+            }
+        }
+        let thinking = &body["thinking"];
+        if thinking.is_null() {
+            return;
+        }
+        let kind = thinking["type"].as_str().unwrap_or_default();
+        self.fields(kind, thinking);
+        let budget = thinking["budget_tokens"].as_u64().unwrap_or(0);
+        let most = body["max_tokens"].as_u64().unwrap_or(0);
+        let is_taken = match kind {
+            "enabled" => n_taken != 0 && n_sampling == 0 && 1_024 <= budget && budget < most,
+            "adaptive" => n_taken == 0,
+            _ => false,
+        };
+        if !is_taken {
+            self.report(format!("{model} refuses to think like this: {thinking}"));
         }
     }
 

@@ -4,7 +4,10 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Asked, KEY};
+use super::{
+    Asked, KEY,
+    lists::{self, Rules},
+};
 
 mod tests;
 
@@ -66,6 +69,13 @@ const FIELDS: &[(&str, &[&str])] = &[
 /// A part has exactly one of these.
 const DATA: &[&str] = &["text", "functionCall", "functionResponse", "inlineData", "fileData"];
 
+/// <https://ai.google.dev/api/models#method:-models.list>
+const LIST: Rules = Rules {
+    path: "/v1beta/models",
+    query: &["pageSize", "pageToken"],
+    headers: &[("x-goog-api-key", Some(KEY)), ("content-type", None)],
+};
+
 impl super::Judge for Judge {
     fn remember(&mut self, chunks: &[String]) {
         #[derive(Deserialize, Default)]
@@ -95,6 +105,10 @@ impl super::Judge for Judge {
     fn request(&mut self, asked: &Asked) {
         self.n_requests += 1;
         let before = self.violations.len();
+        if let Some(violations) = lists::judge(asked, &LIST) {
+            self.violations.extend(violations);
+            return;
+        }
         self.envelope(asked);
         match (serde_json::from_str::<Value>(&asked.body), serde_json::from_str::<RawRequest>(&asked.body)) {
             (Ok(body), Ok(raw)) => self.body(&body, &raw),
@@ -258,7 +272,7 @@ impl Judge {
     }
 
     /// What the model said comes back answer by answer, byte for byte; besides there is only text, e.g. of an answer
-    /// that was cut.
+    /// that was cut, and calls that another model asked for.
     fn repeated(&mut self, mut parts: &[Box<RawValue>]) {
         while let Some(first) = parts.first() {
             let is_here = |answer: &&Vec<String>| {
@@ -270,7 +284,12 @@ impl Judge {
                 continue;
             }
             let part: Value = serde_json::from_str(first.get()).unwrap();
-            let is_plain = part.as_object().is_some_and(|part| part.len() == 1 && part.contains_key("text"));
+            let fields: Vec<&str> = part.as_object().unwrap().keys().map(String::as_str).collect();
+            // The newest models want each call signed, and take this for one that they did not sign.
+            let is_unsigned = part["thoughtSignature"] == "skip_thought_signature_validator";
+            let is_foreign_call =
+                fields == ["functionCall"] || (fields == ["functionCall", "thoughtSignature"] && is_unsigned);
+            let is_plain = fields == ["text"] || (is_foreign_call && !self.has_called(&part["functionCall"]));
             if !is_plain {
                 self.report(format!(
                     "a part is not as the model said it, or its neighbours are not: {first}"
@@ -278,6 +297,16 @@ impl Judge {
             }
             parts = &parts[1..];
         }
+    }
+}
+
+impl Judge {
+    /// Whether the model asked for just this itself.
+    fn has_called(&self, call: &Value) -> bool {
+        let parts = self.said.iter().flatten();
+        let calls =
+            parts.filter_map(|part| serde_json::from_str::<Value>(part).ok()?.get("functionCall").cloned());
+        calls.into_iter().any(|said| said["name"] == call["name"] && said["args"] == call["args"])
     }
 }
 

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Asked, KEY};
+use super::{
+    Asked, KEY,
+    lists::{self, Rules},
+};
 
 mod tests;
 
@@ -43,10 +46,26 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("function", &["name", "description", "parameters"]),
 ];
 
+/// <https://platform.openai.com/docs/api-reference/models/list>
+const LIST: Rules = Rules {
+    path: "/v1/models",
+    query: &[],
+    headers: &[("authorization", Some(BEARER)), ("content-type", None)],
+};
+const LIST_WITHOUT_KEY: Rules =
+    Rules { path: "/v1/models", query: &[], headers: &[("authorization", None), ("content-type", None)] };
+/// With [`KEY`].
+const BEARER: &str = "Bearer AIza-test-key-that-must-not-show";
+
 impl super::Judge for Judge {
     fn request(&mut self, asked: &Asked) {
         self.n_requests += 1;
         let before = self.violations.len();
+        let rules = if self.wants_key { &LIST } else { &LIST_WITHOUT_KEY };
+        if let Some(violations) = lists::judge(asked, rules) {
+            self.violations.extend(violations);
+            return;
+        }
         self.envelope(asked);
         match serde_json::from_str::<Value>(&asked.body) {
             Ok(body) => self.body(&body),
@@ -194,8 +213,7 @@ impl Judge {
         let is_part = |part: &Value| match part["type"].as_str() {
             Some("text") => part["text"].as_str().is_some_and(|text| !text.is_empty()),
             Some("image_url") => part["image_url"]["url"].is_string(),
-            Some("input_audio") => part["input_audio"]["data"].is_string(),
-            Some("file") => part["file"]["file_data"].is_string(),
+            // Sound is for models that are made for it, documents for OpenAI's own server: this is neither.
             _ => false,
         };
         let is_good = match content {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::{
     models::{Purpose, encoder::Encoder},
-    protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind},
+    protocol::{CallId, Part, ProviderMessage, Risk, Role, Sampling, ToolCall, ToolKind},
 };
 
 fn request(messages: Vec<Message>) -> ModelRequest {
@@ -18,6 +18,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         sampling: Sampling::default(),
         schema: None,
         ordinal: 0,
+        others: 0,
         path: "".into(),
         tree_ordinal: 0,
     }
@@ -174,7 +175,6 @@ fn settings_tools_and_what_the_cache_keeps() {
             }
           ],
           "temperature": 1.0,
-          "top_p": 0.9,
           "messages": [
             {
               "role": "user",
@@ -216,6 +216,9 @@ fn settings_tools_and_what_the_cache_keeps() {
         ("claude-sonnet-4-5", None, Some(5)),
         ("claude-3-5-haiku-latest", Some(100), Some(50_000)),
         ("somebody-elses", None, None),
+        ("claude-sonnet-5-5", Some(2_000), Some(2_000)),
+        ("claude-opus-5", None, Some(-1)),
+        ("claude-opus-5", None, Some(0)),
     ] {
         let sampling = Sampling {
             temperature: Some(0.5),
@@ -225,21 +228,54 @@ fn settings_tools_and_what_the_cache_keeps() {
         };
         let body = body(model, &ModelRequest { sampling, ..request(vec![Message::user("x")]) });
         told.push_str(&format!(
-            "{} {} {} {}\n",
-            body["model"], body["max_tokens"], body["thinking"], body["temperature"]
+            "{} {} {} {} {}\n",
+            body["model"], body["max_tokens"], body["thinking"], body["output_config"], body["temperature"]
         ));
         let budget = body["thinking"]["budget_tokens"].as_u64().unwrap_or(0);
         assert!(budget < body["max_tokens"].as_u64().unwrap(), "there is room to answer");
     }
     expect![[r#"
-        "claude-sonnet-4-5" 64000 null 0.5
-        "claude-3-5-haiku-latest" 8192 null 0.5
-        "claude-3-opus-20240229" 4096 null 0.5
-        "claude-opus-4-1" 32000 {"type":"enabled","budget_tokens":30976} null
-        "claude-sonnet-4-5" 12000 {"type":"enabled","budget_tokens":10000} null
-        "claude-sonnet-4-5" 64000 {"type":"enabled","budget_tokens":1024} null
-        "claude-3-5-haiku-latest" 8192 {"type":"enabled","budget_tokens":7168} null
-        "somebody-elses" 8192 null 0.5
+        "claude-sonnet-4-5" 64000 null null 0.5
+        "claude-3-5-haiku-latest" 8192 null null 0.5
+        "claude-3-opus-20240229" 4096 null null 0.5
+        "claude-opus-4-1" 32000 {"type":"enabled","budget_tokens":30976} null null
+        "claude-sonnet-4-5" 12000 {"type":"enabled","budget_tokens":10000} null null
+        "claude-sonnet-4-5" 64000 {"type":"enabled","budget_tokens":1024} null null
+        "claude-3-5-haiku-latest" 8192 {"type":"enabled","budget_tokens":7168} null null
+        "somebody-elses" 8192 null null 0.5
+        "claude-sonnet-5-5" 4000 {"type":"adaptive","display":"summarized"} {"effort":"low"} null
+        "claude-opus-5" 64000 {"type":"adaptive","display":"summarized"} null null
+        "claude-opus-5" 64000 null {"effort":"low"} null
     "#]]
     .assert_eq(&told);
+}
+
+#[test]
+fn ids_that_are_refused_do_not_go_back() {
+    let raw = |first: &str, second: &str| {
+        format!(
+            r#"{{"content":[{{"type":"tool_use","id":"{first}","name":"glob","input":{{}}}},{{"type":"tool_use","id":"{second}","name":"glob","input":{{}}}}]}}"#
+        )
+    };
+    let ids = |first: &str, second: &str| {
+        let calls = vec![call("c1", "glob", json!({})), call("c2", "glob", json!({}))];
+        let results =
+            vec![result("c1", vec![Part::text("one")], false), result("c2", vec![Part::text("two")], false)];
+        let asked = request(vec![
+            Message::user("go"),
+            said("anthropic", &raw(first, second), calls),
+            message(Role::Tool, results),
+        ]);
+        let body = body("claude-x", &asked);
+        let of = |at: usize, field: &str| {
+            let blocks = body["messages"][at]["content"].as_array().unwrap().clone();
+            blocks.iter().map(|block| block[field].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(1, "id"), of(2, "tool_use_id"));
+        of(1, "id")
+    };
+    assert_eq!(ids("toolu_1", "a-B_9"), ["toolu_1", "a-B_9"]);
+    for (first, second) in [("same", "same"), ("", "x"), ("x", "call:2"), ("a.b", "x"), ("ä", "x")] {
+        assert_eq!(ids(first, second), ["c1", "c2"], "{first:?} {second:?}");
+    }
 }

@@ -126,3 +126,45 @@ fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
     let stray = r#"{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}"#;
     assert_eq!(MessageReply::default().push(stray).unwrap().len(), 0);
 }
+
+#[test]
+fn what_would_be_refused_when_it_goes_back_is_no_reply() {
+    let begin =
+        |block: &str| format!(r#"{{"type":"content_block_start","index":0,"content_block":{block}}}"#);
+    let cases = [
+        r#"{"type":"tool_use","id":"toolu_1","input":{}}"#,
+        r#"{"type":"tool_use","id":"toolu_1","name":"","input":{}}"#,
+        r#"{"text":"x"}"#,
+        r#"{"type":"","text":"x"}"#,
+    ];
+    let told: String = cases
+        .iter()
+        .map(|block| {
+            let mut reply = MessageReply::default();
+            reply
+                .push(
+                    r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"x"}}"#,
+                )
+                .unwrap();
+            reply.push(&begin(block)).unwrap();
+            reply.push(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#).unwrap();
+            format!("{:?}\n", reply.finish().map(|reply| reply.raw.map(|raw| raw.raw)))
+        })
+        .collect();
+    expect![[r#"
+        Err(Unusable { message: "the response is malformed: it calls a tool without a name" })
+        Err(Unusable { message: "the response is malformed: it calls a tool without a name" })
+        Err(Unusable { message: "the response is malformed: it has a block without a type" })
+        Err(Unusable { message: "the response is malformed: it has a block without a type" })
+    "#]]
+    .assert_eq(&told);
+    // A thought that the output limit cut off before it was signed.
+    let mut reply = MessageReply::default();
+    reply.push(&begin(r#"{"type":"thinking","thinking":"h","signature":""}"#)).unwrap();
+    reply
+        .push(r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"x"}}"#)
+        .unwrap();
+    reply.push(r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#).unwrap();
+    let raw = reply.finish().unwrap().raw.unwrap();
+    assert_eq!(raw.raw.get(), r#"{"role":"assistant","content":[{"type":"text","text":"x"}]}"#);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use reqwest::{Url, header::HeaderName};
 
-use super::*;
+use super::{super::Dialect as _, *};
 use crate::{
     models::{
         gemini::{Gemini, complaint::GoogleError},
@@ -37,7 +37,10 @@ fn told(status: u16, headers: &[(&'static str, &str)], body: &str) -> String {
         .iter()
         .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
     let status = StatusCode::from_u16(status).unwrap();
-    kind_of(classify::<Gemini>(&endpoint(), status, &headers.collect(), body.as_bytes()))
+    {
+        let error = Gemini::complaint(body.as_bytes());
+        kind_of(classify(&endpoint(), status, &headers.collect(), body.as_bytes(), error.as_ref()))
+    }
 }
 
 fn kind_of(error: ModelError) -> String {
@@ -45,6 +48,7 @@ fn kind_of(error: ModelError) -> String {
         ModelError::Passing { message, retry_after_ms } => {
             format!("passing, wait {retry_after_ms:?}: {message}\n")
         }
+        ModelError::TooLong { message } => format!("too long: {message}\n"),
         ModelError::Unusable { message } => format!("unusable: {message}\n"),
         ModelError::Final { code, message } => format!("final {code:?}: {message}\n"),
     }
@@ -81,7 +85,7 @@ fn final_refusals_carry_the_providers_words() {
             final ProviderAuth: the provider answered 401 Unauthorized: {} (provider entry `mine`, key from the variable GEMINI_API_KEY)
             final ProviderAuth: the provider answered 403 Forbidden: no permission (PERMISSION_DENIED) (provider entry `mine`, key from the variable GEMINI_API_KEY)
             final ModelFailed: the provider answered 302 Found; redirects are not followed, since the key would travel on: set `baseUrl`
-            final ModelFailed: the provider answered 413 Payload Too Large: too large
+            too long: the provider answered 413 Payload Too Large: too large
             final ModelFailed: the provider answered 418 I'm a teapot: 418
         "#]],
     );
@@ -126,6 +130,9 @@ fn every_form_of_a_hint_is_read() {
         (&[("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT"), date], "", Some(30_000)),
         (&[("retry-after", "Wed, 21 Oct 2026 07:27:00 GMT"), date], "", Some(0)),
         (&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], "", Some(0)),
+        (&[("retry-after-ms", "1500"), ("retry-after", "2")], "", Some(1_500)),
+        (&[("retry-after-ms", "soon"), ("retry-after", "2")], "", Some(2_000)),
+        (&[("retry-after-ms", "-1")], "", None),
         (&[("retry-after", "soon")], "", None),
         (&[("retry-after", "-5")], "", None),
         (&[("retry-after", "1e300")], "", None),

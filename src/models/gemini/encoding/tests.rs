@@ -20,6 +20,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         sampling: Sampling::default(),
         schema: None,
         ordinal: 0,
+        others: 0,
         path: "".into(),
         tree_ordinal: 0,
     }

@@ -77,6 +77,7 @@ pub(super) fn request(messages: Vec<Arc<Message>>, tools: Arc<[ToolDeclaration]>
         sampling: Sampling::default(),
         schema: None,
         ordinal: 0,
+        others: 0,
         path: "".into(),
         tree_ordinal: 0,
     }

@@ -18,10 +18,13 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         sampling: Sampling::default(),
         schema: None,
         ordinal: 0,
+        others: 0,
         path: "".into(),
         tree_ordinal: 0,
     }
 }
+
+const ALL: Media = Media { audio: true, pdf: true };
 
 fn body(form: ChatCompletions, request: &ModelRequest) -> Value {
     let (body, _) = Encoder::new(form).encode(request);
@@ -31,7 +34,7 @@ fn body(form: ChatCompletions, request: &ModelRequest) -> Value {
 
 /// The messages of a request, one a line.
 fn check(messages: Vec<Message>, expected: Expect) {
-    let body = body(ChatCompletions::new("m", false), &request(messages));
+    let body = body(ChatCompletions::new("m", false, ALL), &request(messages));
     let lines: String =
         body["messages"].as_array().unwrap().iter().map(|message| format!("{message}\n")).collect();
     expected.assert_eq(&lines);
@@ -192,14 +195,33 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         ..request(vec![Message::user("x")])
     };
     let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false)]
-        .map(|(model, is_own)| format!("{}\n", body(ChatCompletions::new(model, is_own), &asked)))
+        .map(|(model, is_own)| format!("{}\n", body(ChatCompletions::new(model, is_own, ALL), &asked)))
         .concat();
     expect![[r#"
         {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"qwen3","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
     "#]].assert_eq(&told);
-    let plain = body(ChatCompletions::new("m", true), &request(vec![Message::user("x")]));
+    let plain = body(ChatCompletions::new("m", true, ALL), &request(vec![Message::user("x")]));
     let fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(fields, ["model", "stream", "stream_options", "messages"]);
+}
+
+#[test]
+fn what_the_model_does_not_take_is_named() {
+    let parts = ["image/png", "audio/wav", "audio/mpeg", "application/pdf"].map(inline).to_vec();
+    let asked = request(vec![
+        message(Role::User, parts.clone()),
+        message(Role::Model, vec![call("c1", "read_file", json!({}))]),
+        message(Role::Tool, vec![result("c1", parts)]),
+    ]);
+    let body = body(ChatCompletions::new("m", false, Media::default()), &asked);
+    for at in [0, 3] {
+        let content: Vec<&Value> = body["messages"][at]["content"].as_array().unwrap().iter().collect();
+        let words: Vec<&str> = content.iter().filter_map(|part| part["text"].as_str()).collect();
+        let named =
+            ["audio/wav", "audio/mpeg", "application/pdf"].map(|it| format!("[{it}, which cannot be shown]"));
+        assert!(words.ends_with(&named.each_ref().map(String::as_str)), "{words:?}");
+        assert_eq!(content.iter().filter(|part| part["type"] == "image_url").count(), 1);
+    }
 }

@@ -88,7 +88,9 @@ fn every_end_is_told_for_what_it_is() {
     let end = |reason: &str| format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
     let text = r#"{"choices":[{"delta":{"content":"x"}}]}"#;
     let refusal = r#"{"choices":[{"delta":{"refusal":"I will not."}}]}"#;
-    let cases: [(&[&str], &str); 8] = [
+    let nameless =
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}}]}"#;
+    let cases: [(&[&str], &str); 9] = [
         (&[text], "\"stop\""),
         (&[], "\"stop\""),
         (&[text], "\"length\""),
@@ -97,6 +99,7 @@ fn every_end_is_told_for_what_it_is() {
         (&[text], "\"error\""),
         (&[text], "null"),
         (&[text], "\"\""),
+        (&[text, nameless], "\"tool_calls\""),
     ];
     let mut told = String::new();
     for (chunks, reason) in cases {
@@ -116,6 +119,7 @@ fn every_end_is_told_for_what_it_is() {
         "error": Err(Unusable { message: "the response is malformed: it ended with \"error\"" })
         null: Err(Unusable { message: "the response ended without a finish reason" })
         "": Err(Unusable { message: "the response ended without a finish reason" })
+        "tool_calls": Err(Unusable { message: "the response is malformed: it calls a function without a name" })
     "#]]
     .assert_eq(&told);
 }

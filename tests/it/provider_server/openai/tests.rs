@@ -31,6 +31,11 @@ fn a_good_request_is_good_and_each_rule_can_be_broken() {
         (r#""text":"t""#, r#""text":"""#, "is none"),
         (r#""content":"y""#, r#""content":"""#, "is none"),
         (r#""content":"y""#, r#""content":[]"#, "is none"),
+        (
+            r#""content":"y""#,
+            r#""content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,AA"}}]"#,
+            "is none",
+        ),
         (r#""tool_call_id":"c1""#, r#""tool_call_id":"c9""#, "the result of no call"),
         (r#"{"role":"tool","tool_call_id":"c2","content":"x"},"#, "", "between calls and their results"),
         (r#""content":"x"}"#, r#""content":[]}"#, "is no text"),

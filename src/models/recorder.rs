@@ -1,0 +1,101 @@
+//! How is what a model says kept, so that a recording can say it again? (spec 04, "`replay` and recording")
+//!
+//! A model that wraps another. Each reply is one line, in Gemini's own shape whoever gave it, without secrets. A reply is
+//! handed on when its line is on the disk: the recording is never behind the log. So after a crash the last
+//! reply of a run may be there twice, once as it was and once as it was asked for again; lines say which reply of their
+//! run they are, and `replay` takes the later one. A stream that is given up in its middle leaves no line.
+
+use std::sync::Arc;
+
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+
+use self::shape::{Failed, Heard};
+use super::{Media, Model, ModelError, ModelEvent, ModelRequest, Purpose, ResolvedModel};
+use crate::redact::Redactor;
+
+mod file;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use file::{NotRecordable, Recording, Recordings};
+
+impl Recording {
+    /// The model, recorded. Secrets are taken out before anything is written.
+    pub fn of(&self, model: ResolvedModel, redactor: &Redactor) -> ResolvedModel {
+        let (recording, redactor) = (self.clone(), redactor.clone());
+        let recorder = Recorder { model: Arc::clone(&model.model), recording, redactor };
+        ResolvedModel { model: Arc::new(recorder), ..model }
+    }
+}
+
+struct Recorder {
+    model: Arc<dyn Model>,
+    recording: Recording,
+    redactor: Redactor,
+}
+
+/// One reply that is being heard.
+struct Hearing {
+    stream: BoxStream<'static, Result<ModelEvent, ModelError>>,
+    recording: Recording,
+    redactor: Redactor,
+    purpose: Purpose,
+    path: Arc<str>,
+    ordinal: u32,
+    heard: Heard,
+}
+
+impl Model for Recorder {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let hearing = Hearing {
+            recording: self.recording.clone(),
+            redactor: self.redactor.clone(),
+            purpose: request.purpose,
+            path: Arc::clone(&request.path),
+            ordinal: request.ordinal,
+            heard: Heard::default(),
+            stream: self.model.stream(request),
+        };
+        stream::unfold(hearing, Hearing::next).boxed()
+    }
+
+    fn media(&self) -> Media {
+        self.model.media()
+    }
+}
+
+impl Hearing {
+    async fn next(mut self) -> Option<(Result<ModelEvent, ModelError>, Hearing)> {
+        let event = self.stream.next().await?;
+        let response = match &event {
+            Ok(ModelEvent::TextDelta(text)) => {
+                self.heard.text(text);
+                None
+            }
+            Ok(ModelEvent::ThoughtDelta(text)) => {
+                self.heard.thought(text);
+                None
+            }
+            Ok(ModelEvent::Alive) => None,
+            Ok(ModelEvent::Finished(reply)) => {
+                let heard = std::mem::take(&mut self.heard);
+                Some(shape::response(self.purpose, heard, reply, &self.redactor))
+            }
+            // A recording passes over it, as the run does that asks again.
+            Err(ModelError::Unusable { message }) => {
+                Some(shape::failure(self.purpose, Failed { message }, &self.redactor))
+            }
+            // The provider said nothing that could be said again.
+            Err(ModelError::Passing { .. } | ModelError::TooLong { .. } | ModelError::Final { .. }) => None,
+        };
+        if let Some(response) = response {
+            let line = shape::line(self.purpose, &self.path, self.ordinal, &response);
+            self.recording.append(line).await;
+        }
+        Some((event, self))
+    }
+}

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::protocol::{
-    AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, SandboxProfile, ToolName,
+    AgentName, ApprovalMode, Audience, Cost, OnDeadline, OnDetached, SandboxProfile, ToolName,
 };
 // For whoever reads what people wrote: through this door come file, place and word together.
 pub use crate::sys::{
@@ -17,13 +17,17 @@ pub use crate::sys::{
 
 mod approval;
 mod command_line;
+mod entries;
 mod environment;
 mod hosts;
 mod keys;
 mod layer;
+mod models;
+mod overrides;
 mod places;
 mod project;
 mod providers;
+mod sampling;
 mod schema;
 mod secret;
 mod shapes;
@@ -35,6 +39,8 @@ mod web;
 pub use command_line::{BadCommand, command_words};
 pub use environment::variable_of;
 pub use hosts::AllowedHost;
+pub use models::{Alias, AutoSettings, ModelSettings};
+pub use overrides::AgentOverride;
 pub use places::{NoHome, Places};
 pub use project::ProjectSettings;
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
@@ -89,6 +95,10 @@ impl<T> Setting<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub models: ModelSettings,
+    pub compression: CompressionSettings,
+    pub loop_detection: LoopSettings,
+    /// Whether the small model says who speaks next in a conversation.
+    pub next_speaker_check: Setting<bool>,
     /// By the entry's name. `None` = its settings have mistakes: nothing may be sent to it, since nobody knows what was
     /// meant, and nothing else may take its name.
     pub providers: BTreeMap<String, Setting<Option<ProviderSettings>>>,
@@ -106,15 +116,31 @@ pub struct Config {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct ModelSettings {
-    /// For agents that name no model. Nothing is chosen silently: without it such a run answers `NO_MODEL`.
-    pub default: Setting<Option<ModelRef>>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     /// The agent of a run that names none.
     pub default: Setting<AgentName>,
+    /// By an agent's name: what counts in place of what its file says.
+    pub overrides: Setting<BTreeMap<String, AgentOverride>>,
+}
+
+/// When a context that has grown long is summed up (spec 04, "Compression").
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompressionSettings {
+    /// By itself; whoever asks for it is always heard.
+    pub enabled: Setting<bool>,
+    /// Share of the model's window: above 0, at most 1.
+    pub threshold: Setting<f64>,
+}
+
+/// What is looked for in runs that go in circles (spec 04, "Loop detection").
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopSettings {
+    /// The same call.
+    pub calls: Setting<bool>,
+    /// The same text.
+    pub text: Setting<bool>,
+    /// What the small model thinks of it.
+    pub judge: Setting<bool>,
 }
 
 /// For agents whose definition does not say (spec 02, `run`).
@@ -125,6 +151,10 @@ pub struct RunSettings {
     pub max_time: Setting<Duration>,
     /// `None` = no limit.
     pub max_tokens: Setting<Option<u64>>,
+    /// `None` = no limit.
+    pub max_cost: Setting<Option<Cost>>,
+    /// Of a request. `None` = as many as fit the model.
+    pub max_context_tokens: Setting<Option<u64>>,
     /// How long the grace turn may take.
     pub grace: Setting<Duration>,
     /// Levels of agents that may call agents.
@@ -230,13 +260,28 @@ impl Default for Config {
     /// The defaults of spec 02 and 12.
     fn default() -> Config {
         Config {
-            models: ModelSettings { default: Setting::default_of(None) },
+            models: ModelSettings::default(),
+            compression: CompressionSettings {
+                enabled: Setting::default_of(true),
+                threshold: Setting::default_of(0.5),
+            },
+            loop_detection: LoopSettings {
+                calls: Setting::default_of(true),
+                text: Setting::default_of(true),
+                judge: Setting::default_of(true),
+            },
+            next_speaker_check: Setting::default_of(false),
             providers: BTreeMap::new(),
-            agents: AgentSettings { default: Setting::default_of(AgentName::from("generalist")) },
+            agents: AgentSettings {
+                default: Setting::default_of(AgentName::from("generalist")),
+                overrides: Setting::default_of(BTreeMap::new()),
+            },
             run: RunSettings {
                 max_turns: Setting::default_of(30),
                 max_time: Setting::default_of(Duration::from_secs(10 * 60)),
                 max_tokens: Setting::default_of(None),
+                max_cost: Setting::default_of(None),
+                max_context_tokens: Setting::default_of(None),
                 grace: Setting::default_of(Duration::from_secs(60)),
                 max_depth: Setting::default_of(4),
             },

@@ -8,21 +8,17 @@ use serde_json::{Value as Json, json};
 
 use super::{
     AllowedHost, Config, KeySource, Origin, SearchBackend, Setting,
-    approval::{SecretPlace, WebAddress, secret_shown},
+    approval::{SecretPlace, secret_shown},
     command_line::CommandLine,
     hosts::HostShape,
-    shapes::{
-        Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Typed, Whole, Word, plain,
-    },
+    shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Whole, plain},
     web::ServerAddress,
 };
-use crate::protocol::{
-    AgentName, ApprovalMode, Audience, ModelRef, OnDeadline, OnDetached, SandboxProfile, ToolName,
-};
+use crate::protocol::{AgentName, Cost, SandboxProfile, ToolName};
 
 mod into;
 
-use into::{above_zero, narrow, program_first, time, word};
+use into::{above_zero, narrow, time, word};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -35,6 +31,9 @@ const MOST_OUTPUT_CHARS: u64 = 10_000_000;
 
 /// Levels of agents that call agents: more is a loop, not a plan.
 const MOST_DEPTH: u64 = 16;
+
+/// What a run may cost at most, in US dollars: more is a slip.
+const MOST_DOLLARS: f64 = 1e6;
 
 /// Runs at work at once: beyond, memory for their contexts is the limit, not a number.
 const MOST_RUNS: u64 = 100_000;
@@ -49,6 +48,7 @@ const MOST_SECONDS: u64 = LONGEST_MS / 1_000;
 const MOST_MB: u64 = 1 << 30;
 
 /// One setting.
+#[derive(Clone, Copy)]
 pub(super) struct Key {
     /// With dots, e.g. `run.maxTurns`.
     pub path: &'static str,
@@ -111,14 +111,33 @@ macro_rules! key {
     };
 }
 
-pub(super) const KEYS: &[Key] = &[
-    key!(
-        "models.default", models.default, Name,
-        in: |name| Ok(Some(ModelRef::from(name))), out: |name: &Option<ModelRef>| json!(name),
-        "The model of agents that name none. Without it such a run is refused: nothing is chosen silently.",
-        expected: "a model's name, e.g. \"gemini/gemini-2.5-pro\" or \"offline\"",
-        example: "\"gemini/gemini-2.5-flash\""
-    ),
+// Below the macro, which they use.
+mod approval;
+mod models;
+
+/// All of them, each once.
+pub(super) const KEYS: &[Key] =
+    &joined::<FIRST, { approval::N }, { FIRST + approval::N }>(joined(models::KEYS, REST), approval::KEYS);
+
+const FIRST: usize = models::N + N;
+
+/// How many stand in this file.
+const N: usize = 32;
+
+const fn joined<const A: usize, const B: usize, const ALL: usize>(
+    first: [Key; A],
+    second: [Key; B],
+) -> [Key; ALL] {
+    let mut all = [first[0]; ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = if at < A { first[at] } else { second[at - A] };
+        at += 1;
+    }
+    all
+}
+
+const REST: [Key; N] = [
     key!(
         "agents.default", agents.default, Name,
         in: |name| Ok(AgentName::from(name)), out: |name: &AgentName| json!(name),
@@ -147,6 +166,22 @@ pub(super) const KEYS: &[Key] = &[
         "Tokens of a run whose agent does not say; null is no limit.",
         expected: "a whole number of at least 1, or null for no limit",
         example: "200000"
+    ),
+    key!(
+        "run.maxCostUsd", run.max_cost, OrNull(Amount { least: 0.0, is_above_zero: true, most: MOST_DOLLARS }),
+        in: |dollars: Option<f64>| Ok(dollars.and_then(Cost::from_dollars)),
+        out: |cost: &Option<Cost>| cost.map_or(Json::Null, |cost| plain(cost.dollars())),
+        "What a run may cost whose agent does not say, with the runs below it, in US dollars by `models.prices`; null is no \
+         limit.",
+        expected: "a number of US dollars above 0, or null for no limit",
+        example: "2.5"
+    ),
+    key!(
+        "run.maxContextTokens", run.max_context_tokens, OrNull(Whole { least: 1, most: u64::MAX }),
+        in: Ok, out: |tokens: &Option<u64>| json!(tokens),
+        "Tokens of a request at most, where fewer than fit the model are enough; null is as many as fit.",
+        expected: "a whole number of at least 1, or null for no limit",
+        example: "100000"
     ),
     key!(
         "run.graceSeconds", run.grace, Amount { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
@@ -332,84 +367,6 @@ pub(super) const KEYS: &[Key] = &[
         "Numeric ids of users besides the daemon's own that may connect.",
         expected: "a list of numeric user ids, e.g. [1000]",
         example: "[1000]"
-    ),
-    key!(
-        "approval.mode", approval.mode, OneOf(&["plan", "default", "autoEdit", "yolo"]),
-        in: word, out: |mode: &ApprovalMode| json!(mode),
-        "How freely calls run where no rule speaks, in sessions that name no mode. `yolo` needs `approval.allowYolo`.",
-        expected: "one of \"plan\", \"default\", \"autoEdit\", \"yolo\"",
-        example: "\"plan\""
-    ),
-    key!(
-        "approval.allowYolo", approval.allow_yolo, Flag,
-        in: Ok, out: |allowed: &bool| json!(allowed),
-        "Whether a session or a run may be in the mode `yolo`, in which everything but critical calls runs.",
-        expected: "true or false",
-        example: "true"
-    ),
-    key!(
-        "approval.audience", approval.audience, Typed::<Audience>::new(),
-        in: Ok, out: |audience: &Audience| json!(audience),
-        "Who may be asked: all who are attached; whoever started the run first, and all after so many milliseconds; or \
-         these clients alone.",
-        expected: "\"all\", {\"initiatorFirst\": {\"graceMs\": 30000}} or {\"clients\": [\"a client's id\"]}",
-        example: "{\"initiatorFirst\": {\"graceMs\": 30000}}"
-    ),
-    key!(
-        "approval.onDetached", approval.on_detached, OrNull(OneOf(&["wait", "deny", "fail", "park"])),
-        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<OnDetached>| json!(it),
-        "What becomes of a question while nobody can be asked; null is `wait`, but `deny` for runs whose starter said that \
-         nobody sits there.",
-        expected: "one of \"wait\", \"deny\", \"fail\", \"park\", or null",
-        example: "\"park\""
-    ),
-    key!(
-        "approval.deadlineMs", approval.deadline, OrNull(Whole { least: 1, most: LONGEST_MS }),
-        in: |ms: Option<u64>| Ok(ms.map(Duration::from_millis)),
-        out: |deadline: &Option<Duration>| json!(deadline.map(|it| it.as_millis())),
-        "After so many milliseconds in which nobody was there who could answer, `approval.onDeadline` happens; null is \
-         never.",
-        expected: "a whole number of milliseconds from 1 to a year, or null",
-        example: "3600000"
-    ),
-    key!(
-        "approval.onDeadline", approval.on_deadline, OneOf(&["deny", "cancelRun", "park"]),
-        in: word, out: |it: &OnDeadline| json!(it),
-        "What becomes of a question whose time is over. Nothing is ever allowed by time.",
-        expected: "one of \"deny\", \"cancelRun\", \"park\"",
-        example: "\"park\""
-    ),
-    key!(
-        "approval.notifyAfterMs", approval.notify_after, Whole { least: 0, most: LONGEST_MS },
-        in: |ms| Ok(Duration::from_millis(ms)), out: |after: &Duration| json!(after.as_millis()),
-        "How many milliseconds nobody is there who could answer before `approval.notifyCommand` and `approval.webhook` \
-         are told.",
-        expected: "a whole number of milliseconds from 0 to a year",
-        example: "5000"
-    ),
-    key!(
-        "approval.notifyCommand", approval.notify_command, ListOf(Word),
-        in: program_first, out: |words: &Vec<String>| json!(words),
-        "A program and its arguments, run without a shell when nobody is there who could answer. The question, and the \
-         token that answers it, stand on its standard input as JSON.",
-        expected: "a list of words that begins with a program, e.g. [\"/home/me/bin/tell-me\"]",
-        example: "[\"/home/me/bin/tell-me\", \"--urgent\"]"
-    ),
-    key!(
-        "approval.webhook.url", approval.webhook_url, OrNull(WebAddress),
-        in: Ok, out: |url: &Option<String>| json!(url),
-        "Where the question is posted to as JSON, signed, when nobody is there who could answer. Needs \
-         `approval.webhook.secret`.",
-        expected: "an address that begins with https:// (on this machine also http://), or null",
-        example: "\"https://example.com/hooks/subagentd\""
-    ),
-    key!(
-        "approval.webhook.secret", approval.webhook_secret, OrNull(SecretPlace),
-        in: Ok, out: |place: &Option<KeySource>| secret_shown(place.as_ref()),
-        "Where the secret lies that signs what is posted; never the secret itself. Nobody but its owner may be able to \
-         read a file.",
-        expected: "{\"env\": \"NAME\"}, {\"file\": \"/absolute/path\"} or null",
-        example: "{\"env\": \"SUBAGENTD_WEBHOOK_SECRET\"}"
     ),
     Key {
         path: "redaction.patterns",

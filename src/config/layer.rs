@@ -15,6 +15,7 @@ use jsonc_parser::{
 
 use super::{
     Config, Mark, Origin, SetAt, Setting, decode,
+    entries::Mistake,
     keys::{KEYS, Key},
     nearest, one_based, problem, providers, read_bounded,
     shapes::Refusal,
@@ -259,6 +260,16 @@ impl Layer<'_, '_, '_> {
                 self.note_place(path, place);
                 return self.reading.keep(path);
             }
+            Err(Refusal::Mistakes(mistakes)) => {
+                let is_any_error = mistakes.iter().any(|mistake| mistake.severity == Severity::Error);
+                self.report_all(mistakes);
+                self.note_place(path, place);
+                // As it was as a whole: half of the old entries and half of the new are nobody's settings.
+                if is_any_error {
+                    self.reading.keep(path);
+                }
+                return;
+            }
         };
         self.report(place, code, format!("`{path}`: expected {}, found {}", key.expected, found(value)));
         self.reading.keep(path);
@@ -281,6 +292,10 @@ impl Layer<'_, '_, '_> {
             self.reading.config.providers.insert(entry.name, setting);
             self.note_place(&key, entry.offset);
         }
+        self.report_all(mistakes);
+    }
+
+    fn report_all(&mut self, mistakes: Vec<Mistake>) {
         for mistake in mistakes {
             let found = problem(self.path, self.mark(mistake.offset), mistake.code, mistake.message);
             let found = FileProblem { severity: mistake.severity, fix: mistake.fix, ..found };
@@ -363,7 +378,7 @@ pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
 }
 
 /// What stands there, for the message: small values as they are.
-fn found(value: &Value<'_>) -> String {
+pub(super) fn found(value: &Value<'_>) -> String {
     match value {
         Value::NumberLit(number) if number.value.len() <= 30 => number.value.to_owned(),
         Value::BooleanLit(boolean) => boolean.value.to_string(),

@@ -25,16 +25,18 @@ const EXCLUDE: &str = "tools.exclude";
 
 const DISCOVERY: &str = "tools.discoveryCommand";
 const CALL: &str = "tools.callCommand";
+const COMPRESSION: &str = "compression.enabled";
+const THRESHOLD: &str = "compression.threshold";
 
 /// What a project may set.
-const ALLOWED: &[&str] = &[DEFAULT_AGENT, EXCLUDE, DISCOVERY, CALL];
+const ALLOWED: &[&str] = &[DEFAULT_AGENT, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD];
 
 /// What a project may set, but this version has no use for.
 const WITHOUT_EFFECT: &[&str] =
-    &["agents.autoRoute", "compression", "prompt.modules", "memory.files", "mcpServers", "hooks"];
+    &["agents.autoRoute", "prompt.modules", "memory.files", "mcpServers", "hooks"];
 
 /// What one project's file sets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProjectSettings {
     /// The agent of runs in this workspace that name none.
     pub default_agent: Option<AgentName>,
@@ -44,6 +46,10 @@ pub struct ProjectSettings {
     pub discovery_command: Option<Option<String>>,
     /// Calls one of them, in place of the user's command.
     pub call_command: Option<Option<String>>,
+    /// Whether contexts of this workspace's runs are summed up by themselves.
+    pub compression_enabled: Option<bool>,
+    /// From which share of the model's window on.
+    pub compression_threshold: Option<f64>,
 }
 
 impl ProjectSettings {
@@ -65,6 +71,8 @@ impl ProjectSettings {
             exclude: if is_set(EXCLUDE) { config.tools.exclude.value } else { Vec::new() },
             discovery_command: is_set(DISCOVERY).then_some(config.tools.discovery_command.value),
             call_command: is_set(CALL).then_some(config.tools.call_command.value),
+            compression_enabled: is_set(COMPRESSION).then_some(config.compression.enabled.value),
+            compression_threshold: is_set(THRESHOLD).then_some(config.compression.threshold.value),
         };
         (settings, problems)
     }

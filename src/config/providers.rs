@@ -11,8 +11,12 @@ use jsonc_parser::{
     common::Ranged,
 };
 
-use super::{layer::kind_of, nearest};
-use crate::protocol::{FileProblemCode, Severity};
+use super::{
+    entries::{Fields, Mistake},
+    layer::kind_of,
+    nearest, sampling,
+};
+use crate::protocol::{FileProblemCode, Sampling, Severity};
 
 mod shown;
 
@@ -21,7 +25,8 @@ pub(super) use shown::{schema, shown};
 /// The key of this section.
 pub(super) const SECTION: &str = "providers";
 
-const FIELDS: &[&str] = &["kind", "baseUrl", "key", "models"];
+const FIELDS: &[&str] =
+    &["kind", "baseUrl", "key", "models", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
 /// Names that mean something else in front of a model's name.
 const RESERVED: &[&str] = &["offline", "replay"];
 /// An entry's name at most: it stands in messages and in the names of models.
@@ -30,7 +35,7 @@ const KEY_SHAPES: &str =
     r#"{"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}"#;
 
 /// One entry of `providers`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProviderSettings {
     pub kind: ProviderKind,
     /// `None` = the provider's own.
@@ -39,6 +44,16 @@ pub struct ProviderSettings {
     pub key: Option<KeySource>,
     /// Bare names of models that mean this entry; `*` stands for any letters.
     pub models: Vec<String>,
+    /// How its models sample where nobody says more.
+    pub sampling: Sampling,
+}
+
+impl ProviderSettings {
+    /// At its usual address, with its usual key.
+    pub fn usual(kind: ProviderKind) -> ProviderSettings {
+        let sampling = Sampling::default();
+        ProviderSettings { kind, base_url: None, key: None, models: Vec::new(), sampling }
+    }
 }
 
 /// The protocol that a provider speaks.
@@ -47,17 +62,21 @@ pub enum ProviderKind {
     Gemini,
     /// Chat completions, of OpenAI and of many other servers.
     OpenAi,
+    /// OpenAI's responses, where models that think keep their thoughts from call to call.
+    OpenAiResponses,
     /// Anthropic's messages.
     Anthropic,
 }
 
 impl ProviderKind {
-    pub const ALL: &[ProviderKind] = &[ProviderKind::Gemini, ProviderKind::OpenAi, ProviderKind::Anthropic];
+    pub const ALL: &[ProviderKind] =
+        &[ProviderKind::Gemini, ProviderKind::OpenAi, ProviderKind::OpenAiResponses, ProviderKind::Anthropic];
 
     pub fn as_str(self) -> &'static str {
         match self {
             ProviderKind::Gemini => "gemini",
             ProviderKind::OpenAi => "openai",
+            ProviderKind::OpenAiResponses => "openai-responses",
             ProviderKind::Anthropic => "anthropic",
         }
     }
@@ -72,15 +91,6 @@ pub enum KeySource {
     File(PathBuf),
     /// Run without a shell; what it prints is the key. Not empty.
     Command(Vec<String>),
-}
-
-/// What is wrong, and where in the text.
-pub(super) struct Mistake {
-    pub offset: usize,
-    pub severity: Severity,
-    pub code: FileProblemCode,
-    pub message: String,
-    pub fix: Option<String>,
 }
 
 /// One entry as it stands in a layer.
@@ -135,12 +145,6 @@ fn name_problem(name: &str) -> Option<String> {
     RESERVED.contains(&name).then(|| format!("`{name}` is no name for an entry: it means a model already"))
 }
 
-impl Mistake {
-    fn error(place: &impl Ranged, code: FileProblemCode, message: String) -> Mistake {
-        Mistake { offset: place.range().start, severity: Severity::Error, code, message, fix: None }
-    }
-}
-
 /// Reads one entry.
 struct Reading<'a> {
     path: &'a str,
@@ -165,6 +169,7 @@ impl Reading<'_> {
                 "baseUrl" => base_url = self.base_url(value),
                 "key" => key = self.key(value),
                 "models" => models = self.models(value),
+                _ if sampling::FIELDS.contains(&field) => {}
                 _ => self.unknown(property),
             }
         }
@@ -172,7 +177,8 @@ impl Reading<'_> {
             let message = format!("`{}`: `kind` is missing; there are {}", self.path, kinds());
             self.mistakes.push(Mistake::error(object, FileProblemCode::BadValue, message));
         }
-        Some(ProviderSettings { kind: kind?, base_url, key, models })
+        let sampling = sampling::read(&mut Fields::of(self.path, object, &mut self.mistakes));
+        Some(ProviderSettings { kind: kind?, base_url, key, models, sampling })
     }
 
     fn kind(&mut self, value: &Value<'_>) -> Option<ProviderKind> {
@@ -262,14 +268,9 @@ impl Reading<'_> {
 
     fn unknown(&mut self, property: &ObjectProp<'_>) {
         let path = self.field_path(property.name.as_str());
-        self.mistakes.push(Mistake {
-            offset: property.range.start,
-            severity: Severity::Warning,
-            code: FileProblemCode::UnknownField,
-            message: format!("there is no setting `{path}` in this version; it has no effect"),
-            fix: nearest(property.name.as_str(), FIELDS.iter().copied())
-                .map(|field| format!("did you mean `{}`?", self.field_path(field))),
-        });
+        let fix = nearest(property.name.as_str(), FIELDS.iter().copied())
+            .map(|field| format!("did you mean `{}`?", self.field_path(field)));
+        self.mistakes.push(Mistake::unknown(property, &path, fix));
     }
 
     fn field_path(&self, field: &str) -> String {

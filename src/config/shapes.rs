@@ -8,6 +8,8 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+use super::entries::Mistake;
+
 /// Largest automaton of a pattern, which every text will be read with; larger ones are slips like `\w{1000}`.
 const MOST_PATTERN_BYTES: usize = 2 * 1024 * 1024;
 
@@ -21,6 +23,8 @@ pub(super) enum Refusal {
     BadValue,
     /// Some elements of a list; the others were taken.
     BadElements(Vec<BadElement>),
+    /// Some entries of a map; the others were taken.
+    Mistakes(Vec<Mistake>),
 }
 
 /// What is wrong with an element, and the byte where it begins.

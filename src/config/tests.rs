@@ -1,11 +1,12 @@
 //! Promises of the settings files, tested on real files.
 
 mod layers;
+mod models;
 
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::protocol::{FileProblem, Severity};
+use crate::protocol::{FileProblem, ModelRef, Severity};
 
 /// Loads the two texts as system and user file; `None` = no such file.
 fn load(system: Option<&str>, user: Option<&str>) -> (Config, String) {
@@ -125,7 +126,7 @@ fn unknown_keys_are_warnings_that_name_the_nearest() {
             warning UnknownField user.json:1:25: there is no setting `tool` in this version; it has no effect (did you mean `tools`?)
             warning UnknownField user.json:1:37: there is no setting `maxTokens` in this version; it has no effect (did you mean `run.maxTokens`?)
             warning UnknownField user.json:1:66: there is no setting `shutdown.maxTurns` in this version; it has no effect (did you mean `run.maxTurns`?)
-            warning UnknownField user.json:1:82: there is no setting `prices` in this version; it has no effect
+            warning UnknownField user.json:1:82: there is no setting `prices` in this version; it has no effect (did you mean `models.prices`?)
         "#]],
     );
 }

@@ -94,8 +94,22 @@ impl Survey {
         };
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
         self.problems.extend(problems);
-        let ProjectSettings { default_agent, exclude, discovery_command, call_command } = settings;
+        let ProjectSettings {
+            default_agent,
+            exclude,
+            discovery_command,
+            call_command,
+            compression_enabled,
+            compression_threshold,
+        } = settings;
         let mut effects = Vec::new();
+        effects.extend(compression_enabled.map(|enabled| match enabled {
+            true => "long contexts of runs here are summed up by themselves".to_owned(),
+            false => "long contexts of runs here are not summed up by themselves".to_owned(),
+        }));
+        effects.extend(compression_threshold.map(|share| {
+            format!("contexts of runs here count as long from {} of their model's window on", share)
+        }));
         if let Some(agent) = default_agent {
             effects.push(sentence(format!("runs here that name no agent are `{agent}`'s")));
         }

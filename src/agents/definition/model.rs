@@ -6,13 +6,16 @@ use super::super::{
     yaml::Content,
 };
 use crate::protocol::{
-    AgentLimits,
-    FileProblemCode::{BadValue, UnknownField, WrongType},
+    AgentLimits, Cost,
+    FileProblemCode::{UnknownField, WrongType},
     ModelChoice, ModelRef, Sampling,
 };
 
 /// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
 pub(super) const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
+
+/// What a run may cost at most, in US dollars: more is a slip.
+pub(super) const MOST_DOLLARS: f64 = 1e6;
 
 /// Levels of agents that call agents: more is a loop, not a plan.
 pub(super) const LARGEST_DEPTH: i64 = 16;
@@ -74,12 +77,7 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
     let Some(fields) = Fields::open(node, "run", RUN_FIELDS, findings) else {
         return AgentLimits::default();
     };
-    if let (Some(key), Some(_)) = (fields.key("maxCostUsd"), fields.get("maxCostUsd")) {
-        fields.number("maxCostUsd", "a number above 0", |number| number > 0.0, findings);
-        let message = "`run.maxCostUsd` is not enforced: no prices yet";
-        findings.warning(Some(key.mark), BadValue, message, None);
-    }
-    for field in ["onBudget", "maxContextTokens"] {
+    for field in ["onBudget"] {
         if let (Some(key), Some(_)) = (fields.key(field), fields.get(field)) {
             let message = format!("`run.{field}` has no effect in this version");
             findings.warning(Some(key.mark), UnknownField, message, None);
@@ -88,6 +86,8 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
     let is_time = |minutes: f64| minutes > 0.0 && minutes <= LONGEST_MINUTES;
     let is_grace = |seconds: f64| (0.0..=LONGEST_MINUTES * 60.0).contains(&seconds);
     let minutes = fields.number("maxTimeMinutes", "a number of minutes above 0", is_time, findings);
+    let is_cost = |dollars: f64| dollars > 0.0 && dollars <= MOST_DOLLARS;
+    let cost = fields.number("maxCostUsd", "a number of US dollars above 0", is_cost, findings);
     let grace = fields.number("graceSeconds", "a number of seconds, 0 or more", is_grace, findings);
     AgentLimits {
         max_turns: fields
@@ -95,6 +95,8 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
             .and_then(|turns| u32::try_from(turns).ok()),
         max_time_ms: minutes.map(|minutes| milliseconds(minutes * 60.0).max(1)),
         max_tokens: fields.whole("maxTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
+        max_cost: cost.and_then(Cost::from_dollars),
+        max_context_tokens: fields.whole("maxContextTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
         grace_ms: grace.map(milliseconds),
         max_depth: fields
             .whole("maxDepth", 0, LARGEST_DEPTH, findings)

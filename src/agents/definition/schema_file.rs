@@ -12,7 +12,7 @@ use super::{
     inputs::{INPUT_FIELDS, SHORT_TYPES},
     look::{CSS_COLORS, SCOPES},
     messages::{MESSAGE_FIELDS, ROLES},
-    model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, RUN_FIELDS},
+    model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, MOST_DOLLARS, RUN_FIELDS},
     output::OUTPUT_FIELDS,
     tools::TOOLS_FIELDS,
 };
@@ -165,10 +165,13 @@ fn run_field(name: &str) -> Option<Value> {
         ),
         "maxDepth" => said("Levels of agents that may call agents below.", whole(0, Some(LARGEST_DEPTH))),
         "maxCostUsd" => said(
-            "Not enforced in this version.",
-            json!({ "type": ["number", "null"], "exclusiveMinimum": 0 }),
+            "US dollars that it and the runs below it may cost, by the settings' `models.prices`.",
+            json!({ "type": ["number", "null"], "exclusiveMinimum": 0, "maximum": MOST_DOLLARS }),
         ),
-        "onBudget" | "maxContextTokens" => json!({ "description": "Has no effect in this version." }),
+        "maxContextTokens" => {
+            said("Tokens of a request at most, where fewer than fit the model are enough.", whole(1, None))
+        }
+        "onBudget" => json!({ "description": "Has no effect in this version." }),
         _ => return None,
     })
 }

@@ -156,7 +156,6 @@ fn fields_that_do_nothing_yet_say_so() {
             warning UnknownField my-file.md:8:1: `guardrails` has no effect in this version
             warning UnknownField my-file.md:9:1: `memory` has no effect in this version
             warning UnknownField my-file.md:10:1: `tracing` has no effect in this version
-            warning BadValue my-file.md:11:7: `run.maxCostUsd` is not enforced: no prices yet
             warning UnknownField my-file.md:11:19: `run.onBudget` has no effect in this version
         "#]],
     );

@@ -2,14 +2,16 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{KeySource, MAX_NAME_CHARS, ProviderKind, ProviderSettings};
+use super::{super::sampling, KeySource, MAX_NAME_CHARS, ProviderKind, ProviderSettings};
 
 /// Stands for the arguments of a command, among which a secret may be.
 const MORE_WORDS: &str = "…";
 
 /// An entry as the file would say it, but for the arguments of commands; `null` for one with mistakes.
 pub(in crate::config) fn shown(settings: Option<&ProviderSettings>) -> Json {
-    let Some(ProviderSettings { kind, base_url, key, models }) = settings else { return Json::Null };
+    let Some(ProviderSettings { kind, base_url, key, models, sampling }) = settings else {
+        return Json::Null;
+    };
     let mut entry = json!({ "kind": kind.as_str() });
     if let Some(base_url) = base_url {
         entry["baseUrl"] = json!(base_url);
@@ -27,6 +29,9 @@ pub(in crate::config) fn shown(settings: Option<&ProviderSettings>) -> Json {
     }
     if !models.is_empty() {
         entry["models"] = json!(models);
+    }
+    for (field, value) in sampling::shown(sampling) {
+        entry[field] = value;
     }
     entry
 }
@@ -64,7 +69,7 @@ pub(in crate::config) fn schema() -> Json {
         "description": "Bare names of models that mean this entry; `*` stands for any letters.",
         "examples": [["gemini-*"]],
     });
-    let entry = json!({
+    let mut entry = json!({
         "type": "object",
         "properties": {
             "kind": { "enum": kinds, "description": "The protocol that the provider speaks." },
@@ -79,6 +84,9 @@ pub(in crate::config) fn schema() -> Json {
         "required": ["kind"],
         "additionalProperties": false,
     });
+    for (field, schema) in sampling::schema() {
+        entry["properties"][field] = schema;
+    }
     json!({
         "type": "object",
         "description": "Providers of models, each under a name of your own; a model is then `name/model-id`.",

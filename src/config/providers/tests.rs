@@ -38,10 +38,10 @@ fn entries_say_what_they_are_and_where_their_key_lies() {
             "d": {"kind": "gemini", "key": {"command": ["pass", "show", ""]}},
         }"#,
         expect![[r#"
-            a = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [] })
-            b = Some(ProviderSettings { kind: Gemini, base_url: Some("http://127.0.0.1:1/x"), key: Some(Env("KEY")), models: ["g-*", "m"] })
-            c = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(File("/k")), models: [] })
-            d = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(Command(["pass", "show", ""])), models: [] })
+            a = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            b = Some(ProviderSettings { kind: Gemini, base_url: Some("http://127.0.0.1:1/x"), key: Some(Env("KEY")), models: ["g-*", "m"], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            c = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(File("/k")), models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            d = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(Command(["pass", "show", ""])), models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
         "#]],
     );
 }
@@ -65,11 +65,11 @@ fn a_mistake_costs_its_entry_and_all_are_told() {
 "j": {"kind": "gemini", "key": 5}
 }"#,
         expect![[r#"
-            Error (2, 15) `providers.a.kind`: there is no provider of kind "gemni"; there are "gemini", "openai", "anthropic"
+            Error (2, 15) `providers.a.kind`: there is no provider of kind "gemni"; there are "gemini", "openai", "openai-responses", "anthropic"
             Error (2, 35) `providers.a.baseUrl`: expected a URL that begins with https:// or http://
             Error (2, 56) `providers.a.models`: expected a list of names of models, e.g. ["gemini-*"], found a text
             Error (3, 18) `providers.b.baseUrl`: a URL with a user or password in it is refused; use `key`
-            Error (3, 6) `providers.b`: `kind` is missing; there are "gemini", "openai", "anthropic"
+            Error (3, 6) `providers.b`: `kind` is missing; there are "gemini", "openai", "openai-responses", "anthropic"
             Error (4, 32) `providers.c.key`: a key itself does not belong into a settings file: say where it lies, with {"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}
             Error (5, 32) `providers.d.key`: expected one of {"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}
             Error (6, 32) `providers.e.key`: expected one of {"env": "NAME"}, {"file": "/absolute/path"} or {"command": ["program", "argument"]}
@@ -89,7 +89,7 @@ fn a_mistake_costs_its_entry_and_all_are_told() {
             d = None
             e = None
             f = None
-            g = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [] })
+            g = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
             h = None
             i = None
             j = None

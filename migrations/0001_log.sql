@@ -39,18 +39,22 @@ create table sessions (
 
 create index sessions_by_activity on sessions (last_active_us, session_id);
 
--- `parent_run_id` is set when the context belongs to one run that an agent called as a tool.
+-- `parent_run_id` is set when the context belongs to one run that an agent called as a tool. `epoch` counts how often what
+-- its model reads was replaced, `tokens` is the size of its last prompt.
 create table contexts (
     context_id     text primary key,
     session_id     text not null,
     agent          text not null,
     parent_run_id  text,
     created_us     integer not null,
-    last_active_us integer not null
+    last_active_us integer not null,
+    epoch          integer not null default 0,
+    tokens         integer not null default 0
 ) strict, without rowid;
 
 create index contexts_by_session on contexts (session_id, created_us, context_id);
 
+-- `cost_nanos`, in billionths of a dollar, is of what was used at a known price; null = nothing was.
 -- `first_seq` is the run's first event and never changes, so lists page by it; `started_seq` is its `run.started`,
 -- null until it has begun. `queue_rank` orders those that wait for the same thing, the lowest first.
 create table runs (
@@ -81,6 +85,8 @@ create table runs (
     cached_tokens   integer not null,
     output_tokens   integer not null,
     thought_tokens  integer not null,
+    cost_nanos      integer,
+    unpriced_tokens integer not null default 0,
     active_us       integer not null,
     open_stream     text,
     open_stream_seq integer,

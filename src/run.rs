@@ -3,13 +3,17 @@
 //! `machine` is pure; `driver` keeps what is in flight equal to what the machine wants; `executor` owns the
 //! drivers; `gate` alone decides whether a call may run and mints the permit.
 
+mod alternates;
 mod child;
+mod compaction;
 mod completion;
+mod consult;
 mod doors;
 mod driver;
 mod executor;
 mod gate;
 mod lanes;
+mod loops;
 mod machine;
 mod modes;
 mod plan;
@@ -23,7 +27,7 @@ pub use executor::{
 };
 pub use gate::said;
 pub use machine::Settling;
-pub use plan::{PlanError, RunDefaults, RunPlan, RunRequest};
+pub use plan::{CompressionRules, LoopRules, ModelRoles, PlanError, RunDefaults, RunPlan, RunRequest};
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.
 async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

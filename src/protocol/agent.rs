@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentName, ModelRef, Risk, Role, SandboxProfile, ToolName};
+use super::{AgentName, Cost, ModelRef, Risk, Role, SandboxProfile, ToolName};
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +71,19 @@ pub struct Sampling {
     pub thinking_budget: Option<i64>,
 }
 
+impl Sampling {
+    /// Each setting as it is here, else as it is there.
+    #[must_use]
+    pub fn or(self, other: Sampling) -> Sampling {
+        Sampling {
+            temperature: self.temperature.or(other.temperature),
+            top_p: self.top_p.or(other.top_p),
+            max_output_tokens: self.max_output_tokens.or(other.max_output_tokens),
+            thinking_budget: self.thinking_budget.or(other.thinking_budget),
+        }
+    }
+}
+
 /// What the file says under `run`; `None` = the daemon's default (spec 02).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -81,6 +94,12 @@ pub struct AgentLimits {
     pub max_time_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Cost>,
+    /// Of a request; less than the model's window may be enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_context_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -161,6 +161,12 @@ pub struct ContextSummary {
     pub parent_run_id: Option<RunId>,
     pub started_at: Timestamp,
     pub last_active_at: Timestamp,
+    /// How often what its model reads was replaced: by a summary, or by nothing.
+    #[serde(default)]
+    pub epoch: u32,
+    /// Of its last prompt, instructions and tools included; 0 = unknown.
+    #[serde(default)]
+    pub tokens: u64,
 }
 
 /// One message of a context as clients read it.

@@ -10,13 +10,16 @@ use serde_json::Value;
 
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
-    FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Reason, Risk, RunId,
-    RunWaiting, Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage, WorkspaceTrusted, reread,
+    Cost, FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Reason, Risk,
+    RunId, RunWaiting, Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage, WorkspaceTrusted,
+    reread,
 };
 
+mod care;
 mod private;
 mod run;
 
+pub use care::*;
 pub use private::*;
 pub use run::*;
 
@@ -110,6 +113,22 @@ events! {
     "thought" => Thought;
     /// A message of the daemon's own was added to the context, to put the model back on its way.
     "context.nudged" => ContextNudged;
+    /// A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on once it is over.
+    "model.consulting" => ModelConsulting;
+    /// What it answered, and what that used. A consultation may take several calls, or none.
+    "model.consulted" => ModelConsulted;
+    /// The run's model cannot go on, and the next one of `models.fallback` takes over.
+    "model.fallback" => ModelFallback;
+    /// The run's model was to be chosen by what is asked for (`auto`), and is this one.
+    "model.routed" => ModelRouted;
+    /// The older part of a context was replaced by a summary for its model, or why not. The history keeps every message.
+    "context.compressed" => ContextCompressed;
+    /// The context begins anew for its model. The history keeps every message.
+    "context.cleared" => ContextCleared;
+    /// The run goes round in circles.
+    "loop.detected" => LoopDetected;
+    /// Four fifths of a budget are used up. Once a run and budget.
+    "budget.warning" => BudgetWarning;
     /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
     "tool.state" => ToolState;
     /// A client that lends the tool is asked to answer a call by `tools/result`; stands right after `executing`. Everybody
@@ -199,6 +218,9 @@ pub struct ModelCompleted {
     pub cut: bool,
     pub finish_reason: Option<FinishReason>,
     pub usage: Usage,
+    /// Missing when nobody told the model's price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// Ids of the tool calls it asks for, in order.
     pub calls: Vec<CallId>,
 }
@@ -210,12 +232,6 @@ pub struct Thought {
     /// Its first `**bold**` span, else its first line.
     pub subject: String,
     /// The whole; the stream's thought deltas add up to it.
-    pub text: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ContextNudged {
     pub text: String,
 }
 
@@ -353,4 +369,13 @@ pub struct EventHead {
     /// Who caused it, when it was a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Whether a field says nothing that is not so without it.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

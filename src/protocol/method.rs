@@ -11,6 +11,7 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod models;
 mod runs;
 mod sessions;
 mod settings;
@@ -21,6 +22,7 @@ pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
+pub use models::*;
 pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
@@ -136,6 +138,12 @@ methods! {
     call "daemon/setLogLevel" => DaemonSetLogLevel(SetLogLevelParams) -> SetLogLevelResult;
     /// The settings in force, each with where it was set.
     call "config/get" => ConfigGet(ConfigGetParams) -> ConfigGetResult;
+    /// The models there are, as their providers tell them, each within seconds; and the names that the settings give to
+    /// models. What one provider does not tell costs the others nothing.
+    call "models/list" => ModelsList(ModelsListParams) -> ModelsListResult;
+    /// Asks a model one short question, once, and for real: does it answer, how fast, and does it call a tool? What goes
+    /// wrong on the way is data; `NO_MODEL` when the name means none.
+    call "models/test" => ModelsTest(ModelsTestParams) -> ModelsTestResult;
     /// The agents there are, with where they come from and what is wrong with those that cannot be used.
     call "agents/list" => AgentsList(AgentsListParams) -> AgentsListResult;
     /// One agent: its definition, where it comes from, and what is wrong with it.
@@ -218,6 +226,11 @@ methods! {
     call "session/get" => SessionGet(SessionIdParams) -> SessionGetResult;
     /// What the agent of a context has been told and has said, in order.
     call "session/history" => SessionHistory(SessionHistoryParams) -> SessionHistoryResult;
+    /// Lets the models of a session's contexts read a summary of what lies long back, without `agent` of all contexts. Waits
+    /// for the runs before it, and for the end. The history keeps every message.
+    call "session/compact" => SessionCompact(SessionContextParams) -> SessionCompactResult;
+    /// Lets them begin anew. The history keeps every message.
+    call "session/clear" => SessionClear(SessionContextParams) -> SessionClearResult;
     /// Changes what a session is called, or its default agent.
     call "session/update" => SessionUpdate(SessionUpdateParams) -> SessionChangeResult;
     /// Ends a session's runs and takes no more; its history stays readable, but an ephemeral session is removed.

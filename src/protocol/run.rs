@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallDetails, CallId, CallState, ContextId, QueuedFor, RunId, SessionId, Timestamp, ToolName,
-    Usage,
+    AgentName, CallDetails, CallId, CallState, ContextId, Cost, QueuedFor, RunId, SessionId, Timestamp,
+    ToolName, Usage,
 };
 
 /// Where a run stands.
@@ -121,6 +121,9 @@ pub struct LimitsParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
+    /// US dollars, by `models.prices`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Cost>,
     /// Time for the grace turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
@@ -177,6 +180,17 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered_from: Option<Reason>,
     pub usage: Usage,
+    /// What its own models cost so far, by `models.prices`; missing when none of their prices is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Tokens of these whose price nobody told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_tokens: u64,
+    /// What the runs below it used and cost; set when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_cost: Option<Cost>,
     pub turns: u32,
     pub tool_calls: u32,
     /// Paths the run changed.
@@ -218,4 +232,8 @@ pub struct QueuedRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     pub queued_at: Timestamp,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

@@ -15,9 +15,8 @@ use super::plan::PlanError;
 use crate::{
     agents::{self, Catalog, Found},
     protocol::{
-        Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId,
-        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, Usage,
-        Violation,
+        Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId, Spent,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, Violation,
     },
     redact::Redactor,
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
@@ -287,10 +286,11 @@ fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimi
 }
 
 /// All that a run and those below it used.
-fn used(end: &RunCompleted) -> Usage {
-    let mut usage = end.usage;
-    usage += end.child_usage;
-    usage
+fn used(end: &RunCompleted) -> Spent {
+    let mut spent = Spent { usage: end.usage, cost: end.cost, unpriced_tokens: end.unpriced_tokens };
+    let (usage, cost) = (end.child_usage, end.child_cost);
+    spent += Spent { usage, cost, unpriced_tokens: end.child_unpriced_tokens };
+    spent
 }
 
 /// Head and tail of a text that is longer than a call's output may be; the whole stays with its run.

@@ -17,6 +17,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    alternates::Alternates,
+    compaction::{Estimator, Weight, weigh_text, weigh_tools},
     executor::Executor,
     gate::{Asking, Gate, Standing, Work},
     lanes::{Turn, rank},
@@ -28,7 +30,6 @@ use super::{
     transcript::Transcript,
 };
 use crate::{
-    models::ResolvedModel,
     protocol::{
         CallId, EventBody, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
     },
@@ -37,6 +38,7 @@ use crate::{
 };
 
 mod answers;
+mod asking;
 mod births;
 mod children;
 mod flights;
@@ -90,7 +92,7 @@ pub(super) struct Driver {
     asking: Arc<Asking>,
     seed: Arc<RunSeed>,
     gate: Arc<Gate>,
-    model: ResolvedModel,
+    alternates: Arc<Alternates>,
     system: Arc<str>,
     sampling: Sampling,
     /// As declared in ordinary turns, and in the grace turn.
@@ -98,6 +100,11 @@ pub(super) struct Driver {
     grace_declarations: Arc<[ToolDeclaration]>,
     machine: RunMachine,
     transcript: Transcript,
+    /// What stands in each request beside the messages: in ordinary turns, and in the grace turn.
+    around: (Weight, Weight),
+    estimator: Estimator,
+    /// Of the request that is being answered.
+    asked: Option<Weight>,
     holdings: Holdings,
     /// The number of the reply that is asked for, within the tree.
     tree_ordinal: Option<u32>,
@@ -171,6 +178,12 @@ impl Driver {
         let completion = gate.completion.declaration().clone();
         let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion.clone());
+        let system_weight = weigh_text(&seed.system);
+        let around = (
+            system_weight + weigh_tools(&declarations),
+            system_weight + weigh_tools(std::slice::from_ref(&completion)),
+        );
+        let alternates = Arc::new(Alternates::new(Arc::clone(&gate.supplies), gate.recording.clone(), model));
         let charged_at = parts.clock.monotonic();
         let fullness = parts.store.fullness();
         let asking = Arc::new(Asking {
@@ -184,7 +197,7 @@ impl Driver {
             identity,
             asking,
             gate,
-            model,
+            alternates,
             system: seed.system.as_str().into(),
             sampling: seed.sampling,
             seed,
@@ -192,6 +205,9 @@ impl Driver {
             grace_declarations: vec![completion].into(),
             machine,
             transcript: Transcript::default(),
+            around,
+            estimator: Estimator::default(),
+            asked: None,
             holdings,
             tree_ordinal: None,
             announced: None,
@@ -216,6 +232,7 @@ impl Driver {
 
     /// Takes over what is in the run's context.
     pub fn adopt(&mut self, transcript: Transcript) {
+        self.machine.remember(transcript.past());
         self.transcript = transcript;
     }
 
@@ -232,6 +249,9 @@ impl Driver {
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
+                if let Some(asked) = self.asked.take() {
+                    self.estimator.learn(asked, data.usage.prompt_tokens);
+                }
                 self.live = None;
                 if !data.cut {
                     self.tree_ordinal = None;
@@ -389,17 +409,6 @@ impl Driver {
         let elapsed = now.saturating_sub(self.charged_at);
         self.charged_at = now;
         self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    /// Gets a slot before it is decided whether one is there, where that may matter.
-    fn seek_slot(&mut self, inputs: &[Message]) {
-        let is_worth_it = || inputs.iter().any(|message| self.machine.may_need_slot(&message.input));
-        if self.holdings.slot.is_none() && is_worth_it() {
-            self.holdings.slot = self.parts.executor.slots().try_take(&self.identity.session);
-            if self.holdings.slot.is_some() {
-                self.machine.hold_slot();
-            }
-        }
     }
 
     fn keep_uncommitted(&mut self, inputs: Vec<Message>, error: &StoreError) {

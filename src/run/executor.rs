@@ -15,34 +15,29 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    child::Callables,
-    completion::CompletionTool,
     doors::{Bar, Doors},
     driver::{Driver, DriverParts, Message, Outcome},
     lanes::{Lanes, Pass},
     machine::Input,
     modes::Modes,
-    plan::{self, PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
+    plan::{PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
     slots::Slots,
 };
 use crate::{
     models::Models,
-    project::{Project, Projects},
-    protocol::{
-        AgentDefinition, ApprovalMode, DiscoveryCommands, ForeignTools, RunId, SessionId, ToolDeclaration,
-    },
+    project::Projects,
+    protocol::{ApprovalMode, RunId, SessionId},
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{
-        Artifacts, Commands, Exclusion, Foreign, Lenders, OutputStore, OwnFiles, Registry, Toolset, UndoStore,
-    },
+    tools::{Artifacts, Commands, Lenders, OutputStore, OwnFiles, Registry, UndoStore},
     web::Web,
 };
 
 mod answers;
 mod check;
 mod ending;
+mod offered;
 mod requests;
 mod resume;
 mod start;
@@ -233,45 +228,9 @@ impl Executor {
         super::unblocked(planning).await
     }
 
-    /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, project: &Project, foreign: ForeignTools) -> Toolset {
-        let callables = Callables::of(definition, &project.catalog);
-        let supplies = self.supplies();
-        let foreign = Foreign::new(foreign, &supplies.lenders);
-        plan::toolset(definition, &callables, project, &foreign, &supplies)
-    }
-
-    /// Every tool that an agent of this workspace may be given, whatever is excluded.
-    pub fn registry(&self, project: &Project, foreign: ForeignTools) -> Registry {
-        let supplies = self.supplies();
-        let agents = Callables::every(&project.catalog);
-        let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
-        registry.with_foreign(&Foreign::new(foreign, &supplies.lenders))
-    }
-
-    /// The tools of the daemon's own.
-    pub fn built_in(&self) -> Registry {
-        self.supplies().registry.clone()
-    }
-
     /// Who lends tools now.
     pub fn lenders(&self) -> Lenders {
         self.supplies().lenders.clone()
-    }
-
-    /// What no run in this workspace gets.
-    pub fn exclusions(&self, project: &Project) -> Vec<Exclusion> {
-        plan::exclusions(project, &self.supplies())
-    }
-
-    /// The discovery commands of whoever runs the daemon.
-    pub fn discovery_commands(&self) -> DiscoveryCommands {
-        self.supplies().defaults.discovery.clone()
-    }
-
-    /// What a run of this definition would declare as `complete_task`.
-    pub fn completion_declaration(&self, definition: &AgentDefinition) -> Result<ToolDeclaration, PlanError> {
-        Ok(CompletionTool::new(definition.output.as_ref())?.declaration().clone())
     }
 
     /// How many runs are being driven.

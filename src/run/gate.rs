@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     child::{self, Callable, Callables},
     completion::CompletionTool,
-    machine::{Judgement, RunMachine},
+    machine::{Judgement, Left, RunMachine},
     plan::{Inheritance, RunPlan, Supplies},
 };
 mod answering;
@@ -17,7 +17,7 @@ mod asking;
 pub use answering::{Refused, said};
 
 use crate::{
-    models::ResolvedModel,
+    models::{Recording, ResolvedModel},
     policy::{Decision, Policy, PolicyCall},
     project::Project,
     protocol::{
@@ -41,6 +41,8 @@ pub struct Gate {
     pub prepare: PrepareContext,
     /// The run's own; runs that it calls inherit it.
     pub model: ResolvedModel,
+    /// What its model says goes there, too; so does what those of the runs say that it calls.
+    pub recording: Option<Recording>,
     pub roots: Vec<PathBuf>,
     /// Its rules are those in force when a call is judged.
     pub project: Arc<Project>,
@@ -55,8 +57,7 @@ pub struct Standing {
     pub is_grace: bool,
     pub depth: u32,
     pub max_depth: u32,
-    pub left_ms: Option<u64>,
-    pub left_tokens: Option<u64>,
+    pub left: Left,
     pub now: Timestamp,
     pub mode: ApprovalMode,
     pub asking: Arc<Asking>,
@@ -79,7 +80,7 @@ impl Standing {
         asking: &Arc<Asking>,
         (session_mode, allow_yolo): (ApprovalMode, bool),
     ) -> Standing {
-        let (left_ms, left_tokens) = machine.left();
+        let left = machine.left();
         let start = machine.start();
         let (depth, max_depth) = (start.depth, start.limits.max_depth);
         let mode = match asking.approval.mode.unwrap_or(session_mode) {
@@ -88,7 +89,7 @@ impl Standing {
             mode => mode,
         };
         let asking = Arc::clone(asking);
-        Standing { is_grace: machine.is_grace(), depth, max_depth, left_ms, left_tokens, now, mode, asking }
+        Standing { is_grace: machine.is_grace(), depth, max_depth, left, now, mode, asking }
     }
 }
 
@@ -289,7 +290,7 @@ impl Gate {
         arguments: &Value,
         standing: &Standing,
     ) -> Result<RunPlan, ToolError> {
-        let Standing { depth, max_depth, left_ms, left_tokens, now, .. } = *standing;
+        let Standing { depth, max_depth, left, now, .. } = *standing;
         if max_depth <= depth {
             let message = format!(
                 "agents may call agents {max_depth} levels deep, and this one stands at level {depth}; do the work \
@@ -298,14 +299,8 @@ impl Gate {
             return Err(ToolError { kind: ToolErrorType::MaxDepth, message });
         }
         let values = child::inputs(&callable.definition, arguments)?;
-        let inheritance = Inheritance {
-            gate: self,
-            left_ms,
-            left_tokens,
-            max_depth,
-            now,
-            approval: &standing.asking.approval,
-        };
+        let inheritance =
+            Inheritance { gate: self, left, max_depth, now, approval: &standing.asking.approval };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
         planning.await.map_err(|error| child::refusal(&error))

@@ -14,24 +14,35 @@ use std::{
 };
 
 use crate::protocol::{
-    Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, OnDisconnect,
-    ParkReason, PreparedCall, Private, QueuedFor, Reason, Replay, RunError, RunId, RunLimits, RunStarted,
-    StopThen, Timestamp, ToolCall, ToolName, Usage,
+    Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, Consultation, EventBody,
+    OnDisconnect, ParkReason, PreparedCall, Private, QueuedFor, Reason, Replay, RunError, RunId, RunLimits,
+    RunStarted, Spent, StopThen, Timestamp, ToolCall, ToolName,
 };
 
 mod apply;
+mod budget;
+mod care;
 mod decide;
 mod input;
 mod wants;
 
 pub use decide::Opening;
-pub use input::{FailureKind, Input, Judgement, Known, ModelFailure, Partial, Reply, Settled, Settling};
+pub use input::{
+    Advice, Compressed, ConsultedModel, FailureKind, Input, Judgement, Known, ModelFailure, Partial, Reply,
+    Routed, Settled, Settling, Speaker,
+};
+
+pub use budget::Left;
+use care::Care;
+pub use care::Past;
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Want {
     /// The model's answer.
     Model(ModelAsk),
+    /// A model's answer to a question of the daemon's own.
+    Consult(Consult),
     /// Nothing, until a failed model may be asked again.
     Backoff { ask: ModelAsk, not_before: Timestamp },
     /// A judgement of every call that waits for one.
@@ -67,6 +78,17 @@ impl ModelAsk {
     pub fn stream(self, run: &RunId) -> String {
         format!("{run}#{}.{}", self.turn, self.attempt)
     }
+}
+
+/// One question of the daemon's own, beside the turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Consult {
+    /// 1-based within the run.
+    pub n: u32,
+    pub about: Consultation,
+    /// Of a compression: as `model.consulting` says.
+    pub forced: bool,
+    pub outputs_only: bool,
 }
 
 /// An event as the machine decides it; the driver adds who and when.
@@ -120,9 +142,10 @@ pub struct RunMachine {
     children: Arc<BTreeMap<ToolName, u32>>,
     /// Microseconds.
     active_us: u64,
-    usage: Usage,
-    /// Of the runs below this one.
-    child_usage: Usage,
+    /// By its own models.
+    spent: Spent,
+    /// By runs below this one that have ended.
+    child_spent: Spent,
     tool_calls: u32,
     /// Paths that calls changed, each once, in that order.
     files_changed: Arc<Vec<String>>,
@@ -135,6 +158,11 @@ pub struct RunMachine {
     cut_text: Arc<str>,
     /// Restarts after unclean stops, since the run last got further.
     idle_resumes: u32,
+    /// The model that is asked.
+    model: Arc<str>,
+    /// Tokens that fit it.
+    window: Option<u64>,
+    care: Care,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -155,6 +183,8 @@ enum Phase {
         stage: Stage,
     },
     Acting,
+    /// The model has spoken, and it is asked whether it has said all.
+    Considering(Consult),
     Stopping {
         reason: Reason,
         then: StopThen,
@@ -173,6 +203,8 @@ enum Stage {
     /// The model can be asked as soon as there is a slot.
     Slot,
     Asking,
+    /// Something comes before the model is asked.
+    Consulting(Consult),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -199,6 +231,8 @@ struct Call {
     note: Option<Arc<str>>,
     /// Whether the run that answers it only waits for a person; `None` = not known to this process. No fact.
     child_waits: Option<bool>,
+    /// By the run that answers it and those below, while it goes on. No fact.
+    child_spent: Spent,
 }
 
 impl RunMachine {
@@ -319,6 +353,7 @@ impl RunMachine {
         let runs_tool = |call: &Call| call.state == CallState::Executing && call.child().is_none();
         match &self.phase {
             Phase::Thinking { stage, .. } => *stage != Stage::Slot,
+            Phase::Considering(_) => true,
             Phase::Acting => self.unjudged().next().is_some() || self.calls.iter().any(runs_tool),
             Phase::Stopping { .. } => self.calls.iter().any(runs_tool),
             Phase::Queued { .. } | Phase::Finished => false,
@@ -331,21 +366,13 @@ impl RunMachine {
             (Phase::Queued { waits_for: QueuedFor::Context }, input) => matches!(input, Input::ContextFree),
             (Phase::Queued { .. } | Phase::Finished, _) => false,
             (Phase::Thinking { stage, .. }, _) => *stage != Stage::Slot,
-            (Phase::Acting | Phase::Stopping { .. }, _) => true,
+            (Phase::Acting | Phase::Considering(_) | Phase::Stopping { .. }, _) => true,
         }
     }
 
     /// The run has its first turn behind it or before it: it is not in a queue to begin.
     pub fn has_begun(&self) -> bool {
         !matches!(self.phase, Phase::Queued { .. })
-    }
-
-    /// What is left of the run's limits: active time in milliseconds, and tokens; `None` = unlimited. The runs below it
-    /// live on it (spec 03, "Subagent calls").
-    pub fn left(&self) -> (Option<u64>, Option<u64>) {
-        let time = self.due_us().map(|due| due.saturating_sub(self.active_us) / 1_000);
-        let tokens = self.terms.limits().max_tokens.map(|max| max.saturating_sub(self.tokens()));
-        (time, tokens)
     }
 
     /// How many runs an agent was called for so far.
@@ -363,16 +390,12 @@ impl RunMachine {
         &self.terms.start
     }
 
-    fn tokens(&self) -> u64 {
-        self.usage.total().saturating_add(self.child_usage.total())
-    }
-
     /// The clock stands still while the run is queued or parked (spec 03, "The loop", 3).
     fn is_ticking(&self) -> bool {
         let is_queued = match &self.phase {
             Phase::Finished | Phase::Queued { .. } => true,
             Phase::Thinking { stage, .. } => *stage == Stage::Slot,
-            Phase::Acting | Phase::Stopping { .. } => false,
+            Phase::Acting | Phase::Considering(_) | Phase::Stopping { .. } => false,
         };
         !is_queued && self.parked.is_none() && !self.is_waiting
     }

@@ -12,36 +12,36 @@ use super::{
     child::{Callable, Callables},
     completion::{BadOutputSchema, CompletionTool},
     gate::Gate,
+    machine::Left,
 };
 use crate::{
     agents::{self, MissingTemplateInput},
-    models::{Models, ResolveError, ResolvedModel},
+    models::{Models, NotRecordable, Recording, ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentDefinition, AgentLimits, Approval, ApprovalParams, ClientId, Completion, DiscoveryCommands,
-        ForeignTools, LimitsParams, Message, ModelRef, OnDetached, Part, RunLimits, RunSeed, Timestamp,
-        ToolName, ToolSource, Violation, default_max_depth,
+        AgentDefinition, Approval, ApprovalParams, ClientId, Completion, ForeignTools, LimitsParams, Message,
+        ModelRef, Part, RunLimits, RunSeed, RunTask, Timestamp, ToolSource, Violation,
     },
     redact::Redactor,
     tools::{
-        CommandRules, Commands, Foreign, Lenders, OutputLimits, OwnFiles, PrepareContext, Reads, Registry,
-        Workspace, WorkspaceError, commands_in_force,
+        Commands, Foreign, Lenders, OwnFiles, PrepareContext, Reads, Registry, Workspace, WorkspaceError,
+        commands_in_force,
     },
-    web::{Web, WebRules},
+    web::Web,
 };
 
+mod care;
+mod defaults;
+mod limits;
+mod recorded;
 mod toolset;
 
+pub(super) use care::Cared;
+pub use defaults::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
 pub(super) use toolset::{exclusions, toolset};
 
-/// Turns of a run (spec 02, `run.maxTurns`).
-const MAX_TURNS: u32 = 30;
-/// Turns of a conversational root run (spec 02).
-const MAX_TURNS_CONVERSATION: u32 = 100;
-/// Active time of a run (spec 02, `run.maxTimeMinutes`); conversational root runs have no limit.
-const MAX_TIME_MS: u64 = 10 * 60 * 1_000;
-/// Time of the grace turn (spec 02, `run.graceSeconds`).
-const GRACE_MS: u64 = 60 * 1_000;
+use care::{AUTO, Choice, check_price};
+use limits::{least, resolve_approval, resolve_limits};
 
 /// What somebody wants to run.
 pub struct RunRequest {
@@ -62,25 +62,10 @@ pub struct RunRequest {
     pub initiator: Option<ClientId>,
     /// The tools from elsewhere that it may call, as there are now.
     pub foreign: ForeignTools,
-}
-
-/// What the settings say where request and definition are silent.
-#[derive(Debug, Clone, Default)]
-pub struct RunDefaults {
-    pub model: Option<ModelRef>,
-    pub limits: LimitsParams,
-    pub approval: ApprovalParams,
-    /// Whether the mode `yolo` counts (setting `approval.allowYolo`); without, it is as `default`.
-    pub allow_yolo: bool,
-    pub output: OutputLimits,
-    /// What commands may do that its agents run.
-    pub commands: CommandRules,
-    /// Tools that no run gets (setting `tools.exclude`).
-    pub excluded: Vec<ToolName>,
-    /// The user's own; a workspace may have others.
-    pub discovery: DiscoveryCommands,
-    /// Which of the web its agents reach.
-    pub web: WebRules,
+    /// What it is for.
+    pub task: RunTask,
+    /// The file into which its model's replies are recorded, and those of the runs that it calls. Absolute.
+    pub record: Option<PathBuf>,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -98,6 +83,10 @@ pub enum PlanError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Output(#[from] BadOutputSchema),
+    #[error("the run may cost only so much, and nobody told what {model} costs")]
+    NoPrice { model: String },
+    #[error("the recording {} {problem}", path.display())]
+    Recording { path: PathBuf, problem: NotRecordable },
 }
 
 /// A run that can start.
@@ -113,6 +102,7 @@ pub struct RunPlan {
     pub(super) limits: RunLimits,
     pub(super) completion: Completion,
     pub(super) approval: Approval,
+    pub(super) cared: Cared,
     pub(super) equipment: Equipment,
 }
 
@@ -141,8 +131,7 @@ pub(super) struct Supplies {
 pub(super) struct Inheritance<'a> {
     pub gate: &'a Gate,
     /// Spec 03: "capped by what the parent has left".
-    pub left_ms: Option<u64>,
-    pub left_tokens: Option<u64>,
+    pub left: Left,
     pub max_depth: u32,
     pub now: Timestamp,
     /// How its questions are put is how those of the run that calls it are.
@@ -168,14 +157,25 @@ impl RunPlan {
             initiator,
             model,
             foreign,
+            task,
+            record,
         } = request;
+        let definition = supplies.defaults.overridden(definition);
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
         let model =
             model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
+        let (model, choice) = match model {
+            Some(model) if model.as_str() == AUTO => (supplies.defaults.model.clone(), Choice::Auto),
+            model => (model, Choice::Named),
+        };
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
         let foreign = Foreign::new(foreign, &supplies.lenders);
-        let equipment = equip(&definition, model, &roots, (&project, &foreign), supplies)?;
+        let workspace = open_workspace(&roots, supplies)?;
+        // As late as can be, since it makes a file.
+        let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
+        let around = (&project, &foreign);
+        let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
             (None, false) => Completion::Message,
@@ -184,10 +184,17 @@ impl RunPlan {
         let approval = resolve_approval(approval, &supplies.defaults.approval, initiator);
         let completion = if definition.output.is_some() { Completion::Tool } else { completion };
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
-        let plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
+        let around = (&supplies.models, &supplies.defaults);
+        let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
+        let cared = Cared { task, ..Cared::new(&equipment.model, choice, max_context, &project, around) };
+        let mut plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
+        if task != RunTask::Work {
+            // It says nothing in the context that it changes.
+            plan.seed.messages.clear();
+        }
         let said = prompt.clone().unwrap_or_else(|| plan.query.clone());
         let prompt = prompt.map(|prompt| supplies.redactor.owned(prompt));
-        Ok(RunPlan { said, prompt, approval, ..plan })
+        Ok(RunPlan { said, prompt, approval, cared, ..plan })
     }
 
     /// The plan of a run that answers a call. `values` are its inputs, checked.
@@ -196,12 +203,18 @@ impl RunPlan {
         values: Map<String, Value>,
         parent: &Inheritance<'_>,
     ) -> Result<RunPlan, PlanError> {
-        let Callable { definition, digest } = callable;
         let Gate { supplies, project, prepare, model: inherited, .. } = parent.gate;
-        let model = match &definition.model.name {
+        let (definition, digest) =
+            (supplies.defaults.overridden(Arc::clone(&callable.definition)), &callable.digest);
+        let definition = &*definition;
+        let (own, choice) = match &definition.model.name {
+            Some(name) if name.as_str() == AUTO => (supplies.defaults.model.clone(), Choice::Auto),
+            name => (name.clone(), Choice::Named),
+        };
+        let model = match own {
             Some(name) if *name.as_str() != *inherited.name => {
                 // A recording is read, a key may be fetched: where blocking harms nobody.
-                let (name, supplies) = (name.clone(), Arc::clone(supplies));
+                let supplies = Arc::clone(supplies);
                 super::unblocked(move || supplies.models.resolve(&name)).await?
             }
             _ => inherited.clone(),
@@ -209,20 +222,25 @@ impl RunPlan {
         let workspace = Arc::clone(&prepare.workspace);
         let foreign = &parent.gate.foreign;
         let around = (project, foreign);
-        let equipment = equipment(definition, model, workspace, &parent.gate.roots, around, supplies)?;
+        let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
+        let equipment = equipment(definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
         let limits = resolve_limits(&none_asked, definition.limits, defaults, Completion::Tool);
         let limits = RunLimits {
-            max_time_ms: least(limits.max_time_ms, parent.left_ms),
-            max_tokens: least(limits.max_tokens, parent.left_tokens),
+            max_time_ms: least(limits.max_time_ms, parent.left.time_ms),
+            max_tokens: least(limits.max_tokens, parent.left.tokens),
+            max_cost: least(limits.max_cost, parent.left.cost),
             max_depth: limits.max_depth.min(parent.max_depth),
             ..limits
         };
         let digest = digest.clone();
+        let around = (&supplies.models, &supplies.defaults);
+        let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
+        let cared = Cared::new(&equipment.model, choice, max_context, project, around);
         let plan =
             RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)?;
-        Ok(RunPlan { approval: parent.approval.clone(), ..plan })
+        Ok(RunPlan { approval: parent.approval.clone(), cared, ..plan })
     }
 
     fn filled(
@@ -234,6 +252,7 @@ impl RunPlan {
         equipment: Equipment,
         now: Timestamp,
     ) -> Result<RunPlan, PlanError> {
+        check_price(&equipment.model, &limits)?;
         let roots = &equipment.gate.roots;
         let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
         let today = now.to_string();
@@ -260,7 +279,7 @@ impl RunPlan {
             roots.join(", "),
         );
         let redactor = &equipment.gate.supplies.redactor;
-        let sampling = definition.model.sampling;
+        let sampling = definition.model.sampling.or(equipment.model.sampling);
         let mut inputs = Value::Object(values);
         redactor.value(&mut inputs);
         let seed = RunSeed {
@@ -270,6 +289,7 @@ impl RunPlan {
             roots,
             sampling,
             foreign: equipment.gate.foreign.kept(redactor),
+            record: recorded::place(equipment.gate.recording.as_ref()),
         };
         let query = redactor.owned(query);
         let said = query.clone();
@@ -284,6 +304,7 @@ impl RunPlan {
             limits,
             completion,
             approval,
+            cared: Cared::default(),
             equipment,
         })
     }
@@ -313,17 +334,22 @@ fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinitio
     definition
 }
 
-/// What a run of this definition works with: what holds in its workspace, and the tools from elsewhere. Reads the file
+/// What a run that is taken up works with: what holds in its workspace, and the tools from elsewhere. Reads the file
 /// system.
 pub(super) fn equip(
-    definition: &AgentDefinition,
+    seed: &RunSeed,
     model: ResolvedModel,
     roots: &[PathBuf],
     around: (&Arc<Project>, &Foreign),
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
-    let workspace = Arc::new(Workspace::open(roots)?.closed_at(supplies.own_files.state_dir()));
-    equipment(definition, model, workspace, roots, around, supplies)
+    let workspace = open_workspace(roots, supplies)?;
+    let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
+    equipment(&seed.definition, model, workspace, roots, around, recording, supplies)
+}
+
+fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspace>, WorkspaceError> {
+    Ok(Arc::new(Workspace::open(roots)?.closed_at(supplies.own_files.state_dir())))
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.
@@ -339,6 +365,7 @@ fn equipment(
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
     (project, foreign): (&Arc<Project>, &Foreign),
+    recording: Option<Recording>,
     supplies: &Arc<Supplies>,
 ) -> Result<Equipment, PlanError> {
     let callables = Callables::of(definition, &project.catalog);
@@ -369,59 +396,14 @@ fn equipment(
             same_rules: None,
         },
         model: model.clone(),
+        recording: recording.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
         project: Arc::clone(project),
         supplies: Arc::clone(supplies),
     };
+    let model = match recording {
+        Some(recording) => recording.of(model, &supplies.redactor),
+        None => model,
+    };
     Ok(Equipment { model, gate: Arc::new(gate) })
-}
-
-fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
-fn resolve_limits(
-    asked: &LimitsParams,
-    own: AgentLimits,
-    defaults: &LimitsParams,
-    completion: Completion,
-) -> RunLimits {
-    let is_conversation = completion == Completion::Message;
-    let (max_turns, max_time_ms) = match is_conversation {
-        true => (MAX_TURNS_CONVERSATION, None),
-        false => (MAX_TURNS, Some(MAX_TIME_MS)),
-    };
-    let max_depth = asked.max_depth.or(own.max_depth).or(defaults.max_depth);
-    RunLimits {
-        max_turns: asked.max_turns.or(own.max_turns).or(defaults.max_turns).unwrap_or(max_turns),
-        max_time_ms: asked.max_time_ms.or(own.max_time_ms).or(defaults.max_time_ms).or(max_time_ms),
-        max_tokens: asked.max_tokens.or(own.max_tokens).or(defaults.max_tokens),
-        grace_ms: asked.grace_ms.or(own.grace_ms).or(defaults.grace_ms).unwrap_or(GRACE_MS),
-        max_depth: max_depth.unwrap_or_else(default_max_depth),
-    }
-}
-
-/// The request's word, else the settings'. Nobody is asked where nobody sits, unless somebody says otherwise.
-fn resolve_approval(
-    asked: ApprovalParams,
-    defaults: &ApprovalParams,
-    initiator: Option<ClientId>,
-) -> Approval {
-    let headless = match asked.headless {
-        true => Some(OnDetached::Deny),
-        false => None,
-    };
-    Approval {
-        headless: asked.headless,
-        mode: asked.mode,
-        auto_approve: asked.auto_approve,
-        audience: asked.audience.or_else(|| defaults.audience.clone()).unwrap_or_default(),
-        on_detached: asked.on_detached.or(headless).or(defaults.on_detached).unwrap_or_default(),
-        deadline_ms: asked.deadline_ms.or(defaults.deadline_ms),
-        on_deadline: asked.on_deadline.or(defaults.on_deadline).unwrap_or_default(),
-        initiator,
-    }
 }

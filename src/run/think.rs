@@ -6,7 +6,9 @@ use futures_util::{StreamExt as _, stream::BoxStream};
 use serde_json::Value;
 
 use super::{
+    alternates::Alternates,
     gate::Gate,
+    loops,
     machine::{FailureKind, Input, ModelAsk, ModelFailure, Partial, Reply},
 };
 use crate::{
@@ -26,7 +28,11 @@ pub(super) struct Thinking {
     pub stream: BoxStream<'static, Result<ModelEvent, ModelError>>,
     pub live: LiveAppender,
     pub gate: Arc<Gate>,
+    /// Knows what the model costs, once it has answered.
+    pub alternates: Arc<Alternates>,
     pub clock: Arc<dyn Clock>,
+    /// Set where a model that repeats itself is to be cut off.
+    pub circles: Option<loops::Text>,
 }
 
 /// What a model call came to.
@@ -57,8 +63,20 @@ impl Thinking {
                 }
             };
             let pushed = match item {
-                Some(Ok(ModelEvent::TextDelta(delta))) => self.live.push_text(&text.push(&delta)),
+                Some(Ok(ModelEvent::TextDelta(delta))) => {
+                    let pushed = self.live.push_text(&text.push(&delta));
+                    if let Some(chunk) = self.circles.as_mut().and_then(|circles| circles.push(&delta)) {
+                        // What is still held back is no part of a secret any more.
+                        let rest = self.live.push_text(&text.finish());
+                        return Thought::of(match pushed.and(rest) {
+                            Ok(()) => self.babbled(&chunk),
+                            Err(TooLong) => self.failed(too_long()),
+                        });
+                    }
+                    pushed
+                }
                 Some(Ok(ModelEvent::ThoughtDelta(delta))) => self.live.push_thought(&thought.push(&delta)),
+                Some(Ok(ModelEvent::Alive)) => Ok(()),
                 Some(Ok(ModelEvent::Finished(reply))) => {
                     let rest = self.live.push_thought(&thought.finish());
                     match rest.and_then(|()| self.live.push_text(&text.finish())) {
@@ -108,7 +126,10 @@ impl Thinking {
             FinishReason::Refused { words } => FinishReason::Refused { words: redactor.owned(words) },
             other => other,
         };
-        let reply = Reply { model: self.model, message, usage: plausible(usage), finish };
+        let usage = plausible(usage);
+        let price = self.alternates.known(&self.model).and_then(|model| model.price);
+        let cost = price.map(|price| price.cost(&usage));
+        let reply = Reply { model: self.model, message, usage, cost, finish };
         Thought { input: Input::ModelResponded { ask: self.ask, reply }, secret_arguments }
     }
 
@@ -139,12 +160,19 @@ impl Thinking {
         }
     }
 
+    fn babbled(self, chunk: &str) -> Input {
+        let (text, thought) = self.live.freeze();
+        let chunk = self.gate.supplies.redactor.text(chunk).into_owned();
+        Input::Babbled { ask: self.ask, partial: Partial { text, thought }, chunk }
+    }
+
     fn failed(self, error: ModelError) -> Input {
         let (text, thought) = self.live.freeze();
         let message = self.gate.supplies.redactor.owned(error.to_string());
         let kind = match error {
             ModelError::Passing { retry_after_ms, .. } => FailureKind::Passing { retry_after_ms },
             ModelError::Unusable { .. } => FailureKind::Unusable,
+            ModelError::TooLong { .. } => FailureKind::TooLong,
             ModelError::Final { code, .. } => FailureKind::Final(code),
         };
         let failure = ModelFailure {
@@ -195,7 +223,7 @@ fn say_at_once(message: &mut Message, text: String) {
 
 /// Counts as a provider may really give them. What is beyond is a provider's defect, and sums of it would not fit the
 /// store.
-fn plausible(usage: Usage) -> Usage {
+pub(super) fn plausible(usage: Usage) -> Usage {
     /// More than any model can read or write in one call.
     const MOST: u64 = 1 << 40;
     Usage {

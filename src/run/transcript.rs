@@ -1,12 +1,19 @@
 //! A run's context as the model sees it: folded from events once, then extended (spec 04, "History").
 //!
 //! Invariant: well-formed whenever the model is asked. Every call has its result before the next message, in the
-//! order of the calls, since the fold gathers results until the turn has ended and then joins them as one message.
+//! order of the calls, since the fold gathers results until the turn has ended and then joins them as one message. A
+//! compression replaces the older messages by a few; the history that people read keeps them.
 
 use std::sync::Arc;
 
+use super::{
+    compaction::{Weight, weigh, with_replaced},
+    machine::Past,
+};
 use crate::{
-    protocol::{ContextId, EventBody, Message, Private, Role, RunId},
+    protocol::{
+        Compaction, CompressionStatus, ContextCompressed, ContextId, EventBody, Message, Private, Role, RunId,
+    },
     store::{ContextFold, Store, StoreError},
 };
 
@@ -15,6 +22,9 @@ use crate::{
 pub struct Transcript {
     messages: Vec<Arc<Message>>,
     fold: ContextFold,
+    /// Of the messages.
+    weight: Weight,
+    past: Past,
 }
 
 impl Transcript {
@@ -34,15 +44,38 @@ impl Transcript {
         &self.messages
     }
 
+    /// About how much they take of a window.
+    pub fn weight(&self) -> Weight {
+        self.weight
+    }
+
+    /// What the context's next run should know.
+    pub fn past(&self) -> Past {
+        self.past
+    }
+
     /// Takes in an event of a run in this context.
     pub fn extend(&mut self, run: &RunId, body: &EventBody, private: &Private) {
         for message in self.fold.add(run, body, private) {
             self.push(message);
         }
+        match body {
+            EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
+                self.past.prompt_tokens = data.usage.prompt_tokens;
+            }
+            EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
+            EventBody::ContextCleared(data) => {
+                self.messages.clear();
+                self.weight = Weight::default();
+                self.past = Past { epoch: data.epoch, ..Past::default() };
+            }
+            _ => (),
+        }
     }
 
     /// Neighbours of one role are joined: providers want roles to alternate.
     fn push(&mut self, message: Message) {
+        self.weight += weigh(&message);
         match self.messages.last_mut() {
             Some(last) if last.role == message.role && message.role == Role::User => {
                 let joined = Arc::make_mut(last);
@@ -52,4 +85,30 @@ impl Transcript {
             _ => self.messages.push(Arc::new(message)),
         }
     }
+
+    fn compress(&mut self, data: &ContextCompressed, compaction: Option<&Compaction>) {
+        match data.status {
+            CompressionStatus::Compressed => {
+                self.past.prompt_tokens = data.tokens_after;
+                self.past.epoch = data.epoch;
+                self.past.is_compression_off &= !data.forced;
+            }
+            CompressionStatus::CompressionFailedInflatedTokenCount => self.past.is_compression_off = true,
+            CompressionStatus::Noop | CompressionStatus::CompressionFailedEmptySummary => (),
+        }
+        if let Some(compaction) = compaction {
+            self.messages = compacted(&self.messages, compaction);
+            self.weight = self.messages.iter().map(|message| weigh(message)).sum();
+        }
+    }
+}
+
+/// What a compression makes of messages.
+pub fn compacted(messages: &[Arc<Message>], compaction: &Compaction) -> Vec<Arc<Message>> {
+    let replaced = with_replaced(messages, &compaction.outputs);
+    if compaction.opening.is_empty() {
+        return replaced;
+    }
+    let kept = replaced.len().saturating_sub(compaction.kept);
+    compaction.opening.iter().cloned().map(Arc::new).chain(replaced[kept..].iter().cloned()).collect()
 }

@@ -54,6 +54,10 @@ impl ContextFold {
             EventBody::TurnStarted(_) | EventBody::ContextNudged(_) => {
                 private.message.iter().cloned().collect()
             }
+            EventBody::ContextCleared(_) => {
+                self.has_past = false;
+                return Vec::new();
+            }
             _ => Vec::new(),
         };
         self.has_past |= !messages.is_empty();

@@ -141,7 +141,8 @@ impl Encoded {
             || event.private.message.is_some()
             || event.private.call.is_some()
             || event.private.completion.is_some()
-            || event.private.child_usage.is_some();
+            || event.private.child_usage.is_some()
+            || event.private.compaction.is_some();
         let head = serde_json::to_string(&event.head)?;
         let body_json = event.body.data_json()?;
         let private = if has_private { Some(serde_json::to_string(&event.private)?) } else { None };

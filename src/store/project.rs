@@ -10,8 +10,8 @@ use self::{
 };
 use super::{Store, StoreError, event::Encoded, read};
 use crate::protocol::{
-    ContextId, EventBody, RunId, RunStarted, Seq, SessionCreated, SessionId, SessionState, SessionUpdated,
-    Timestamp,
+    CompressionStatus, ContextId, EventBody, RunId, RunStarted, Seq, SessionCreated, SessionId, SessionState,
+    SessionUpdated, Timestamp,
 };
 
 mod people;
@@ -26,6 +26,8 @@ pub(super) struct Projections {
     deleted: Vec<SessionId>,
     active: BTreeMap<SessionId, Timestamp>,
     active_contexts: BTreeMap<ContextId, Timestamp>,
+    /// Epoch and tokens, where they change.
+    contexts: BTreeMap<ContextId, (Option<u32>, Option<u64>)>,
     rows: BTreeMap<RunId, RunRow>,
     runs: BTreeMap<RunId, RunPatch>,
     people: People,
@@ -82,7 +84,25 @@ impl Projections {
                 self.active_contexts.insert(context.clone(), event.at);
             }
         }
+        if let Some(context) = &event.context {
+            self.follow_context(context, &event.body);
+        }
         self.runs.entry(run.clone()).or_default().add(seq, event);
+    }
+
+    fn follow_context(&mut self, context: &ContextId, body: &EventBody) {
+        let (epoch, tokens) = match body {
+            EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
+                (None, Some(data.usage.prompt_tokens))
+            }
+            EventBody::ContextCompressed(data) if data.status == CompressionStatus::Compressed => {
+                (Some(data.epoch), Some(data.tokens_after))
+            }
+            EventBody::ContextCleared(data) => (Some(data.epoch), Some(0)),
+            _ => return,
+        };
+        let known = self.contexts.entry(context.clone()).or_default();
+        *known = (epoch.or(known.0), tokens.or(known.1));
     }
 
     /// The first event of a run makes its row; of a run that was queued, `run.started` finds it made.
@@ -124,6 +144,7 @@ impl Projections {
             deleted,
             active,
             active_contexts,
+            contexts: context_patches,
             rows,
             runs,
             people,
@@ -153,6 +174,8 @@ impl Projections {
         push(CLOSE_SESSIONS, closed.iter().map(|id| json!([id, closed_state])).collect());
         push(TOUCH_SESSIONS, active.iter().map(|(id, at)| json!([id, at.0])).collect());
         push(TOUCH_CONTEXTS, active_contexts.iter().map(|(id, at)| json!([id, at.0])).collect());
+        let patches = context_patches.iter().map(|(id, (epoch, tokens))| json!([id, epoch, tokens]));
+        push(UPDATE_CONTEXTS, patches.collect());
         push(run::UPDATE_STANDING, runs.iter().filter_map(|(run, patch)| patch.standing(run)).collect());
         push(run::UPDATE_WORK, runs.iter().map(|(run, patch)| patch.work(run)).collect());
         push(INSERT_OUTPUTS, outputs);
@@ -219,6 +242,11 @@ where sessions.session_id = patch.id";
 const TOUCH_CONTEXTS: &str = "
 update contexts set last_active_us = patch.at
 from (select value->>0 as id, value->>1 as at from jsonb_each(?)) as patch
+where contexts.context_id = patch.id";
+
+const UPDATE_CONTEXTS: &str = "
+update contexts set epoch = coalesce(patch.epoch, contexts.epoch), tokens = coalesce(patch.tokens, contexts.tokens)
+from (select value->>0 as id, value->>1 as epoch, value->>2 as tokens from jsonb_each(?)) as patch
 where contexts.context_id = patch.id";
 
 const DELETE_SESSIONS: &[&str] = &[

@@ -67,13 +67,23 @@ fn started() -> RunStarted {
         query: "q".to_owned(),
         prompt: None,
         inputs: json!({}),
-        limits: RunLimits { max_turns: 3, max_time_ms: None, max_tokens: None, grace_ms: 1, max_depth: 4 },
+        limits: RunLimits {
+            max_turns: 3,
+            max_time_ms: None,
+            max_tokens: None,
+            max_cost: None,
+            grace_ms: 1,
+            max_depth: 4,
+        },
         completion: Completion::Tool,
         approval: Default::default(),
         depth: 0,
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
+        task: Default::default(),
+        context_window: None,
+        care: Default::default(),
     }
 }
 
@@ -89,6 +99,10 @@ fn completed() -> RunCompleted {
         recovered_from: None,
         usage: Usage::default(),
         child_usage: Usage::default(),
+        cost: None,
+        child_cost: None,
+        unpriced_tokens: 0,
+        child_unpriced_tokens: 0,
         turns: 1,
         tool_calls: 0,
         files_changed: Vec::new(),
@@ -117,6 +131,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         cut: false,
         finish_reason: None,
         usage,
+        cost: None,
         calls: Vec::new(),
     };
     vec![

@@ -87,6 +87,17 @@ impl OutputStore {
         Ok(Kept { path: shown, bytes })
     }
 
+    /// Keeps the whole of an output that is cut after its call has ended, if it is not kept already; answers where. Reads
+    /// and writes files.
+    pub fn keep_late(&self, session: &SessionId, call: &CallId, whole: &str) -> io::Result<String> {
+        if self.open(session, call).is_ok()
+            && let Some(path) = self.path(session, call).and_then(|path| path.to_str().map(str::to_owned))
+        {
+            return Ok(path);
+        }
+        self.keep(session, call, whole).map(|kept| kept.path)
+    }
+
     /// The call of this session whose output is kept, or would be, at exactly this path.
     pub fn call_at(&self, session: &SessionId, path: &str) -> Option<CallId> {
         let name = Path::new(path).file_name()?.to_str()?;

@@ -1,10 +1,13 @@
 //! What the log keeps and clients never see.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::{
-    Access, AgentDefinition, ForeignTools, LentCall, Message, Replay, RunId, Sampling, ToolKind, Usage,
+    Access, AgentDefinition, CallId, Cost, ForeignTools, LentCall, Message, Part, Replay, RunId, Sampling,
+    ToolKind, Usage,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
@@ -30,6 +33,26 @@ pub struct Private {
     /// `tool.state` that ends a call which another agent answered: what its run used, with all below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_usage: Option<Usage>,
+    /// The same: what it cost as far as prices are known, and the tokens whose price is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_cost: Option<Cost>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub child_unpriced_tokens: u64,
+    /// `context.compressed`: what became of the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Box<Compaction>>,
+}
+
+/// What a compression makes of a context, as its model reads it. The messages themselves stay where they are said.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Compaction {
+    /// What stands in place of the older messages; empty = all of them stay.
+    pub opening: Vec<Message>,
+    /// With an opening: how many of the newest messages stay.
+    pub kept: usize,
+    /// What the model reads of the results of these calls.
+    pub outputs: BTreeMap<CallId, Vec<Part>>,
 }
 
 /// What a valid `complete_task` hands in.
@@ -61,6 +84,9 @@ pub struct RunSeed {
     /// Of the tools from elsewhere those that it was planned with.
     #[serde(default, skip_serializing_if = "ForeignTools::is_empty")]
     pub foreign: ForeignTools,
+    /// The file into which its model's replies are recorded, so that they still are after a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
 }
 
 /// What judging found out about a call, kept so that the machine folds from events alone.

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::is_default;
 use crate::protocol::{
-    AgentName, Approval, ApprovalMode, CallId, Completion, ContextId, Reason, RunError, RunId, Usage,
+    AgentName, Approval, ApprovalMode, CallId, Completion, ContextId, Cost, Reason, RunError, RunId, Usage,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,8 +57,12 @@ pub struct RunLimits {
     /// Active time; missing = unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
+    /// By the run and all below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// In US dollars, by the run and all below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Cost>,
     pub grace_ms: u64,
     /// How deep below its root a run may stand; 0 = agents cannot be called as tools.
     #[serde(default = "default_max_depth")]
@@ -102,6 +107,71 @@ pub struct RunStarted {
     /// `lead#1/reader#2`. The same every time the same things happen.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
+    /// What the run is for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub task: RunTask,
+    /// Tokens that fit the model; missing = unknown to the daemon that wrote this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// What is done beside the turns.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub care: RunCare,
+}
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RunTask {
+    /// What its agent is for.
+    #[default]
+    Work,
+    /// To compress the context (`session/compact`).
+    Compact,
+    /// To let the context begin anew (`session/clear`).
+    Clear,
+}
+
+/// What a run's daemon does beside its turns, as settings and agent said when it began (spec 04).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunCare {
+    /// The context is compressed when a prompt takes this part of the window; missing = not by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compress_at: Option<f64>,
+    /// The model that summarises; missing = the run's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summariser: Option<NamedModel>,
+    /// The model for small questions; missing = they are not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub small: Option<NamedModel>,
+    /// The models that take over when the run's own cannot go on, in that order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<NamedModel>,
+    /// The run's model is chosen of these by what is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Tiers>,
+    pub loop_calls: bool,
+    pub loop_text: bool,
+    pub loop_judge: bool,
+    pub next_speaker: bool,
+}
+
+/// A model by its name, and the tokens that fit it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NamedModel {
+    pub name: String,
+    pub context_window: u64,
+}
+
+/// Two models for one run to choose from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tiers {
+    /// For what is easily answered.
+    pub fast: NamedModel,
+    /// For what needs thought.
+    pub strong: NamedModel,
 }
 
 /// What a run waits for.
@@ -207,6 +277,18 @@ pub struct RunCompleted {
     /// What the runs below it used.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub child_usage: Usage,
+    /// What its own models cost, as far as their prices are known; missing when none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// The same of the runs below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_cost: Option<Cost>,
+    /// Tokens of its own whose price nobody told.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unpriced_tokens: u64,
+    /// The same of the runs below it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub child_unpriced_tokens: u64,
     pub turns: u32,
     pub tool_calls: u32,
     pub files_changed: Vec<String>,
@@ -215,9 +297,4 @@ pub struct RunCompleted {
 
 fn is_nothing(usage: &Usage) -> bool {
     *usage == Usage::default()
-}
-
-/// Whether a field says nothing that is not so without it.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

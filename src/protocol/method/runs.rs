@@ -36,6 +36,11 @@ pub struct RunStartParams {
     /// Instead of the agent's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    /// An absolute path on the daemon's machine: a new file there, or an empty one, gets every reply of its model and of
+    /// those of the runs that it calls, without secrets, as lines that the model `replay:FILE` plays. Not used when the
+    /// prompt is said to the living run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
     /// When a run of this agent lives in the session already.
     #[serde(default)]
     pub if_busy: IfBusy,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdempotencyKey, OnGone, WorkspaceParam, default_page, given, is_default, is_not};
 use crate::protocol::{
-    AgentName, ApprovalMode, ContextSummary, HistoryMessage, RunId, Seq, SessionId, SessionState,
-    SessionSummary, SubscriptionId,
+    AgentName, ApprovalMode, CompressionStatus, ContextId, ContextSummary, HistoryMessage, RunId, Seq,
+    SessionId, SessionState, SessionSummary, SubscriptionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,6 +109,64 @@ pub struct SessionHistoryResult {
     /// There is more; give it as `cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionContextParams {
+    pub session_id: SessionId,
+    /// Whose context; missing = all of the session, but those of agents that others called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCompactResult {
+    pub session_id: SessionId,
+    /// Oldest first.
+    pub contexts: Vec<ContextCompacted>,
+}
+
+/// What became of a context that was to be compressed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextCompacted {
+    pub agent: AgentName,
+    pub context_id: ContextId,
+    /// The run that did it.
+    pub run_id: RunId,
+    /// Of the context from here on.
+    pub epoch: u32,
+    /// Missing when the run ended before it came to that, e.g. because it was cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<CompressionStatus>,
+    /// Of a prompt, instructions and tools included; a provider's count or an estimate.
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    /// Why, when it came to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionClearResult {
+    pub session_id: SessionId,
+    /// Oldest first.
+    pub contexts: Vec<ContextClear>,
+}
+
+/// A context that begins anew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextClear {
+    pub agent: AgentName,
+    pub context_id: ContextId,
+    /// The run that did it.
+    pub run_id: RunId,
+    /// Of the context from here on.
+    pub epoch: u32,
 }
 
 /// A field that is missing stays as it is; `null` clears it.

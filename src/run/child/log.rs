@@ -2,7 +2,7 @@
 
 use super::{settle, used};
 use crate::{
-    protocol::{AgentName, CallId, EventBody, RunCompleted, RunId, Seq},
+    protocol::{AgentName, CallId, EventBody, RunCompleted, RunId, Seq, Spent},
     run::machine::Input,
     store::{Filter, Follower, LiveAppender, Store, StoreError, Stored},
     tools::OutputLimits,
@@ -23,12 +23,18 @@ pub struct ChildLog {
     waits: bool,
     /// What was last said of that.
     said: Option<bool>,
+    /// By it and those below it.
+    spent: Spent,
+    /// What was last said of that.
+    said_spent: Spent,
 }
 
 /// What a run tells the one that called it.
 pub enum ChildNews {
     /// Whether it does nothing but wait for a person.
     Waits(bool),
+    /// All that it and those below it used so far.
+    Spent(Spent),
     Ended(Box<ChildEnd>),
 }
 
@@ -43,8 +49,10 @@ pub struct ChildEnd {
 
 impl ChildLog {
     pub fn of(store: &Store, run: &RunId) -> ChildLog {
-        let types = ["thought", "run.waiting", "run.completed"].map(str::to_owned).to_vec();
-        let filter = Filter { types, ..Filter::run(run.clone()) };
+        let types = ["thought", "model.completed", "model.consulted", "run.waiting", "run.completed"];
+        let types = types.map(str::to_owned).to_vec();
+        // What runs below it spend is spent by it.
+        let filter = Filter { types, descendants: true, ..Filter::run(run.clone()) };
         ChildLog {
             events: store.follow(filter, Seq(0)),
             store: store.clone(),
@@ -52,6 +60,8 @@ impl ChildLog {
             subjects: Subjects::default(),
             waits: false,
             said: None,
+            spent: Spent::default(),
+            said_spent: Spent::default(),
         }
     }
 
@@ -66,9 +76,14 @@ impl ChildLog {
     }
 
     /// As [`ChildLog::end`]; on the way it tells whether the run does nothing but wait for a person: first when some of
-    /// its log is read, then when that changes.
+    /// its log is read, then when that changes; and what is spent.
     pub async fn next(&mut self, output: Option<&LiveAppender>) -> Result<ChildNews, StoreError> {
         loop {
+            // Of two news the second comes before anything that happens later.
+            if self.said.is_some() && self.said_spent != self.spent {
+                self.said_spent = self.spent;
+                return Ok(ChildNews::Spent(self.spent));
+            }
             let events = self.events.next().await?;
             let end = match self.take(&events) {
                 Ok(end) => end,
@@ -95,7 +110,11 @@ impl ChildLog {
 
     fn take(&mut self, events: &[std::sync::Arc<Stored>]) -> Result<Option<ChildEnd>, StoreError> {
         for event in events {
+            let is_own = event.run.as_ref() == Some(&self.run);
             match event.parse() {
+                Ok(Some(EventBody::ModelCompleted(data))) => self.spent += Spent::of(data.usage, data.cost),
+                Ok(Some(EventBody::ModelConsulted(data))) => self.spent += Spent::of(data.usage, data.cost),
+                _ if !is_own => (),
                 Ok(Some(EventBody::Thought(thought))) => self.subjects.add(&thought.subject),
                 Ok(Some(EventBody::RunWaiting(data))) => self.waits = data.waiting,
                 Ok(Some(EventBody::RunCompleted(end))) => {
@@ -124,7 +143,7 @@ impl ChildEnd {
     /// Becomes the result of the call that the run answered.
     pub fn settled(self, call: CallId, limits: OutputLimits) -> Input {
         let ChildEnd { run, agent, end, output } = self;
-        Input::ChildSettled { call, result: settle(&agent, &run, &end, limits), usage: used(&end), output }
+        Input::ChildSettled { call, result: settle(&agent, &run, &end, limits), spent: used(&end), output }
     }
 }
 

@@ -60,12 +60,17 @@ impl RunPlan {
             parent_call_id: parent_call,
             root_run_id: root,
             path,
+            task: self.cared.task,
+            context_window: Some(self.cared.window),
+            care: self.cared.care.clone(),
         }
     }
 
     /// What is odd about the definition.
     pub(in super::super) fn warnings(&self) -> Vec<String> {
-        self.equipment.gate.toolset.warnings().to_vec()
+        let mut warnings = self.equipment.gate.toolset.warnings().to_vec();
+        warnings.extend(self.cared.warnings.iter().cloned());
+        warnings
     }
 }
 
@@ -142,7 +147,7 @@ impl Driver {
                 slot,
                 turn: None,
                 // Another model has replies of its own.
-                tree_replies: match plan.equipment.model.name == self.model.name {
+                tree_replies: match plan.equipment.model.name == self.machine.start().model {
                     true => Arc::<AtomicU32>::clone(&self.holdings.tree_replies),
                     false => Arc::default(),
                 },

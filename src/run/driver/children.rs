@@ -10,7 +10,7 @@ use super::{
     },
     Driver, Landing,
 };
-use crate::protocol::{CallId, CallState, RunId, Seq, ToolErrorType, ToolResult, ToolState, Usage};
+use crate::protocol::{CallId, CallState, RunId, Seq, Spent, ToolErrorType, ToolResult, ToolState};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
@@ -61,11 +61,11 @@ impl Driver {
                         tries += 1;
                         if PATIENCE <= tries && executor.stranded_by(&run).is_some() {
                             let result = unknown_end(&run);
-                            let (usage, output) = (Usage::default(), None);
+                            let (spent, output) = (Spent::default(), None);
                             return Landing::Input(Input::ChildSettled {
                                 call: call.clone(),
                                 result,
-                                usage,
+                                spent,
                                 output,
                             });
                         }
@@ -82,6 +82,9 @@ impl Driver {
                         Ok(ChildNews::Waits(waits)) => {
                             // Nobody hears it any more when the driver has ended.
                             let _gone = news.send(Input::ChildWaits { call: call.clone(), waits }).await;
+                        }
+                        Ok(ChildNews::Spent(spent)) => {
+                            let _gone = news.send(Input::ChildSpent { call: call.clone(), spent }).await;
                         }
                         Err(error) => {
                             tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");

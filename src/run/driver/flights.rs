@@ -1,9 +1,6 @@
 //! What is in flight: begins what the machine wants, ends what it no longer wants.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -11,14 +8,12 @@ use super::{
     super::{
         gate::Work,
         lanes::Turn,
-        machine::{Input, ModelAsk, Want},
-        think::Thinking,
+        machine::{Input, Want},
         transcript::Transcript,
     },
-    Driver, Flight, Identity, Landing, STORE_RETRY,
+    Driver, Flight, Landing, STORE_RETRY,
 };
 use crate::{
-    models::{ModelRequest, Purpose},
     protocol::{CallId, ToolErrorType, ToolResult},
     tools::{self, CallContext, Retelling},
 };
@@ -62,6 +57,8 @@ impl Driver {
             // A closing daemon asks no model any more: the next one does.
             Want::Model(_) if self.is_closing => (),
             Want::Model(ask) => self.begin_thinking(*ask, want),
+            Want::Consult(_) if self.is_closing => (),
+            Want::Consult(consult) => self.begin_consulting(*consult, want),
             Want::Child { call, run } => {
                 let settled = self.await_child(call.clone(), run.clone(), false);
                 self.launch(want, settled, None);
@@ -106,36 +103,6 @@ impl Driver {
                 self.launch(want, timer, None);
             }
         }
-    }
-
-    fn begin_thinking(&mut self, ask: ModelAsk, want: Want) {
-        // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
-        let Some((stream, after_seq)) = self.announced.take() else { return };
-        let Identity { session, run, .. } = &self.identity;
-        let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
-        let promised = &self.holdings.tree_replies;
-        let tree_ordinal = *self.tree_ordinal.get_or_insert_with(|| promised.fetch_add(1, Ordering::Relaxed));
-        let request = ModelRequest {
-            purpose: Purpose::Turn,
-            system: Arc::clone(&self.system),
-            messages: self.transcript.messages().to_vec(),
-            tools: Arc::clone(if ask.is_grace { &self.grace_declarations } else { &self.declarations }),
-            sampling: self.sampling,
-            schema: None,
-            ordinal: self.machine.replies(),
-            path: self.machine.start().path.as_str().into(),
-            tree_ordinal,
-        };
-        let thinking = Thinking {
-            ask,
-            model: self.model.name.clone(),
-            stream: self.model.model.stream(request),
-            live: live.appender(),
-            gate: Arc::clone(&self.gate),
-            clock: Arc::clone(&self.parts.clock),
-        };
-        self.live = Some(live);
-        self.launch(want, async move { Landing::Thought(thinking.run().await) }, None);
     }
 
     /// Waits until no run before this one is left in the context, then reads what is in it.

@@ -1,8 +1,9 @@
-//! When does a run hold still, though it has not ended: the daemon is closing, or the disk is full.
+//! When does a run hold still, though it has not ended: the daemon is closing, or the disk is full; and when does it get a
+//! slot?
 
 use super::{
     super::machine::{Input, Want},
-    Driver,
+    Driver, Message,
 };
 use crate::protocol::ParkReason;
 
@@ -39,6 +40,17 @@ impl Driver {
             // Nothing acts without a commit, so the run holds still all the same.
             Err(error) => {
                 tracing::warn!(run = %self.identity.run, %error, "that the run is parked is not in the log")
+            }
+        }
+    }
+
+    /// Gets a slot before it is decided whether one is there, where that may matter.
+    pub(super) fn seek_slot(&mut self, inputs: &[Message]) {
+        let is_worth_it = || inputs.iter().any(|message| self.machine.may_need_slot(&message.input));
+        if self.holdings.slot.is_none() && is_worth_it() {
+            self.holdings.slot = self.parts.executor.slots().try_take(&self.identity.session);
+            if self.holdings.slot.is_some() {
+                self.machine.hold_slot();
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Executor, Place, resume::Folded};
 use crate::{
-    protocol::{RunId, ToolErrorType, ToolResult, Usage},
+    protocol::{RunId, Spent, ToolErrorType, ToolResult},
     run::{
         child::{ChildEnd, ChildLog},
         driver::Identity,
@@ -58,7 +58,7 @@ impl Executor {
                     let message =
                         format!("the run {run} that answers the call cannot be read; its end is unknown");
                     let result = ToolResult::failure(ToolErrorType::Interrupted, message);
-                    Input::ChildSettled { call, result, usage: Usage::default(), output: None }
+                    Input::ChildSettled { call, result, spent: Spent::default(), output: None }
                 }
             });
         }

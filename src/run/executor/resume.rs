@@ -206,13 +206,12 @@ impl Executor {
     }
 
     async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Recollected) {
-        let definition = known.folded.seed.definition.clone();
+        let seed = known.folded.seed.clone();
         let (roots, project) = (known.roots.clone(), Arc::clone(&known.project));
         let supplies = self.supplies();
-        let kept = known.folded.seed.foreign.clone();
         let equipping = unblocked(move || {
-            let foreign = plan::taken_up(kept, &project, &supplies);
-            plan::equip(&definition, model?, &roots, (&project, &foreign), &supplies)
+            let foreign = plan::taken_up(seed.foreign.clone(), &project, &supplies);
+            plan::equip(&seed, model?, &roots, (&project, &foreign), &supplies)
         });
         let equipment: Equipment = match unharmed(async { Ok(equipping.await) }).await {
             Ok(Ok(equipment)) => equipment,

@@ -229,6 +229,7 @@ impl Executor {
             _ => Transcript::default(),
         };
         let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        machine.remember(transcript.past());
         let slot = match opening {
             Opening::Now => self.shared.slots.try_take(&session),
             Opening::Queued { .. } => None,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Call, Grace, Phase, RunMachine, Stage, Steer, Terms};
+use super::{Call, Care, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
     CallState, Confirmation, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted,
-    RunSteered, RunStopping, StopThen, Timestamp, ToolState, Usage,
+    RunSteered, RunStopping, Spent, StopThen, Timestamp, ToolState,
 };
 
 /// A run's log does not begin as one must.
@@ -17,6 +17,9 @@ impl RunMachine {
     /// A machine to which nothing has happened yet.
     pub fn begin(terms: Terms) -> RunMachine {
         RunMachine {
+            model: terms.start.model.as_str().into(),
+            window: terms.start.context_window,
+            care: Care::default(),
             terms: Arc::new(terms),
             phase: Phase::Queued { waits_for: QueuedFor::Context },
             is_logged: false,
@@ -31,8 +34,8 @@ impl RunMachine {
             steers: Vec::new(),
             children: Arc::default(),
             active_us: 0,
-            usage: Usage::default(),
-            child_usage: Usage::default(),
+            spent: Spent::default(),
+            child_spent: Spent::default(),
             tool_calls: 0,
             files_changed: Arc::default(),
             replies: 0,
@@ -80,6 +83,7 @@ impl RunMachine {
             | EventBody::MemorySaved(_)
             | EventBody::PolicyChanged(_)
             | EventBody::WorkspaceTrusted(_)
+            | EventBody::ContextCleared(_)
             | EventBody::Warning(_) => (),
             EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),
@@ -100,10 +104,14 @@ impl RunMachine {
                 }
             }
             EventBody::TurnCompleted(_) => self.turn_is_open = false,
-            EventBody::ContextNudged(_) => {
-                self.was_continued = true;
-                self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
-            }
+            EventBody::ContextNudged(data) => self.apply_nudge(data),
+            EventBody::ModelConsulting(data) => self.apply_consulting(data),
+            EventBody::ModelConsulted(data) => self.apply_consulted(data),
+            EventBody::ModelFallback(data) => self.apply_fallback(data),
+            EventBody::ModelRouted(data) => self.apply_routed(data),
+            EventBody::ContextCompressed(data) => self.apply_compressed(data),
+            EventBody::LoopDetected(data) => self.care.apply_loop(data),
+            EventBody::BudgetWarning(data) => drop(self.care.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
                 self.parked = None;
                 // Whether it still waits is said anew.
@@ -123,6 +131,7 @@ impl RunMachine {
                     self.cut_text = "".into();
                 }
                 self.calls.clear();
+                self.care.begin_turn();
                 self.grace = data.grace.map(|reason| Grace { reason, since_us: self.active_us });
                 let stage = Stage::Waiting { not_before: Timestamp::default() };
                 self.phase = Phase::Thinking { attempt: 1, failures: 0, stage };
@@ -134,6 +143,7 @@ impl RunMachine {
                 }
             }
             EventBody::ModelRetrying(data) => {
+                self.care.last_failure = data.message.as_str().into();
                 if let Phase::Thinking { attempt, failures, stage } = &mut self.phase {
                     *attempt = data.attempt;
                     *failures += u32::from(!data.restarted);
@@ -141,7 +151,8 @@ impl RunMachine {
                 }
             }
             EventBody::ModelCompleted(data) => {
-                self.usage += data.usage;
+                self.spent += Spent::of(data.usage, data.cost);
+                self.care.apply_reply(data, private);
                 self.replies += u32::from(!data.cut);
                 self.was_continued &= data.finish_reason == Some(FinishReason::Length);
                 if !data.text.is_empty() {
@@ -185,10 +196,15 @@ impl RunMachine {
             *Arc::make_mut(&mut self.children).entry(data.name.clone()).or_default() += 1;
         }
         if let Some(usage) = private.child_usage {
-            self.child_usage += usage;
+            let Private { child_cost: cost, child_unpriced_tokens: unpriced_tokens, .. } = *private;
+            self.child_spent += Spent { usage, cost, unpriced_tokens };
         }
         let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
         call.state = data.to;
+        if data.to.is_end() {
+            // Whatever it came to is counted for good.
+            call.child_spent = Spent::default();
+        }
         if let Some(prepared) = &private.call {
             call.prepared = Some(Arc::new(prepared.clone()));
         }
@@ -232,6 +248,7 @@ fn is_progress(body: &EventBody) -> bool {
             | EventBody::RunParked(_)
             | EventBody::ModelRetrying(_)
             | EventBody::ModelStarted(_)
+            | EventBody::ModelConsulting(_)
             | EventBody::TurnStarted(_)
     )
 }
@@ -247,6 +264,7 @@ impl Call {
             is_held_up: false,
             note: None,
             child_waits: None,
+            child_spent: Spent::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::protocol::{
 };
 
 mod calls;
+mod care;
 mod model;
 mod people;
 mod stops;
@@ -27,6 +28,7 @@ impl RunMachine {
         let mut deciding = Deciding { machine: self, drafts: Vec::new() };
         if !deciding.machine.is_finished() {
             deciding.input(input);
+            deciding.warn_of_budgets();
         }
         deciding.drafts
     }
@@ -68,6 +70,12 @@ impl Deciding<'_> {
                     self.model_failed(ask, failure);
                 }
             }
+            Input::Babbled { ask, partial, chunk } => {
+                if self.is_current(ask) {
+                    self.babbled(partial, &chunk);
+                }
+            }
+            Input::Consulted { consult, calls, advice } => self.consulted(consult, calls, *advice),
             Input::BackoffOver { ask } => {
                 let is_waiting =
                     matches!(self.machine.phase, Phase::Thinking { stage: Stage::Waiting { .. }, .. });
@@ -96,11 +104,12 @@ impl Deciding<'_> {
                     self.tell_client(&call, &lent, true);
                 }
             }
-            Input::ChildSettled { call, result, usage, output } => {
+            Input::ChildSettled { call, result, spent, output } => {
                 if self.state(&call) == Some(CallState::Executing) {
-                    self.child_settled(call, result, FromChild { usage, output });
+                    self.child_settled(call, result, FromChild { spent, output });
                 }
             }
+            Input::ChildSpent { call, spent } => self.child_spent(&call, spent),
             Input::ChildWaits { call, waits } => self.child_waits(&call, waits),
             // It is checked first.
             Input::Answer(_) => (),
@@ -171,12 +180,11 @@ impl Deciding<'_> {
     /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
     fn next_turn(&mut self) {
         let limits = *self.machine.terms.limits();
-        let is_over_tokens = limits.max_tokens.is_some_and(|max| max <= self.machine.tokens());
         if limits.max_turns <= self.machine.turn {
             self.limit_between_turns(Reason::MaxTurns);
         } else if self.machine.is_time_spent() {
             self.limit_between_turns(Reason::Timeout);
-        } else if is_over_tokens {
+        } else if self.machine.is_budget_spent() {
             self.limit_between_turns(Reason::Budget);
         } else {
             self.begin_turn(None);
@@ -188,6 +196,9 @@ impl Deciding<'_> {
         let body = TurnStarted { turn: self.machine.turn + 1, grace };
         self.emit_with(body, Private { message, ..Private::default() }, None, None);
         self.hand_over_steers();
+        if grace.is_none() {
+            self.tell_of_circle();
+        }
         self.ask_model(1);
     }
 

@@ -1,10 +1,11 @@
 //! What is told to a run's machine.
 
-use super::ModelAsk;
+use super::{Consult, ModelAsk};
 use crate::protocol::{
-    Answer, CallDetails, CallId, CompletionResult, Confirmation, ConfirmationId, ConfirmationResolved,
-    ConfirmationRevised, DecidedBy, FileChanged, FinishReason, Message, ParkReason, PreparedCall,
-    RunErrorCode, Timestamp, ToolError, ToolResult, Usage,
+    Answer, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationId,
+    ConfirmationResolved, ConfirmationRevised, ContextCompressed, Cost, DecidedBy, FileChanged, FinishReason,
+    Message, NamedModel, ParkReason, PreparedCall, RunErrorCode, Spent, Timestamp, ToolError, ToolResult,
+    Usage,
 };
 
 /// What a driver tells its machine.
@@ -18,6 +19,19 @@ pub enum Input {
     ModelFailed {
         ask: ModelAsk,
         failure: ModelFailure,
+    },
+    /// The model says the same again and again; it was cut off.
+    Babbled {
+        ask: ModelAsk,
+        partial: Partial,
+        /// What it says.
+        chunk: String,
+    },
+    /// What a question of the daemon's own came to, and the calls of models that it took.
+    Consulted {
+        consult: Consult,
+        calls: Vec<ConsultedModel>,
+        advice: Box<Advice>,
     },
     /// The back-off before `ask` is over.
     BackoffOver {
@@ -42,13 +56,19 @@ pub enum Input {
     ClientBack {
         call: CallId,
     },
-    /// The run that answers a call has ended; `usage` is all that it and the runs below it used, `output` what the
+    /// The run that answers a call has ended; `spent` is all that it and the runs below it used, `output` what the
     /// call was shown to put out.
     ChildSettled {
         call: CallId,
         result: ToolResult,
-        usage: Usage,
+        spent: Spent,
         output: Option<String>,
+    },
+    /// What the run that answers a call and those below it used so far. No fact of this run: it is told anew after a
+    /// restart.
+    ChildSpent {
+        call: CallId,
+        spent: Spent,
     },
     /// Whether the run that answers a call does nothing but wait for a person. No fact of this run: it is told anew
     /// after a restart.
@@ -162,7 +182,60 @@ pub struct Reply {
     pub model: String,
     pub message: Message,
     pub usage: Usage,
+    /// `None` = nobody told the model's price.
+    pub cost: Option<Cost>,
     pub finish: FinishReason,
+}
+
+/// A call of a model for a question of the daemon's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConsultedModel {
+    pub model: String,
+    pub usage: Usage,
+    pub cost: Option<Cost>,
+    /// What it answered.
+    pub text: String,
+    /// Why it is no answer.
+    pub error: Option<String>,
+}
+
+/// What a question of the daemon's own came to.
+#[derive(Debug, Clone)]
+pub enum Advice {
+    Compressed(Compressed),
+    /// How sure the model is that the run goes round in circles, 0 to 1, and why.
+    Loop {
+        confidence: f64,
+        reason: String,
+    },
+    NextSpeaker(Speaker),
+    Routed(Routed),
+    /// There is no answer; everything goes on as if nobody had asked.
+    Nothing {
+        message: String,
+    },
+}
+
+/// What became of a context that was to be compressed.
+#[derive(Debug, Clone)]
+pub struct Compressed {
+    pub told: ContextCompressed,
+    /// Set where something came of it.
+    pub compaction: Option<Compaction>,
+}
+
+/// Who should speak next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    User,
+    Model,
+}
+
+/// Which of its two models a run gets, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routed {
+    pub model: NamedModel,
+    pub reason: String,
 }
 
 /// Why there is no reply. `now` and `jitter` (0..1) are for the back-off.
@@ -183,6 +256,8 @@ pub enum FailureKind {
     },
     /// A reply that is cut, empty or malformed.
     Unusable,
+    /// The request is longer than the model's window.
+    TooLong,
     Final(RunErrorCode),
 }
 

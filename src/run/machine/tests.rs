@@ -8,7 +8,8 @@ use serde_json::json;
 use super::*;
 use crate::protocol::{
     Access, AgentName, CallDetails, Completion, ContextId, FinishReason, Message, ParkReason, Part, Replay,
-    Risk, Role, RunErrorCode, RunStarted, ToolError, ToolErrorType, ToolKind, ToolResult,
+    Risk, Role, RunCare, RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult,
+    Usage,
 };
 
 struct Script {
@@ -16,10 +17,22 @@ struct Script {
     max_time_ms: Option<u64>,
     max_tokens: Option<u64>,
     completion: Completion,
+    task: RunTask,
+    window: Option<u64>,
+    care: Option<fn() -> RunCare>,
+    past: Past,
 }
 
-const TOOL: Script =
-    Script { max_turns: 5, max_time_ms: Some(1_000), max_tokens: None, completion: Completion::Tool };
+const TOOL: Script = Script {
+    max_turns: 5,
+    max_time_ms: Some(1_000),
+    max_tokens: None,
+    completion: Completion::Tool,
+    task: RunTask::Work,
+    window: None,
+    care: None,
+    past: Past { prompt_tokens: 0, is_compression_off: false, epoch: 0 },
+};
 
 impl Script {
     #[track_caller]
@@ -32,6 +45,7 @@ impl Script {
             max_turns: self.max_turns,
             max_time_ms: self.max_time_ms,
             max_tokens: self.max_tokens,
+            max_cost: None,
             grace_ms: 100,
             max_depth: 4,
         };
@@ -52,8 +66,12 @@ impl Script {
             parent_call_id: None,
             root_run_id: None,
             path: String::new(),
+            task: self.task,
+            context_window: self.window,
+            care: self.care.map(|care| care()).unwrap_or_default(),
         };
         let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        machine.remember(self.past);
         let mut log: Vec<(EventBody, Private)> = Vec::new();
         let mut out = String::new();
         let mut lines = script.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
@@ -68,7 +86,7 @@ impl Script {
             }
         };
         let opened = machine.open(opening, None, Vec::new());
-        if !machine.has_slot {
+        if !machine.has_slot || machine.consulting().is_some() || machine.is_finished() {
             for draft in &opened {
                 writeln!(out, "  {}", render(&draft.body)).unwrap();
             }
@@ -108,9 +126,11 @@ impl Script {
                 RunMachine::fold(&run, log.iter().map(|(body, private)| (body, private))).unwrap();
             // No fact: a new process holds no slots.
             folded.has_slot = machine.has_slot;
+            folded.remember(self.past);
             // Nor has it heard of the runs below.
             for (folded, call) in folded.calls.iter_mut().zip(&machine.calls) {
                 folded.child_waits = call.child_waits;
+                folded.child_spent = call.child_spent;
             }
             let is_over = machine.is_finished();
             assert!(
@@ -161,14 +181,22 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             };
             let is_stale = words[0] == "stale-model";
             let ask = if is_stale { ModelAsk { attempt: 99, ..ask } } else { ask };
-            let usage = Usage { prompt_tokens: 10, ..Usage::default() };
+            let prompt_tokens =
+                if machine.start().context_window.is_some() { text.len() as u64 * 10 } else { 10 };
+            let usage = Usage { prompt_tokens, ..Usage::default() };
             let message = Message { role: Role::Model, parts, raw: None };
-            Input::ModelResponded { ask, reply: Reply { model: "m".to_owned(), message, usage, finish } }
+            Input::ModelResponded {
+                ask,
+                reply: Reply { model: "m".to_owned(), message, usage, cost: None, finish },
+            }
         }
         "fails" => {
             let retry_after_ms = words.get(1).map(|ms| ms.parse().unwrap());
             Input::ModelFailed { ask, failure: failure(FailureKind::Passing { retry_after_ms }) }
         }
+        "too-long" => Input::ModelFailed { ask, failure: failure(FailureKind::TooLong) },
+        "babbles" => Input::Babbled { ask, partial: partial().unwrap(), chunk: "blah".to_owned() },
+        "advice" => care::advice(machine, &words[1..], text.trim()),
         "unusable" => Input::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
         "fails-for-good" => {
             Input::ModelFailed { ask, failure: failure(FailureKind::Final(RunErrorCode::ProviderAuth)) }
@@ -240,7 +268,8 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             };
             let usage = Usage { prompt_tokens: 100, ..Usage::default() };
             let output = words.get(3).map(|subject| format!("{subject}\n"));
-            Input::ChildSettled { call: call(1), result, usage, output }
+            let spent = Spent::of(usage, None);
+            Input::ChildSettled { call: call(1), result, spent, output }
         }
         "ask" => {
             let kind = match words.get(2) {
@@ -265,6 +294,10 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         }
         "answer" => people::answer(words[1], words[2]),
         "settle" => people::settle(words[1], words[2]),
+        "spent" => {
+            let usage = Usage { prompt_tokens: words[2].parse().unwrap(), ..Usage::default() };
+            Input::ChildSpent { call: call(1), spent: Spent::of(usage, None) }
+        }
         "waits" | "works" => Input::ChildWaits { call: call(1), waits: words[0] == "waits" },
         "unpark-by-hand" => Input::Unpark { by: None },
         "steer" => Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None },
@@ -307,7 +340,10 @@ fn render(body: &EventBody) -> String {
             None => format!("{name} {}", it.turn),
         },
         EventBody::TurnCompleted(it) => format!("{name} {}", it.turn),
-        EventBody::ModelStarted(it) => format!("{name} {}", it.stream),
+        EventBody::ModelStarted(it) => match it.model.as_str() {
+            "m" => format!("{name} {}", it.stream),
+            model => format!("{name} {} of {model}", it.stream),
+        },
         EventBody::ModelRetrying(it) => {
             format!("{name} {} attempt={} after={}us", it.stream, it.attempt, it.not_before.0)
         }
@@ -360,7 +396,7 @@ fn render(body: &EventBody) -> String {
             }
             line
         }
-        _ => name.to_owned(),
+        other => care::render(other).unwrap_or_else(|| name.to_owned()),
     }
 }
 
@@ -368,6 +404,11 @@ fn render_want(want: &Want) -> String {
     match want {
         Want::Model(ask) => {
             format!("model#{}.{}{}", ask.turn, ask.attempt, if ask.is_grace { "!" } else { "" })
+        }
+        Want::Consult(consult) => {
+            let how = if consult.outputs_only { " outputs" } else { "" };
+            let forced = if consult.forced { " forced" } else { "" };
+            format!("consult#{} {}{forced}{how}", consult.n, consult.about.as_str())
         }
         Want::Backoff { ask, .. } => format!("backoff#{}.{}", ask.turn, ask.attempt),
         Want::Judge { first } => format!("judge({first}…)"),
@@ -382,6 +423,7 @@ fn render_want(want: &Want) -> String {
 }
 
 mod calls;
+mod care;
 mod clients;
 mod limits;
 mod people;

@@ -18,8 +18,10 @@ impl RunMachine {
                     Stage::Asking => Want::Model(ask),
                     Stage::Waiting { not_before } => Want::Backoff { ask, not_before: *not_before },
                     Stage::Slot => Want::Slot,
+                    Stage::Consulting(consult) => Want::Consult(*consult),
                 }));
             }
+            Phase::Considering(consult) => drop(wants.insert(Want::Consult(*consult))),
             Phase::Acting => {
                 let first = self.unjudged().next();
                 wants.extend(first.map(|it| Want::Judge { first: it.call_id.clone() }));

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::{
     protocol::{
-        CallState, EventBody, QueuedFor, RunId, RunQueued, RunStarted, RunState, Seq, SessionId, Timestamp,
-        Usage,
+        CallState, EventBody, QueuedFor, RunId, RunQueued, RunStarted, RunState, Seq, SessionId, Spent,
+        Timestamp,
     },
     store::event::Encoded,
 };
@@ -64,7 +64,7 @@ pub(super) struct RunPatch {
     turn: Option<(u32, Seq)>,
     more_tool_calls: u32,
     more_replies: u32,
-    more_usage: Usage,
+    more: Spent,
     active_us: u64,
     /// The outer `None` leaves it, the inner one clears it.
     open_stream: Option<Option<(String, Seq)>>,
@@ -108,9 +108,10 @@ impl RunPatch {
             EventBody::ModelRetrying(_) => self.open_stream = Some(None),
             EventBody::ModelCompleted(data) => {
                 self.open_stream = Some(None);
-                self.more_usage += data.usage;
+                self.more += Spent::of(data.usage, data.cost);
                 self.more_replies += u32::from(!data.cut && data.finish_reason.is_some());
             }
+            EventBody::ModelConsulted(data) => self.more += Spent::of(data.usage, data.cost),
             EventBody::ToolState(data) if data.to == CallState::Validating => self.more_tool_calls += 1,
             EventBody::RunCompleted(_) => {
                 self.ended_at = Some(event.at);
@@ -163,15 +164,18 @@ impl RunPatch {
             turn_seq,
             self.more_tool_calls,
             self.more_replies,
-            self.more_usage.prompt_tokens,
-            self.more_usage.cached_tokens,
-            self.more_usage.output_tokens,
-            self.more_usage.thought_tokens,
+            self.more.usage.prompt_tokens,
+            self.more.usage.cached_tokens,
+            self.more.usage.output_tokens,
+            self.more.usage.thought_tokens,
             self.active_us,
             keeps_stream,
             stream,
             stream_seq,
             self.completed,
+            // SQLite's numbers end at 2^63; nobody has so many billionths of dollars.
+            self.more.cost.map(|cost| i64::try_from(cost.nanos()).unwrap_or(i64::MAX)),
+            self.more.unpriced_tokens,
         ])
     }
 
@@ -279,6 +283,8 @@ update runs set
     cached_tokens = runs.cached_tokens + patch.cached_tokens,
     output_tokens = runs.output_tokens + patch.output_tokens,
     thought_tokens = runs.thought_tokens + patch.thought_tokens,
+    cost_nanos = iif(patch.cost_nanos is null, runs.cost_nanos, coalesce(runs.cost_nanos, 0) + patch.cost_nanos),
+    unpriced_tokens = runs.unpriced_tokens + patch.unpriced_tokens,
     active_us = max(runs.active_us, patch.active_us),
     open_stream = iif(patch.keeps_stream, runs.open_stream, patch.open_stream),
     open_stream_seq = iif(patch.keeps_stream, runs.open_stream_seq, patch.open_stream_seq),
@@ -289,7 +295,7 @@ from (
         value->>4 as tool_calls, value->>5 as replies, value->>6 as prompt_tokens, value->>7 as cached_tokens,
         value->>8 as output_tokens, value->>9 as thought_tokens, value->>10 as active_us,
         value->>11 as keeps_stream, value->>12 as open_stream, value->>13 as open_stream_seq,
-        value->>14 as completed
+        value->>14 as completed, value->>15 as cost_nanos, value->>16 as unpriced_tokens
     from jsonb_each(?)
 ) as patch
 where runs.run_id = patch.run_id";

@@ -20,7 +20,7 @@ pub(in crate::store) fn messages() -> String {
     of_context(
         "seq, time_us, type, run_id, body, private",
         "?2 <= seq",
-        "'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'run.completed'",
+        "'run.started', 'turn.started', 'model.completed', 'context.nudged', 'run.steered', 'tool.state', 'run.completed', 'context.cleared'",
     )
 }
 

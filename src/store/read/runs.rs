@@ -5,8 +5,8 @@ use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 use super::Listed;
 use crate::{
     protocol::{
-        AgentName, CallId, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord, RunState, Seq,
-        SessionId, Timestamp, Usage,
+        AgentName, CallId, Cost, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord, RunState,
+        Seq, SessionId, Timestamp, Usage,
     },
     store::{Store, StoreError},
 };
@@ -241,6 +241,10 @@ pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
             output_tokens: count("output_tokens"),
             thought_tokens: count("thought_tokens"),
         },
+        cost: row.get::<Option<i64>, _>("cost_nanos").map(|nanos| Cost::from_nanos(nanos.unsigned_abs())),
+        unpriced_tokens: count("unpriced_tokens"),
+        child_usage: end.map(|end| end.child_usage).filter(|usage| *usage != Usage::default()),
+        child_cost: end.and_then(|end| end.child_cost),
         turns: number("turns"),
         tool_calls: number("tool_calls"),
         files_changed: end.map(|end| end.files_changed.clone()).unwrap_or_default(),

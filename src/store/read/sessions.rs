@@ -133,6 +133,8 @@ impl Store {
             parent_run_id: row.get::<Option<&str>, _>("parent_run_id").map(RunId::from),
             started_at: Timestamp(row.get("created_us")),
             last_active_at: Timestamp(row.get("last_active_us")),
+            epoch: u32::try_from(row.get::<i64, _>("epoch")).unwrap_or(u32::MAX),
+            tokens: row.get::<i64, _>("tokens").unsigned_abs(),
         });
         Ok(contexts.collect())
     }

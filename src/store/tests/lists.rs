@@ -280,6 +280,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         messages: vec![Message::user("before"), Message::user("go")],
         roots: vec!["/w".to_owned()],
         foreign: Default::default(),
+        record: None,
         sampling: Sampling::default(),
     };
     let seeded = |event: NewEvent| NewEvent {
@@ -323,7 +324,11 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         ends("b", "second"),
         ends("a", "first"),
         says(event("r", steered("1", Some(2))), Role::User, vec![Part::text("psst 1")]),
-        says(event("r", ContextNudged { text: "on".to_owned() }), Role::User, vec![Part::text("on")]),
+        says(
+            event("r", ContextNudged { text: "on".to_owned(), because: Default::default() }),
+            Role::User,
+            vec![Part::text("on")],
+        ),
         says(reply("r", "y"), Role::Model, vec![Part::text("done")]),
         event("r", steered("2", None)),
         event("r", steered("3", None)),

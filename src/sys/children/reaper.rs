@@ -22,6 +22,11 @@ use super::{
 /// Bytes of an environment that are searched for our mark, which stands first or last. Whoever hides it behind more is
 /// ended sooner.
 const MOST_ENVIRONMENT_BYTES: u64 = 256 << 10;
+/// How often a sweep may ask again for environments that are empty, all orphans together. While a program is being executed
+/// it has none for a moment; whoever was started without one never has.
+const PATIENCE: u32 = 50;
+/// Between two such questions. A sweep keeps processes from being started, so it may not take long.
+const MOMENT: Duration = Duration::from_millis(1);
 /// How often the last orphans are ended, each of which may leave further ones.
 const LAST_SWEEPS: usize = 20;
 /// How long ended processes may take to be gone, each time.
@@ -89,6 +94,7 @@ impl Children {
         };
         // Nothing is born meanwhile, so a child of ours that is not registered is an orphan.
         let _no_birth = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut patience = PATIENCE;
         for number in children {
             let Some(pid) = Pid::from_raw(number) else { continue };
             if self.register().living.contains_key(&number) {
@@ -97,7 +103,7 @@ impl Children {
             // By its number and never "any child", which would take a registered one from its owner.
             match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
                 Ok(Some(_)) => swept.reaped += 1,
-                Ok(None) if self.is_left_alone(number, when) => {}
+                Ok(None) if self.is_left_alone(number, when, &mut patience) => {}
                 Ok(None) => {
                     tracing::info!(pid = number, "ended a process that outlived what started it");
                     match kill_process(pid, Signal::KILL) {
@@ -125,7 +131,7 @@ impl Children {
         self.0.departing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_left_alone(&self, number: i32, when: When) -> bool {
+    fn is_left_alone(&self, number: i32, when: When, patience: &mut u32) -> bool {
         let proc = Path::new(table::PROC);
         let is_inherited = |entry: Entry| self.0.inherited.iter().any(|it| it.started == entry.started);
         if self.0.inherited.iter().any(|it| it.pid == number)
@@ -135,7 +141,8 @@ impl Children {
         }
         let environment = proc.join(number.to_string()).join("environ");
         // Who cannot be asked says nothing.
-        let environment = table::read_bounded(&environment, MOST_ENVIRONMENT_BYTES).unwrap_or_default();
+        let read = || table::read_bounded(&environment, MOST_ENVIRONMENT_BYTES).unwrap_or_default();
+        let environment = once_there(read, || std::thread::sleep(MOMENT), patience);
         let mark = environment.split(|byte| *byte == 0).find_map(|variable| {
             variable
                 .strip_prefix(MARK.as_bytes())?
@@ -152,10 +159,45 @@ impl Children {
     }
 }
 
+/// What is read, asked for again as long as it is empty and there is patience left.
+fn once_there(read: impl Fn() -> Vec<u8>, mut wait: impl FnMut(), patience: &mut u32) -> Vec<u8> {
+    loop {
+        let found = read();
+        if !found.is_empty() || *patience == 0 {
+            return found;
+        }
+        *patience -= 1;
+        wait();
+    }
+}
+
 /// Whether the daemon goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Running,
     /// No call runs any more.
     Leaving,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::once_there;
+
+    #[test]
+    fn an_environment_that_is_empty_for_a_moment_is_asked_for_again() {
+        let (asked, waited) = (Cell::new(0), Cell::new(0));
+        let there_the_third_time = || {
+            asked.set(asked.get() + 1);
+            if asked.get() < 3 { Vec::new() } else { b"A=1".to_vec() }
+        };
+        let mut patience = 5;
+        let found = once_there(there_the_third_time, || waited.set(waited.get() + 1), &mut patience);
+        assert_eq!((found.as_slice(), waited.get(), patience), (&b"A=1"[..], 2, 3));
+        // Whoever has none does not keep all others waiting.
+        assert!(once_there(Vec::new, || waited.set(waited.get() + 1), &mut patience).is_empty());
+        assert!(once_there(Vec::new, || waited.set(waited.get() + 1), &mut patience).is_empty());
+        assert_eq!((waited.get(), patience), (5, 0));
+    }
 }

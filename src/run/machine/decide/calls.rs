@@ -8,13 +8,13 @@ use super::{
 };
 use crate::protocol::{
     Activity, CallDetails, CallId, CallState, CompletionResult, Effect, EventBody, LentCall, Part,
-    PreparedCall, Private, RunErrorCode, TodosUpdated, ToolCall, ToolClientCall, ToolError, ToolErrorType,
-    ToolResult, ToolState, Usage,
+    PreparedCall, Private, RunErrorCode, Spent, TodosUpdated, ToolCall, ToolClientCall, ToolError,
+    ToolErrorType, ToolResult, ToolState,
 };
 
 /// What a run leaves to the call that it answered, beside the result.
 pub(super) struct FromChild {
-    pub usage: Usage,
+    pub spent: Spent,
     pub output: Option<String>,
 }
 
@@ -194,10 +194,15 @@ impl Deciding<'_> {
         };
         let error = result.error.clone();
         let state = tool_state(call, &request, self.state(call), to);
-        let (child_usage, output) = child.map(|child| (child.usage, child.output)).unzip();
+        let (spent, output) = child.map(|child| (child.spent, child.output)).unzip();
         let output = output.flatten().or_else(|| result.streamed.as_deref().map(str::to_owned));
         let body = ToolState { output, result: Some(result), error, ..state };
-        let private = Private { child_usage, ..Private::default() };
+        let private = Private {
+            child_usage: spent.map(|spent| spent.usage),
+            child_cost: spent.and_then(|spent| spent.cost),
+            child_unpriced_tokens: spent.map_or(0, |spent| spent.unpriced_tokens),
+            ..Private::default()
+        };
         self.emit_with(body, private, Some(Activity::ToolCallEnd), None);
     }
 

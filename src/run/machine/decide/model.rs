@@ -7,8 +7,8 @@ use super::{
     Deciding,
 };
 use crate::protocol::{
-    Activity, Completion, CompletionResult, ContextNudged, FinishReason, Message, ModelCompleted,
-    ModelRetrying, ModelStarted, Part, Private, Reason, Role, RunErrorCode, StopThen, Thought, Usage,
+    Activity, Completion, CompletionResult, FinishReason, Message, ModelCompleted, ModelRetrying,
+    ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, Spent, StopThen, Thought,
 };
 
 /// Tries of one model call, the first included (spec 04, "Retry").
@@ -37,14 +37,17 @@ impl Deciding<'_> {
         if !self.machine.has_slot {
             return self.queue_for_slot();
         }
+        if attempt == 1 && self.consult_first() {
+            return;
+        }
         let machine = &self.machine;
         let ask = ModelAsk { turn: machine.turn, attempt, is_grace: machine.grace.is_some() };
         let stream = ask.stream(&machine.terms.run);
-        self.emit(ModelStarted { model: machine.start().model.clone(), stream, attempt });
+        self.emit(ModelStarted { model: machine.model.to_string(), stream, attempt });
     }
 
     pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: Reply) {
-        let Reply { model, mut message, usage, finish } = reply;
+        let Reply { model, mut message, usage, cost, finish } = reply;
         let refusal = match &finish {
             FinishReason::Refused { words } => Some(words.clone()),
             _ => None,
@@ -56,7 +59,7 @@ impl Deciding<'_> {
         }
         let was_cut_short = finish == FinishReason::Length;
         let text = message.text();
-        self.model_completed(ask, model, message, Some(finish), usage, false);
+        self.model_completed(ask, model, message, Some(finish), Spent::of(usage, cost), false);
         for request in self.machine.calls.iter().map(|it| it.request.clone()).collect::<Vec<_>>() {
             self.call_requested(&request);
         }
@@ -66,7 +69,7 @@ impl Deciding<'_> {
                 let words = if words.is_empty() { "no reason given" } else { words.as_str() };
                 self.fail(RunErrorCode::ModelFailed, format!("the model refused to answer: {words}"));
             }
-            None if !self.machine.calls.is_empty() => (),
+            None if !self.machine.calls.is_empty() => drop(self.calls_repeat()),
             None if was_cut_short && self.machine.grace.is_some() => self.last_chance_passed(),
             None if was_cut_short => self.continue_or_fail(),
             None => self.spoke_without_calls(text),
@@ -80,7 +83,7 @@ impl Deciding<'_> {
         model: String,
         message: Message,
         finish_reason: Option<FinishReason>,
-        usage: Usage,
+        spent: Spent,
         cut: bool,
     ) {
         let stream = ask.stream(&self.machine.terms.run);
@@ -98,7 +101,9 @@ impl Deciding<'_> {
             _ => None,
         });
         let calls = calls.collect();
-        let body = ModelCompleted { stream, model, text: message.text(), cut, finish_reason, usage, calls };
+        let Spent { usage, cost, .. } = spent;
+        let text = message.text();
+        let body = ModelCompleted { stream, model, text, cut, finish_reason, usage, cost, calls };
         // An empty message joins no context: providers refuse them.
         let message = Some(message).filter(|it| !it.parts.is_empty());
         self.emit_with(body, Private { message, ..Private::default() }, None, None);
@@ -109,9 +114,7 @@ impl Deciding<'_> {
             let message = "the model's answer was cut off by the output limit, twice in a row".to_owned();
             return self.fail(RunErrorCode::ModelFailed, message);
         }
-        let message = Message::user(CONTINUE);
-        let private = Private { message: Some(message), ..Private::default() };
-        self.emit_with(ContextNudged { text: CONTINUE.to_owned() }, private, None, None);
+        self.nudge(NudgedBecause::CutShort, CONTINUE.to_owned());
         self.end_turn();
         self.next_turn();
     }
@@ -123,24 +126,43 @@ impl Deciding<'_> {
             self.end_turn();
             return self.next_turn();
         }
+        let is_conversation = self.machine.start().completion == Completion::Message;
+        if is_conversation && self.ask_who_speaks_next(&text) {
+            return;
+        }
         if is_result {
-            self.end_turn();
-            // A continued answer is one answer.
-            let result = format!("{}{text}", self.machine.cut_text);
-            return self.complete(CompletionResult { result, output: None });
+            return self.hand_in(&text);
         }
         self.limit(Reason::ErrorNoCompleteTaskCall);
     }
 
+    /// What the model said last is the result of the run.
+    pub(super) fn hand_in(&mut self, text: &str) {
+        self.end_turn();
+        // A continued answer is one answer.
+        let result = format!("{}{text}", self.machine.cut_text);
+        self.complete(CompletionResult { result, output: None });
+    }
+
     pub(super) fn model_failed(&mut self, ask: ModelAsk, failure: ModelFailure) {
         let Phase::Thinking { failures, .. } = self.machine.phase else { return };
+        if failure.kind == FailureKind::TooLong {
+            return self.too_long(ask, failure);
+        }
+        let hint = match failure.kind {
+            FailureKind::Passing { retry_after_ms } => Duration::from_millis(retry_after_ms.unwrap_or(0)),
+            _ => Duration::ZERO,
+        };
+        let has_failed_for_good = MAX_HINT < hint || MAX_TRIES <= failures + 1;
+        let is_passing = matches!(failure.kind, FailureKind::Passing { .. });
+        if is_passing && has_failed_for_good && self.fall_back(ask, &failure, &failure.message) {
+            return;
+        }
         let ModelFailure { message, kind, partial, now, jitter } = failure;
-        let (max_tries, hint) = match kind {
+        let max_tries = match kind {
             FailureKind::Final(code) => return self.model_gave_up(code, message, partial),
-            FailureKind::Unusable => (MAX_UNUSABLE_TRIES, Duration::ZERO),
-            FailureKind::Passing { retry_after_ms } => {
-                (MAX_TRIES, Duration::from_millis(retry_after_ms.unwrap_or(0)))
-            }
+            FailureKind::Unusable => MAX_UNUSABLE_TRIES,
+            FailureKind::Passing { .. } | FailureKind::TooLong => MAX_TRIES,
         };
         if max_tries <= failures + 1 {
             let message = format!("{message} (after {} tries)", failures + 1);
@@ -194,7 +216,7 @@ impl Deciding<'_> {
     }
 
     /// The grace turn brought no result; the limit that was hit stays the reason. There is no second one.
-    fn last_chance_passed(&mut self) {
+    pub(super) fn last_chance_passed(&mut self) {
         let Some(grace) = &self.machine.grace else { return };
         let reason = grace.reason;
         self.end_turn();
@@ -214,8 +236,8 @@ impl Deciding<'_> {
             parts.push(Part::text(text));
         }
         let message = Message { role: Role::Model, parts, raw: None };
-        let model = self.machine.start().model.clone();
-        self.model_completed(ask, model, message, None, Usage::default(), true);
+        let model = self.machine.model.to_string();
+        self.model_completed(ask, model, message, None, Spent::default(), true);
     }
 }
 

@@ -240,6 +240,7 @@ fn turn_limit_and_token_budget_are_checked_between_turns() {
             > model a
               model.completed "" calls=["a"]
               tool.state a Validating
+              budget.warning 10 of 10
               wants judge(a…) timer@1000ms
             > refuse a
               tool.state a Error POLICY_DENIED

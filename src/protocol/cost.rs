@@ -1,0 +1,209 @@
+//! What does a model's work cost? Money as the log and the wire have it, and the prices it comes from (spec 04, "Usage and
+//! cost").
+
+use std::{
+    borrow::Cow,
+    fmt,
+    iter::Sum,
+    ops::{Add, AddAssign},
+};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::Usage;
+
+/// Nano-dollars in a dollar.
+const NANOS: f64 = 1e9;
+/// Prices are told for so many tokens.
+const TOKENS_PRICED: u128 = 1_000_000;
+
+/// An amount of US dollars, kept in whole billionths so that sums are exact; on the wire a JSON number of dollars.
+///
+/// What a model costs whose price nobody told is no `Cost` of zero, but none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost {
+    nanos: u64,
+}
+
+impl Cost {
+    pub const ZERO: Cost = Cost { nanos: 0 };
+
+    /// From billionths of a dollar.
+    pub const fn from_nanos(nanos: u64) -> Cost {
+        Cost { nanos }
+    }
+
+    /// Rounded to the nearest billionth; `None` for what is no amount: below zero, no number, or too large.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "within the bounds that are checked"
+    )]
+    pub fn from_dollars(dollars: f64) -> Option<Cost> {
+        let nanos = (dollars * NANOS).round();
+        // The first number that is too large: 2^64, which as a float is exact.
+        let is_amount = (0.0..18_446_744_073_709_551_616.0).contains(&nanos);
+        is_amount.then_some(Cost { nanos: nanos as u64 })
+    }
+
+    /// In billionths of a dollar.
+    pub const fn nanos(self) -> u64 {
+        self.nanos
+    }
+
+    /// Up to two million dollars it leads back to the very amount, and beyond to fifteen digits of it.
+    #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
+    pub fn dollars(self) -> f64 {
+        self.nanos as f64 / NANOS
+    }
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost { nanos: self.nanos.saturating_add(other.nanos) }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Cost>>(costs: I) -> Cost {
+        costs.fold(Cost::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "${}", self.dollars())
+    }
+}
+
+impl Serialize for Cost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.dollars())
+    }
+}
+
+impl<'de> Deserialize<'de> for Cost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cost, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Cost::from_dollars(dollars)
+            .ok_or_else(|| D::Error::custom("expected an amount of US dollars, 0 or more"))
+    }
+}
+
+impl JsonSchema for Cost {
+    fn schema_name() -> Cow<'static, str> {
+        "Cost".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "number",
+            "minimum": 0,
+            "description": "US dollars, to nine decimal places.",
+        })
+    }
+}
+
+/// What a model's tokens cost, each kind for a million of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    /// Of the request, but for the cached ones.
+    pub input: Cost,
+    /// Of the request, served from the provider's cache.
+    pub cached_input: Cost,
+    /// Of the reply, but for thoughts.
+    pub output: Cost,
+    pub thought: Cost,
+}
+
+impl Price {
+    /// What this much costs, rounded to the nearest billionth of a dollar.
+    pub fn cost(&self, usage: &Usage) -> Cost {
+        // A provider that counts more cached tokens than tokens has miscounted the former.
+        let cached = usage.cached_tokens.min(usage.prompt_tokens);
+        let of = |tokens: u64, price: Cost| u128::from(tokens) * u128::from(price.nanos);
+        let kinds = [
+            of(usage.prompt_tokens - cached, self.input),
+            of(cached, self.cached_input),
+            of(usage.output_tokens, self.output),
+            of(usage.thought_tokens, self.thought),
+        ];
+        let sum = kinds.into_iter().fold(0_u128, u128::saturating_add);
+        let nanos = sum.saturating_add(TOKENS_PRICED / 2) / TOKENS_PRICED;
+        Cost { nanos: u64::try_from(nanos).unwrap_or(u64::MAX) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dollars(dollars: f64) -> Cost {
+        Cost::from_dollars(dollars).unwrap()
+    }
+
+    #[test]
+    fn amounts_come_back_from_the_wire_as_they_were() {
+        for nanos in [0, 1, 999, 1_250_000, 123_456_789, 1_000_000_000, 2_199_999_999_999_999] {
+            let cost = Cost::from_nanos(nanos);
+            let text = serde_json::to_string(&cost).unwrap();
+            assert_eq!(serde_json::from_str::<Cost>(&text).unwrap(), cost, "{text}");
+        }
+        assert_eq!(serde_json::to_string(&dollars(0.1 + 0.2)).unwrap(), "0.3");
+        for bad in ["-0.1", "1e300", "\"1\"", "null"] {
+            assert!(serde_json::from_str::<Cost>(bad).is_err(), "{bad}");
+        }
+        assert_eq!(serde_json::from_str::<Cost>("2").unwrap(), Cost::from_nanos(2_000_000_000));
+    }
+
+    #[test]
+    fn sums_are_exact_and_never_overflow() {
+        let tenth = dollars(0.1);
+        assert_eq!([tenth; 10].into_iter().sum::<Cost>(), dollars(1.0));
+        let mut most = Cost::from_nanos(u64::MAX);
+        most += tenth;
+        assert_eq!(most, Cost::from_nanos(u64::MAX));
+    }
+
+    #[test]
+    fn each_kind_of_token_has_its_price() {
+        let price = Price {
+            input: dollars(2.0),
+            cached_input: dollars(0.5),
+            output: dollars(8.0),
+            thought: dollars(4.0),
+        };
+        let usage = |prompt, cached, output, thought| Usage {
+            prompt_tokens: prompt,
+            cached_tokens: cached,
+            output_tokens: output,
+            thought_tokens: thought,
+        };
+        let cases = [
+            (usage(0, 0, 0, 0), 0),
+            (usage(1_000_000, 0, 0, 0), 2_000_000_000),
+            // Cached tokens are part of the request's.
+            (usage(1_000_000, 400_000, 0, 0), 1_400_000_000),
+            (usage(10, 100, 0, 0), 5_000),
+            (usage(0, 0, 1_000, 500), 10_000_000),
+            (usage(1, 0, 1, 1), 14_000),
+        ];
+        for (usage, nanos) in cases {
+            assert_eq!(price.cost(&usage).nanos(), nanos, "{usage:?}");
+        }
+        // A third of a billionth is none, two thirds are one.
+        let cheap = Price { input: Cost::from_nanos(333_333), ..price };
+        assert_eq!(cheap.cost(&usage(1, 0, 0, 0)).nanos(), 0);
+        assert_eq!(cheap.cost(&usage(2, 0, 0, 0)).nanos(), 1);
+        assert_eq!(price.cost(&usage(u64::MAX, 0, u64::MAX, u64::MAX)).nanos(), u64::MAX);
+    }
+}

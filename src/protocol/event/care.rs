@@ -1,0 +1,225 @@
+//! What the daemon does beside a run's turns, so that it neither overflows nor goes round in circles nor costs without
+//! bound (spec 04).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_false;
+use crate::protocol::{Cost, Usage};
+
+/// What a model is asked for by the daemon itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Consultation {
+    /// A summary of a history that got too long, and a second look at it.
+    Compression,
+    /// Whether a run goes round in circles.
+    LoopCheck,
+    /// Whether the model has said all that it wanted.
+    NextSpeaker,
+    /// Which model fits what was asked for.
+    Routing,
+}
+
+impl Consultation {
+    /// For people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Consultation::Compression => "compression",
+            Consultation::LoopCheck => "loop check",
+            Consultation::NextSpeaker => "next speaker",
+            Consultation::Routing => "routing",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelConsulting {
+    pub purpose: Consultation,
+    /// Missing where none is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Of a compression: it was asked for, or there is no other way to go on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forced: bool,
+    /// Of a compression: no summary, but tool outputs are cut, all but the ends of them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub outputs_only: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelConsulted {
+    pub purpose: Consultation,
+    pub model: String,
+    pub usage: Usage,
+    /// Missing when nobody told the model's price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// What it answered, whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Of a loop check: how sure the model is that the run goes round in circles, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Why there is no answer that counts; nothing came of it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelFallback {
+    pub from: String,
+    /// The run goes on with this one, to its end.
+    pub to: String,
+    /// What was wrong with the one before.
+    pub message: String,
+    /// Tokens that fit the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
+/// Who said which model serves a run whose model is `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RoutedBy {
+    Classifier,
+    /// The classifier said nothing that counts.
+    Default,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelRouted {
+    pub model: String,
+    pub by: RoutedBy,
+    /// The classifier's, or why it has no say.
+    pub reason: String,
+    /// Tokens that fit the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
+/// What a compression came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CompressionStatus {
+    Compressed,
+    /// There was nothing that could be left out.
+    Noop,
+    /// It would have been longer than before. Nothing is compressed by itself in this context until somebody asks for it.
+    CompressionFailedInflatedTokenCount,
+    /// The summariser gave no summary.
+    CompressionFailedEmptySummary,
+}
+
+impl CompressionStatus {
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CompressionStatus::Compressed => "COMPRESSED",
+            CompressionStatus::Noop => "NOOP",
+            CompressionStatus::CompressionFailedInflatedTokenCount => {
+                "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT"
+            }
+            CompressionStatus::CompressionFailedEmptySummary => "COMPRESSION_FAILED_EMPTY_SUMMARY",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextCompressed {
+    pub status: CompressionStatus,
+    /// Of the context from here on; it rises with each compression that counts.
+    pub epoch: u32,
+    /// As in `model.consulting`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forced: bool,
+    /// Tokens of a request before and after, instructions and tools included; a provider's count or an estimate.
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    /// Messages that a model reads, before and after. All of them stay in the history.
+    pub messages_before: u32,
+    pub messages_after: u32,
+    /// Tool outputs of which only the ends were kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outputs_cut: u32,
+    /// Why, when it came to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextCleared {
+    /// Of the context from here on.
+    pub epoch: u32,
+}
+
+/// How a run goes round in circles (spec 04, "Loop detection").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum LoopKind {
+    /// The same tool calls, with the same arguments.
+    Calls,
+    /// The same text.
+    Text,
+    /// A model looked at what was done, and says so.
+    Judge,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoopDetected {
+    pub kind: LoopKind,
+    /// What is repeated.
+    pub message: String,
+    /// The model is told once; the second time the run stops.
+    pub stops: bool,
+}
+
+/// What a budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum BudgetKind {
+    Tokens,
+    /// US dollars.
+    Cost,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetWarning {
+    pub kind: BudgetKind,
+    /// By the run and the runs below it: tokens, or US dollars.
+    pub used: f64,
+    pub limit: f64,
+}
+
+/// Why the daemon added a message of its own to a context.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum NudgedBecause {
+    /// The answer was cut by the output limit, and the model is to go on.
+    #[default]
+    CutShort,
+    /// It goes round in circles.
+    Loop,
+    /// It stopped and had not said all.
+    NextSpeaker,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextNudged {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub because: NudgedBecause,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}

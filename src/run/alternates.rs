@@ -1,0 +1,82 @@
+//! The models that a run may ask beside its own: one that takes over, one that summarises, one for small questions. Each is
+//! found when it is needed, so that a key that nobody needs holds up nobody.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+
+use super::{plan::Supplies, unblocked};
+use crate::{
+    models::{ModelError, ModelEvent, ModelRequest, Recording, ResolveError, ResolvedModel},
+    protocol::{ModelRef, RunErrorCode},
+};
+
+pub(super) struct Alternates {
+    supplies: Arc<Supplies>,
+    /// Where what they say is recorded.
+    recording: Option<Recording>,
+    found: Mutex<HashMap<String, ResolvedModel>>,
+}
+
+impl Alternates {
+    /// Knows the run's own model, which is recorded already.
+    pub fn new(supplies: Arc<Supplies>, recording: Option<Recording>, own: ResolvedModel) -> Alternates {
+        Alternates { supplies, recording, found: Mutex::new(HashMap::from([(own.name.clone(), own)])) }
+    }
+
+    /// One that was found before.
+    pub fn known(&self, name: &str) -> Option<ResolvedModel> {
+        self.found().get(name).cloned()
+    }
+
+    pub async fn find(&self, name: &str) -> Result<ResolvedModel, ResolveError> {
+        if let Some(known) = self.known(name) {
+            return Ok(known);
+        }
+        let (supplies, model) = (Arc::clone(&self.supplies), ModelRef::from(name));
+        // A recording is read, a key may be fetched: where blocking harms nobody.
+        let mut found = unblocked(move || supplies.models.resolve(&model)).await?;
+        if let Some(recording) = &self.recording {
+            found = recording.of(found, &self.supplies.redactor);
+        }
+        self.found().insert(name.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    /// Asks a model by its name.
+    pub fn stream(
+        self: &Arc<Alternates>,
+        name: &str,
+        request: ModelRequest,
+    ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        if let Some(known) = self.known(name) {
+            return known.model.stream(request);
+        }
+        let (alternates, name) = (Arc::clone(self), name.to_owned());
+        let asked = async move {
+            match alternates.find(&name).await {
+                Ok(found) => found.model.stream(request),
+                Err(error) => {
+                    let code = match error.is_about_a_key() {
+                        true => RunErrorCode::ProviderAuth,
+                        false => RunErrorCode::ModelFailed,
+                    };
+                    let error = ModelError::Final { code, message: error.to_string() };
+                    stream::iter([Err(error)]).boxed()
+                }
+            }
+        };
+        stream::once(asked).flatten().boxed()
+    }
+
+    fn found(&self) -> MutexGuard<'_, HashMap<String, ResolvedModel>> {
+        // Nothing panics while it holds the lock, so a poisoned one is whole.
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

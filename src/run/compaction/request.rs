@@ -1,0 +1,157 @@
+//! What is a summariser asked? The history as data: one text, with a random word in every line that is ours, so that
+//! nothing in it can pass for a message, a role or the end of it (spec 04, "Compression", 4).
+
+use std::{ops::Range, sync::Arc};
+
+use self::render::{Block, blocks};
+use super::{
+    estimate::{Weight, weigh},
+    snapshot::{self, Snapshot},
+    split,
+};
+use crate::protocol::Message;
+
+mod prompts;
+mod render;
+
+pub(super) use render::data_line;
+
+/// One call of the summariser.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub system: String,
+    /// One message of the user.
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl Request {
+    /// What it takes of the summariser's window. Without a history: what there is around one.
+    pub fn weight(&self) -> Weight {
+        super::weigh_text(&self.system) + self.messages.iter().map(|message| weigh(message)).sum()
+    }
+}
+
+/// Asks for a snapshot of `history`, into which `earlier` is folded. When `earlier` is missing and the history begins with
+/// a snapshot of ours, that is the earlier one.
+///
+/// `mark` is a random word that nobody could know when they wrote what is in the history: ASCII letters and digits, at most
+/// 32. The rendered history fits into `room`, its longest texts cut in their middle if need be; see [`pieces`].
+pub fn summary_request(history: &[Arc<Message>], earlier: Option<&str>, mark: &str, room: Weight) -> Request {
+    let of_history = snapshot::of_history(history);
+    let earlier = earlier.or(of_history);
+    // Not twice.
+    let is_told = of_history.is_some() && of_history == earlier;
+    let told = if is_told { &history[snapshot::OPENING_LEN..] } else { history };
+    let mut text = String::new();
+    match earlier {
+        Some(earlier) => push_enclosed(&mut text, "earlier snapshot", earlier, mark),
+        None => text.push_str("There is no earlier snapshot.\n"),
+    }
+    text.push('\n');
+    push_history(&mut text, told, mark, room);
+    text.push_str(prompts::SUMMARY_ENDING);
+    Request { system: prompts::summary_system(mark), messages: vec![Arc::new(Message::user(text))] }
+}
+
+/// The second look: asks what of `history` is missing or wrong in `snapshot`, and for a whole snapshot that has it, or
+/// the same one. The history may be a part of what the snapshot is about. `mark` and `room` as for [`summary_request`].
+pub fn check_request(history: &[Arc<Message>], snapshot: &Snapshot, mark: &str, room: Weight) -> Request {
+    let mut text = String::new();
+    push_enclosed(&mut text, "snapshot to check", &snapshot.text, mark);
+    text.push('\n');
+    let told = match snapshot::of_history(history) {
+        Some(earlier) => {
+            push_enclosed(&mut text, "earlier snapshot", earlier, mark);
+            text.push('\n');
+            &history[snapshot::OPENING_LEN..]
+        }
+        None => history,
+    };
+    push_history(&mut text, told, mark, room);
+    text.push_str(prompts::CHECK_ENDING);
+    Request { system: prompts::check_system(mark), messages: vec![Arc::new(Message::user(text))] }
+}
+
+/// Cuts a history into pieces that each fit into `room` when they are rendered, in order and none of them empty. Calls stay
+/// with their results where that fits; a message that is too long alone is a piece, and is cut when it is rendered. A
+/// history that is larger than the summariser's window is condensed piece by piece, each with the snapshot so far.
+pub fn pieces(history: &[Arc<Message>], room: Weight) -> Vec<Range<usize>> {
+    let inseparable = split::inseparable(history);
+    let weigh =
+        |message: &Arc<Message>| blocks(message, render::LONGEST_MARK).map(|block| block.weight()).sum();
+    let mut weights: Vec<Weight> = history.iter().map(weigh).collect();
+    if snapshot::of_history(history).is_some() {
+        // Told beside the history, not in it.
+        weights[..snapshot::OPENING_LEN].fill(Weight::default());
+    }
+    let mut pieces = Pieces { room, ..Pieces::default() };
+    let mut at = 0;
+    while at < history.len() {
+        let end = (at + 1..history.len()).find(|next| !inseparable[*next]).unwrap_or(history.len());
+        if weights[at..end].iter().copied().sum::<Weight>() <= room {
+            pieces.add(at..end, &weights);
+        } else {
+            (at..end).for_each(|message| pieces.add(message..message + 1, &weights));
+        }
+        at = end;
+    }
+    pieces.close();
+    pieces.closed
+}
+
+#[derive(Default)]
+struct Pieces {
+    room: Weight,
+    closed: Vec<Range<usize>>,
+    open: Range<usize>,
+    taken: Weight,
+}
+
+impl Pieces {
+    /// Takes in the next messages, which stay together.
+    fn add(&mut self, next: Range<usize>, weights: &[Weight]) {
+        let weight: Weight = weights[next.clone()].iter().copied().sum();
+        // What has nothing to render is no piece of its own.
+        let has_something = self.taken != Weight::default();
+        if has_something && self.room < self.taken + weight {
+            self.close();
+        }
+        self.open.end = next.end;
+        self.taken += weight;
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.closed.push(self.open.clone());
+        }
+        self.open = self.open.end..self.open.end;
+        self.taken = Weight::default();
+    }
+}
+
+/// A history as data for a question about it: what stands between lines with the mark, and fits into `room`.
+pub fn told(history: &[Arc<Message>], mark: &str, room: Weight) -> String {
+    let mut text = String::new();
+    push_history(&mut text, history, mark, room);
+    text
+}
+
+fn push_history(text: &mut String, history: &[Arc<Message>], mark: &str, room: Weight) {
+    let blocks: Vec<Block> = history.iter().flat_map(|message| blocks(message, mark)).collect();
+    push_heading(text, "history begins", mark);
+    render::push_fitting(text, &blocks, room);
+    push_heading(text, "history ends", mark);
+    text.push('\n');
+}
+
+fn push_enclosed(text: &mut String, name: &str, content: &str, mark: &str) {
+    push_heading(text, &format!("{name} begins"), mark);
+    text.push_str(&render::without_mark(content, mark));
+    text.push('\n');
+    push_heading(text, &format!("{name} ends"), mark);
+}
+
+fn push_heading(text: &mut String, words: &str, mark: &str) {
+    text.push_str(&render::heading(words, mark));
+    text.push('\n');
+}

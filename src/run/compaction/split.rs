@@ -1,0 +1,104 @@
+//! Where does the part of a history begin that is kept as it is? (spec 04, "Compression", 3)
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{estimate::Extent, snapshot};
+use crate::protocol::{CallId, Message, Part, Role};
+
+/// How much of the history may go, in hundredths of its characters; the newest 30 % are kept.
+const OLD_PERCENT: u128 = 70;
+
+/// What goes when a request is repeated in front of what is kept, the request not counted: less is not worth a summary.
+const WORTH_PERCENT: u128 = 20;
+
+/// What is kept of a history as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// The index of the first message that is kept: what stands before it is condensed. 0 = nothing can go; the number of
+    /// messages = all of it goes.
+    pub at: usize,
+    /// The message of the user that is repeated in front of what is kept, since that begins with the model's.
+    pub bridge: Option<usize>,
+}
+
+/// The first cut that leaves at most 30 % of the characters is taken. When there is none, all goes if the model had the
+/// last word. Else, in a long work on one request, the cut comes before a message of the model's, and the request stands
+/// in front of what is kept once more: without that such a work could never be condensed. Only then as much goes as can. A
+/// cut that would only condense the snapshot of an earlier compression is none.
+pub fn split(messages: &[Arc<Message>]) -> Split {
+    let extents: Vec<u64> = messages.iter().map(|message| Extent::of_message(message).chars()).collect();
+    let total: u128 = extents.iter().copied().map(u128::from).sum();
+    let inseparable = inseparable(messages);
+    let mut before = 0;
+    let (mut last, mut first_in_time, mut first_of_model) = (0, None, None);
+    let mut asked = None;
+    let n_opening = if snapshot::of_history(messages).is_some() { snapshot::OPENING_LEN } else { 0 };
+    for (at, message) in messages.iter().enumerate() {
+        let is_in_time = total * OLD_PERCENT <= before * 100;
+        if is_said_by_user(message) && !inseparable[at] {
+            last = at;
+            if is_in_time {
+                first_in_time = Some(at);
+                break;
+            }
+        }
+        if message.role == Role::Model && !inseparable[at] && is_in_time && first_of_model.is_none() {
+            // What is repeated is no gain.
+            let is_worth_it =
+                |asked: &usize| total * WORTH_PERCENT <= (before - u128::from(extents[*asked])) * 100;
+            first_of_model = asked.filter(is_worth_it).map(|asked| (at, asked));
+        }
+        if is_said_by_user(message) && n_opening <= at {
+            asked = Some(at);
+        }
+        before += u128::from(extents[at]);
+    }
+    let all_may_go = messages.last().is_some_and(|message| is_final_text(message));
+    let (at, bridge) = match (first_in_time, first_of_model) {
+        (Some(at), _) => (at, None),
+        (None, _) if all_may_go => (messages.len(), None),
+        (None, Some((at, asked))) => (at, Some(asked)),
+        (None, None) => (last, None),
+    };
+    if at <= n_opening { Split { at: 0, bridge: None } } else { Split { at, bridge } }
+}
+
+/// For each message, whether a cut right before it would part a call before it from a result in or after it.
+pub(super) fn inseparable(messages: &[Arc<Message>]) -> Vec<bool> {
+    let mut calls: HashMap<&CallId, usize> = HashMap::new();
+    // How many pairs more, and less, a cut before that message would part than one before its neighbour.
+    let mut begun = vec![0_usize; messages.len() + 1];
+    let mut ended = vec![0_usize; messages.len() + 1];
+    for (at, message) in messages.iter().enumerate() {
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    calls.insert(&call.call_id, at);
+                }
+                Part::ToolResult { call_id, .. } => {
+                    if let Some(call_at) = calls.get(call_id) {
+                        begun[call_at + 1] += 1;
+                        ended[at + 1] += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut parted = 0;
+    let count = |at: usize| {
+        parted = parted + begun[at] - ended[at];
+        parted != 0
+    };
+    (0..messages.len()).map(count).collect()
+}
+
+fn is_said_by_user(message: &Message) -> bool {
+    message.role == Role::User && !message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }))
+}
+
+fn is_final_text(message: &Message) -> bool {
+    message.role == Role::Model
+        && !message.parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
+        && message.parts.iter().filter_map(Part::as_text).any(|text| !text.trim().is_empty())
+}

@@ -1,0 +1,210 @@
+//! A history that has grown too long becomes a short one (spec 04, "Compression").
+//!
+//! Old tool outputs first, then a summary of the older part, then a second look at it. Nothing changes until all of it is
+//! there: what comes out is one event, so a crash in between leaves the context as it was.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{Asking, Question, nothing, small::mark};
+use crate::{
+    protocol::{
+        CallId, Compaction, CompressionStatus, ContextCompressed, Message, NamedModel, Part, SessionId,
+    },
+    run::{
+        compaction::{
+            self, Estimator, OUTPUT_BUDGET, OldOutput, Request, Snapshot, Weight, old_outputs, opening,
+            pieces, weigh,
+        },
+        machine::{Advice, Compressed},
+        transcript::compacted,
+        unblocked,
+    },
+    tools::OutputStore,
+};
+
+/// One call of the summariser. Meanwhile the run stands still, and its own time goes on.
+const DEADLINE: Duration = Duration::from_secs(300);
+/// Of the summariser's window, in hundredths, what it is told of the history: the rest is for what it thinks and answers,
+/// and for estimates that are wrong.
+const TOLD: u64 = 60;
+
+/// What a compression needs beside what every question does.
+pub(in crate::run) struct Compressing {
+    pub summariser: NamedModel,
+    pub measure: Measure,
+    pub session: SessionId,
+    /// Where whole outputs are kept.
+    pub outputs: OutputStore,
+    /// Of the context.
+    pub epoch: u32,
+}
+
+/// How long requests are.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::run) struct Measure {
+    pub estimator: Estimator,
+    /// A request with all messages as they are, everything else in it included.
+    pub tokens: u64,
+}
+
+/// What a history becomes.
+struct Draft {
+    compaction: Compaction,
+    after: Vec<Arc<Message>>,
+}
+
+impl Asking<'_> {
+    pub(super) async fn compress(&mut self) -> Advice {
+        let Some(compressing) = &self.with.compressing else {
+            return nothing("there is nothing to compress");
+        };
+        let before = self.with.messages.clone();
+        let outputs = self.cut_outputs(compressing, &before).await;
+        let draft = Compaction { outputs, ..Compaction::default() };
+        let cut = compacted(&before, &draft);
+        if self.with.consult.outputs_only {
+            return self.judged(compressing, &before, Ok(Draft { compaction: draft, after: cut })).await;
+        }
+        let summarised = self.summarise(compressing, &cut).await;
+        let summarised = summarised.map(|summarised| {
+            let compaction = match summarised {
+                Some((opening, kept)) => Compaction { opening, kept, ..draft },
+                None => draft,
+            };
+            Draft { after: compacted(&before, &compaction), compaction }
+        });
+        self.judged(compressing, &before, summarised).await
+    }
+
+    /// What the model is to read of results that are old and long; the whole of them is kept first.
+    async fn cut_outputs(
+        &self,
+        compressing: &Compressing,
+        messages: &[Arc<Message>],
+    ) -> BTreeMap<CallId, Vec<Part>> {
+        let budget = if self.with.consult.outputs_only { Weight::default() } else { OUTPUT_BUDGET };
+        let (messages, outputs) = (messages.to_vec(), compressing.outputs.clone());
+        let session = compressing.session.clone();
+        let cut = move || {
+            let replacement = |old: OldOutput| {
+                let saved = outputs.keep_late(&session, &old.call, &old.whole);
+                if let Err(error) = &saved {
+                    tracing::warn!(%session, call = %old.call, %error, "a whole output cannot be kept");
+                }
+                let parts = old.replacement(saved.ok().as_deref());
+                (old.call, parts)
+            };
+            old_outputs(&messages, budget).into_iter().map(replacement).collect()
+        };
+        unblocked(cut).await
+    }
+
+    /// The messages that stand for the older part, and how many of the newest stay; `None` = nothing can go.
+    async fn summarise(
+        &mut self,
+        compressing: &Compressing,
+        messages: &[Arc<Message>],
+    ) -> Result<Option<(Vec<Message>, usize)>, String> {
+        let NamedModel { name, context_window } = &compressing.summariser;
+        // The summariser counts as the run's model does, as far as anybody knows.
+        let window = compressing.measure.estimator.weight(context_window.saturating_mul(TOLD) / 100);
+        let all = messages.to_vec();
+        let (split, room, pieces) = unblocked(move || {
+            let split = compaction::split(&all);
+            let around = compaction::summary_request(&[], None, &mark(), window).weight();
+            let room = window.saturating_sub(around);
+            (split, room, pieces(&all[..split.at], room))
+        })
+        .await;
+        if split.at == 0 {
+            return Ok(None);
+        }
+        let mut snapshot: Option<Snapshot> = None;
+        for piece in pieces {
+            let history = messages[piece].to_vec();
+            let request = {
+                let (history, earlier) = (history.clone(), snapshot.take().map(|it| it.text));
+                unblocked(move || compaction::summary_request(&history, earlier.as_deref(), &mark(), room))
+                    .await
+            };
+            let summary = self.snapshot(name, request).await?;
+            let checked = {
+                let summary = summary.clone();
+                unblocked(move || compaction::check_request(&history, &summary, &mark(), room)).await
+            };
+            // A second look that sees nothing takes nothing away.
+            snapshot = Some(self.snapshot(name, checked).await.unwrap_or(summary));
+        }
+        let Some(snapshot) = snapshot else { return Ok(None) };
+        let mut opening: Vec<Message> = opening(&snapshot).into();
+        // What was asked for last stands in front of what was done for it.
+        opening.extend(split.bridge.map(|at| (*messages[at]).clone()));
+        Ok(Some((opening, messages.len() - split.at)))
+    }
+
+    async fn snapshot(&mut self, model: &str, request: Request) -> Result<Snapshot, String> {
+        let Request { system, messages } = request;
+        let answer = self.ask(model, Question { system, messages, schema: None, deadline: DEADLINE }).await?;
+        Snapshot::read(&answer).ok_or_else(|| "the answer has no well-formed <state_snapshot>".to_owned())
+    }
+
+    /// Whether what came out counts.
+    async fn judged(
+        &self,
+        compressing: &Compressing,
+        before: &[Arc<Message>],
+        draft: Result<Draft, String>,
+    ) -> Advice {
+        let Measure { estimator, tokens: tokens_before } = compressing.measure;
+        let count = |messages: usize| u32::try_from(messages).unwrap_or(u32::MAX);
+        let told = ContextCompressed {
+            status: CompressionStatus::Noop,
+            epoch: compressing.epoch,
+            forced: self.with.consult.forced,
+            tokens_before,
+            tokens_after: tokens_before,
+            messages_before: count(before.len()),
+            messages_after: count(before.len()),
+            outputs_cut: 0,
+            message: None,
+        };
+        let refused = |told| Advice::Compressed(Compressed { told, compaction: None });
+        let Draft { compaction, after } = match draft {
+            Ok(draft) => draft,
+            Err(message) => {
+                let status = CompressionStatus::CompressionFailedEmptySummary;
+                return refused(ContextCompressed { status, message: Some(message), ..told });
+            }
+        };
+        if compaction.opening.is_empty() && compaction.outputs.is_empty() {
+            return refused(told);
+        }
+        let (all_before, all_after) = (before.to_vec(), after.clone());
+        let (weight_before, weight_after) = unblocked(move || {
+            let weight = |messages: &[Arc<Message>]| messages.iter().map(|it| weigh(it)).sum::<Weight>();
+            (weight(&all_before), weight(&all_after))
+        })
+        .await;
+        let removed = estimator.tokens(weight_before.saturating_sub(weight_after));
+        let added = estimator.tokens(weight_after.saturating_sub(weight_before));
+        let tokens_after = tokens_before.saturating_sub(removed).saturating_add(added);
+        let told = ContextCompressed { tokens_after, messages_after: count(after.len()), ..told };
+        if weight_before <= weight_after {
+            let status = CompressionStatus::CompressionFailedInflatedTokenCount;
+            let message = Some("the summary is longer than what it stands for".to_owned());
+            return refused(ContextCompressed {
+                status,
+                message,
+                messages_after: told.messages_before,
+                ..told
+            });
+        }
+        let told = ContextCompressed {
+            status: CompressionStatus::Compressed,
+            epoch: compressing.epoch + 1,
+            outputs_cut: count(compaction.outputs.len()),
+            ..told
+        };
+        Advice::Compressed(Compressed { told, compaction: Some(compaction) })
+    }
+}

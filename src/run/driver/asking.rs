@@ -1,0 +1,117 @@
+//! Asking models: for the turns of the run, and for what comes beside them.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    super::{
+        compaction::Weight,
+        consult::{Compressing, Consulting, Counter, Measure},
+        loops,
+        machine::{Consult, FailureKind, Input, ModelAsk, ModelFailure, Partial, Want},
+        think::Thinking,
+    },
+    Driver, Identity, Landing,
+};
+use crate::{
+    models::{ModelRequest, Purpose},
+    protocol::Consultation,
+};
+
+impl Driver {
+    pub(super) fn begin_thinking(&mut self, ask: ModelAsk, want: Want) {
+        // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
+        let Some((stream, after_seq)) = self.announced.take() else { return };
+        let Identity { session, run, .. } = &self.identity;
+        let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
+        let weight = self.weight(ask.is_grace);
+        if let Some(failure) = self.too_long(weight) {
+            self.live = Some(live);
+            return self.launch(
+                want,
+                async move { Landing::Input(Input::ModelFailed { ask, failure }) },
+                None,
+            );
+        }
+        self.asked = Some(weight);
+        let promised = &self.holdings.tree_replies;
+        let tree_ordinal = *self.tree_ordinal.get_or_insert_with(|| promised.fetch_add(1, Ordering::Relaxed));
+        let request = ModelRequest {
+            purpose: Purpose::Turn,
+            system: Arc::clone(&self.system),
+            messages: self.transcript.messages().to_vec(),
+            tools: Arc::clone(if ask.is_grace { &self.grace_declarations } else { &self.declarations }),
+            sampling: self.sampling,
+            schema: None,
+            ordinal: self.machine.replies(),
+            others: self.machine.consulted(),
+            path: self.machine.start().path.as_str().into(),
+            tree_ordinal,
+        };
+        let model = self.machine.model();
+        let thinking = Thinking {
+            ask,
+            model: model.to_owned(),
+            stream: self.alternates.stream(model, request),
+            live: live.appender(),
+            gate: Arc::clone(&self.gate),
+            alternates: Arc::clone(&self.alternates),
+            clock: Arc::clone(&self.parts.clock),
+            circles: self.machine.start().care.loop_text.then(loops::Text::default),
+        };
+        self.live = Some(live);
+        self.launch(want, async move { Landing::Thought(thinking.run().await) }, None);
+    }
+
+    pub(super) fn begin_consulting(&mut self, consult: Consult, want: Want) {
+        let start = self.machine.start();
+        let compressing = (consult.about == Consultation::Compression).then(|| Compressing {
+            summariser: self.machine.summariser(),
+            measure: Measure { estimator: self.estimator, tokens: self.tokens() },
+            session: self.identity.session.clone(),
+            outputs: self.gate.supplies.own_files.outputs().clone(),
+            epoch: self.transcript.past().epoch,
+        });
+        let consulting = Consulting {
+            consult,
+            care: start.care.clone(),
+            alternates: Arc::clone(&self.alternates),
+            clock: Arc::clone(&self.parts.clock),
+            redactor: self.gate.supplies.redactor.clone(),
+            counter: Counter {
+                consulted: self.machine.consulted(),
+                replies: self.machine.replies(),
+                path: start.path.as_str().into(),
+            },
+            messages: self.transcript.messages().to_vec(),
+            compressing,
+        };
+        self.launch(want, async move { Landing::Input(consulting.run().await) }, None);
+    }
+
+    /// Of the next request.
+    fn weight(&self, is_grace: bool) -> Weight {
+        let (ordinary, grace) = self.around;
+        self.transcript.weight() + if is_grace { grace } else { ordinary }
+    }
+
+    /// Tokens of the next request, about. Of a run that has not asked yet what the context's last prompt took says more
+    /// than an estimate: what stood around the messages then is not known here.
+    fn tokens(&self) -> u64 {
+        let estimated = self.estimator.tokens(self.weight(self.machine.is_grace()));
+        estimated.max(self.transcript.past().prompt_tokens)
+    }
+
+    /// Why a request is not worth asking with: the model's window is smaller.
+    fn too_long(&self, weight: Weight) -> Option<ModelFailure> {
+        let window = self.machine.window()?;
+        let tokens = self.estimator.tokens(weight);
+        if tokens <= window {
+            return None;
+        }
+        let model = self.machine.model();
+        let message =
+            format!("the request is about {tokens} tokens long, and the window of {model} takes {window}");
+        let (kind, partial, now) = (FailureKind::TooLong, Partial::default(), self.parts.clock.now());
+        Some(ModelFailure { message, kind, partial, now, jitter: 0.0 })
+    }
+}

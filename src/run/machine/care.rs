@@ -1,0 +1,274 @@
+//! What a run keeps in mind so that it neither overflows nor goes round in circles nor costs without bound (spec 04).
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{Consult, Phase, RunMachine, Stage};
+use crate::{
+    protocol::{
+        BudgetKind, CompressionStatus, Consultation, ContextCompressed, ContextNudged, LoopDetected,
+        LoopKind, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel,
+        NudgedBecause, Part, Private, RunTask, Spent, Timestamp,
+    },
+    run::loops::{Calls, Round},
+};
+
+/// Turns before a model is asked for the first time whether the run goes round in circles (spec 04).
+const JUDGED_AFTER: u32 = 30;
+/// Turns from one such check to the next, when the last was sure and when it saw nothing (spec 04).
+const JUDGED_EVERY: (u32, u32) = (5, 15);
+/// Of a model about which nobody said more (spec 04, "Context window").
+const ASSUMED_WINDOW: u64 = 128_000;
+/// Of the window: how much a prompt must grow before what came to little is tried again.
+const GROWTH: u64 = 10;
+
+/// What is known of a context.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Of its last prompt, the rest of the request included; 0 = unknown.
+    pub prompt_tokens: u64,
+    /// A compression made it longer, and nobody has asked for one since.
+    pub is_compression_off: bool,
+    pub epoch: u32,
+}
+
+/// Part of a run's state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Care {
+    /// Questions of the daemon's own so far; names the next.
+    pub consultations: u32,
+    /// Replies that they took.
+    pub consulted: u32,
+    /// Of the context.
+    pub epoch: u32,
+    /// Tokens of the last prompt in the context; 0 = unknown.
+    pub prompt_tokens: u64,
+    /// Nothing is compressed any more unless somebody asks for it.
+    pub is_compression_off: bool,
+    /// A prompt of less than this is not compressed by itself.
+    pub compress_beyond: u64,
+    /// What was done in this turn so that the request fits.
+    pub squeezed: Squeezed,
+    /// Why the model was asked again last.
+    pub last_failure: Arc<str>,
+    pub fallbacks: usize,
+    pub is_routed: bool,
+    /// The task of a run that only changes its context is done.
+    pub is_done: bool,
+    calls: Calls,
+    /// What the last reply's calls repeat.
+    pub round: Option<Round>,
+    pub n_loops: u32,
+    /// The model is to be told of a circle.
+    pub nudge: Option<LoopKind>,
+    pub next_judged: u32,
+    pub warned: BTreeSet<BudgetKind>,
+}
+
+/// How far a turn went to make its request fit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Squeezed {
+    #[default]
+    Not,
+    /// The context was compressed, at least that was tried.
+    Compressed,
+    /// All tool outputs were cut.
+    Cut,
+}
+
+impl Care {
+    pub fn begin_turn(&mut self) {
+        self.squeezed = Squeezed::Not;
+    }
+
+    pub fn apply_reply(&mut self, data: &ModelCompleted, private: &Private) {
+        if data.usage.prompt_tokens != 0 {
+            self.prompt_tokens = data.usage.prompt_tokens;
+        }
+        self.round = None;
+        for part in private.message.iter().flat_map(|message| &message.parts) {
+            if let Part::ToolCall(call) = part {
+                let round = self.calls.push(call.name.as_str(), &call.arguments);
+                self.round = self.round.or(round);
+            }
+        }
+    }
+
+    pub fn apply_loop(&mut self, data: &LoopDetected) {
+        self.n_loops += 1;
+        self.calls.clear();
+        self.round = None;
+        self.nudge = (!data.stops).then_some(data.kind);
+    }
+}
+
+impl RunMachine {
+    /// The model that is asked: the run's own, or the one that took over.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Tokens that fit that model; `None` = nobody knows.
+    pub fn window(&self) -> Option<u64> {
+        self.window
+    }
+
+    /// What the context's earlier runs left. No facts of this run; the driver tells them before the run's first step.
+    pub fn remember(&mut self, past: Past) {
+        let Past { prompt_tokens, is_compression_off, epoch } = past;
+        if self.care.prompt_tokens == 0 {
+            self.care.prompt_tokens = prompt_tokens;
+        }
+        self.care.is_compression_off |= is_compression_off;
+        self.care.epoch = self.care.epoch.max(epoch);
+    }
+
+    /// Replies to questions of the daemon's own so far: the ordinal of the next one.
+    pub fn consulted(&self) -> u32 {
+        self.care.consulted
+    }
+
+    /// The question that is being asked.
+    pub fn consulting(&self) -> Option<Consult> {
+        match &self.phase {
+            Phase::Thinking { stage: Stage::Consulting(consult), .. } | Phase::Considering(consult) => {
+                Some(*consult)
+            }
+            _ => None,
+        }
+    }
+
+    /// What comes before the model is asked in this turn, if anything does.
+    pub(super) fn due(&self) -> Option<ModelConsulting> {
+        let consulting = |purpose, model: Option<&NamedModel>| ModelConsulting {
+            purpose,
+            model: model.map(|model| model.name.clone()),
+            forced: false,
+            outputs_only: false,
+        };
+        let (start, care) = (self.start(), &self.start().care);
+        if start.task == RunTask::Compact {
+            let consulting = consulting(Consultation::Compression, Some(&self.summariser()));
+            return (!self.care.is_done).then_some(ModelConsulting { forced: true, ..consulting });
+        }
+        if self.grace.is_some() || start.task != RunTask::Work {
+            return None;
+        }
+        if let (Some(_), Some(small), false) = (&care.auto, &care.small, self.care.is_routed) {
+            return Some(consulting(Consultation::Routing, Some(small)));
+        }
+        if self.is_full() && self.care.squeezed == Squeezed::Not {
+            return Some(consulting(Consultation::Compression, Some(&self.summariser())));
+        }
+        let small = care.small.as_ref().filter(|_| care.loop_judge)?;
+        let is_due = JUDGED_AFTER < self.turn && self.care.next_judged <= self.turn;
+        is_due.then(|| consulting(Consultation::LoopCheck, Some(small)))
+    }
+
+    /// The model that would summarise the context: the one that was chosen for it, else the run's.
+    pub fn summariser(&self) -> NamedModel {
+        let own = || NamedModel {
+            name: self.model.to_string(),
+            context_window: self.window.unwrap_or(ASSUMED_WINDOW),
+        };
+        self.start().care.summariser.clone().unwrap_or_else(own)
+    }
+
+    /// Whether the last prompt took so much of the window that the context is to be compressed.
+    fn is_full(&self) -> bool {
+        let (Some(part), Some(window)) = (self.start().care.compress_at, self.window) else { return false };
+        let Care { prompt_tokens, is_compression_off, compress_beyond, .. } = self.care;
+        // Tokens of a window are far fewer than a float tells apart.
+        !is_compression_off && part * window as f64 <= prompt_tokens as f64 && compress_beyond < prompt_tokens
+    }
+
+    pub(super) fn apply_consulting(&mut self, data: &ModelConsulting) {
+        self.care.consultations += 1;
+        let ModelConsulting { purpose, forced, outputs_only, .. } = *data;
+        let consult = Consult { n: self.care.consultations, about: purpose, forced, outputs_only };
+        match &mut self.phase {
+            Phase::Thinking { stage, .. } => *stage = Stage::Consulting(consult),
+            Phase::Acting => self.phase = Phase::Considering(consult),
+            _ => (),
+        }
+    }
+
+    pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
+        self.spent += Spent::of(data.usage, data.cost);
+        self.care.consulted += u32::from(data.error.is_none());
+        match data.purpose {
+            Consultation::NextSpeaker => {
+                if let Phase::Considering(_) = self.phase {
+                    self.phase = Phase::Acting;
+                }
+            }
+            Consultation::LoopCheck => {
+                self.care.next_judged = self.turn + judged_again(data.confidence.unwrap_or(0.0));
+                self.advised();
+            }
+            // Their ends have events of their own.
+            Consultation::Compression | Consultation::Routing => (),
+        }
+    }
+
+    pub(super) fn apply_routed(&mut self, data: &ModelRouted) {
+        self.care.is_routed = true;
+        self.model = data.model.as_str().into();
+        self.window = data.context_window.or(self.window);
+        self.advised();
+    }
+
+    pub(super) fn apply_fallback(&mut self, data: &ModelFallback) {
+        self.care.fallbacks += 1;
+        self.model = data.to.as_str().into();
+        self.window = data.context_window;
+        if let Phase::Thinking { failures, .. } = &mut self.phase {
+            *failures = 0;
+        }
+    }
+
+    pub(super) fn apply_compressed(&mut self, data: &ContextCompressed) {
+        let outputs_only = self.consulting().is_some_and(|consult| consult.outputs_only);
+        let care = &mut self.care;
+        care.squeezed = if outputs_only { Squeezed::Cut } else { Squeezed::Compressed };
+        care.is_done = true;
+        care.epoch = data.epoch;
+        let growth = self.window.unwrap_or(0) / GROWTH;
+        care.compress_beyond = data.tokens_before.saturating_add(growth);
+        match data.status {
+            CompressionStatus::Compressed => {
+                care.prompt_tokens = data.tokens_after;
+                care.compress_beyond = data.tokens_after.saturating_add(growth);
+                care.is_compression_off &= !data.forced;
+            }
+            CompressionStatus::CompressionFailedInflatedTokenCount => care.is_compression_off = true,
+            CompressionStatus::Noop | CompressionStatus::CompressionFailedEmptySummary => (),
+        }
+        self.advised();
+    }
+
+    pub(super) fn apply_nudge(&mut self, data: &ContextNudged) {
+        match data.because {
+            NudgedBecause::CutShort => {
+                self.was_continued = true;
+                self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
+            }
+            NudgedBecause::Loop => self.care.nudge = None,
+            NudgedBecause::NextSpeaker => (),
+        }
+    }
+
+    /// What came before the model was to be asked is over.
+    fn advised(&mut self) {
+        if let Phase::Thinking { stage: stage @ Stage::Consulting(_), .. } = &mut self.phase {
+            *stage = Stage::Waiting { not_before: Timestamp::default() };
+        }
+    }
+}
+
+/// Turns until the next check: the surer the last one was, the sooner.
+fn judged_again(confidence: f64) -> u32 {
+    let (soon, late) = JUDGED_EVERY;
+    let turns = f64::from(late) - f64::from(late - soon) * confidence.clamp(0.0, 1.0);
+    // Between the two bounds.
+    turns.round() as u32
+}

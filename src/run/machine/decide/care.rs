@@ -1,0 +1,344 @@
+//! What comes before a model is asked, beside it and after it, so that a run neither overflows nor goes round in circles
+//! (spec 04).
+
+use super::{
+    super::{
+        Advice, Call, Compressed, Consult, ConsultedModel, ModelAsk, ModelFailure, Partial, Phase, Routed,
+        Speaker, care::Squeezed,
+    },
+    Deciding,
+};
+use crate::{
+    protocol::{
+        Activity, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
+        Consultation, ContextCleared, ContextCompressed, ContextNudged, LoopDetected, LoopKind, Message,
+        ModelConsulted, ModelConsulting, ModelFallback, ModelRetrying, ModelRouted, NamedModel,
+        NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
+    },
+    run::loops::Round,
+};
+
+/// The part of a budget that may be used up before people are warned (spec 01, `budget.warning`).
+const WARNED_AT: f64 = 0.8;
+/// How sure a model must be that the run goes round in circles (spec 04).
+const SURE: f64 = 0.9;
+/// Letters of what is repeated that are told.
+const SHOWN_CHARS: usize = 200;
+/// Spec 04, "Next speaker".
+const PLEASE_CONTINUE: &str = "Please continue.";
+
+impl Deciding<'_> {
+    /// Begins what comes before the model is asked; answers whether there was anything.
+    pub(super) fn consult_first(&mut self) -> bool {
+        if self.machine.start().task == RunTask::Clear {
+            let epoch = self.machine.care.epoch + 1;
+            self.emit(ContextCleared { epoch });
+            self.task_done("the context begins anew".to_owned());
+            return true;
+        }
+        let Some(due) = self.machine.due() else { return false };
+        self.emit(due);
+        true
+    }
+
+    pub(super) fn consulted(&mut self, consult: Consult, calls: Vec<ConsultedModel>, advice: Advice) {
+        if self.machine.consulting() != Some(consult) {
+            return;
+        }
+        let attempt = match &self.machine.phase {
+            Phase::Thinking { attempt, .. } => *attempt,
+            _ => 1,
+        };
+        self.tell_calls(consult.about, calls, &advice);
+        match (consult.about, advice) {
+            (Consultation::Compression, advice) => return self.compressed(consult, advice, attempt),
+            (Consultation::NextSpeaker, Advice::NextSpeaker(Speaker::Model)) => {
+                self.nudge(NudgedBecause::NextSpeaker, PLEASE_CONTINUE.to_owned());
+                self.end_turn();
+                return self.next_turn();
+            }
+            (Consultation::NextSpeaker, _) => return self.hand_in(&self.machine.last_text.clone()),
+            (Consultation::LoopCheck, Advice::Loop { confidence, reason }) if SURE <= confidence => {
+                if self.loop_found(LoopKind::Judge, reason) {
+                    return;
+                }
+                self.tell_of_circle();
+            }
+            (Consultation::LoopCheck, _) => (),
+            (Consultation::Routing, Advice::Routed(Routed { model, reason })) => {
+                let context_window = Some(model.context_window);
+                self.emit(ModelRouted {
+                    model: model.name,
+                    by: RoutedBy::Classifier,
+                    reason,
+                    context_window,
+                });
+            }
+            (Consultation::Routing, advice) => {
+                let reason = match advice {
+                    Advice::Nothing { message } => message,
+                    _ => "the classifier gave no answer".to_owned(),
+                };
+                let model = self.machine.start().model.clone();
+                self.emit(ModelRouted { model, by: RoutedBy::Default, reason, context_window: None });
+            }
+        }
+        self.ask_model(attempt);
+    }
+
+    /// Every call is told, so that what it used is counted; a question that took none has one entry that says why.
+    fn tell_calls(&mut self, purpose: Consultation, calls: Vec<ConsultedModel>, advice: &Advice) {
+        let confidence = match advice {
+            Advice::Loop { confidence, .. } => Some(*confidence),
+            _ => None,
+        };
+        let nothing = match (calls.is_empty(), advice) {
+            (true, Advice::Nothing { message }) => Some(ConsultedModel {
+                model: self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
+                usage: Default::default(),
+                cost: None,
+                text: String::new(),
+                error: Some(message.clone()),
+            }),
+            _ => None,
+        };
+        for ConsultedModel { model, usage, cost, text, error } in calls.into_iter().chain(nothing) {
+            self.emit(ModelConsulted { purpose, model, usage, cost, text, confidence, error });
+        }
+    }
+
+    fn compressed(&mut self, consult: Consult, advice: Advice, attempt: u32) {
+        let Compressed { told, compaction } = match advice {
+            Advice::Compressed(compressed) => compressed,
+            // Whoever compresses says what came of it; that it could not be is no summary.
+            other => Compressed { told: self.no_summary(consult, &other), compaction: None },
+        };
+        let result = summary_of(&told);
+        let came_to_nothing = told.status != CompressionStatus::Compressed;
+        let private = Private { compaction: compaction.map(Box::new), ..Private::default() };
+        self.emit_with(told, private, None, None);
+        match self.machine.start().task {
+            RunTask::Compact => self.task_done(result),
+            // The request is as long as before: asking with it again would be refused again.
+            _ if consult.forced && came_to_nothing => self.squeeze_or_fail(),
+            _ => self.ask_model(attempt),
+        }
+    }
+
+    /// The next thing that may make the request fit; when nothing is left, the run ends.
+    fn squeeze_or_fail(&mut self) {
+        if self.machine.care.squeezed == Squeezed::Cut {
+            let message = self.machine.care.last_failure.to_string();
+            return match &self.machine.grace {
+                Some(_) => self.last_chance_passed(),
+                None => self.fail(RunErrorCode::ContextOverflow, message),
+            };
+        }
+        self.squeeze();
+    }
+
+    fn squeeze(&mut self) {
+        let outputs_only = self.machine.care.squeezed != Squeezed::Not;
+        let model = (!outputs_only).then(|| self.machine.summariser().name);
+        let purpose = Consultation::Compression;
+        self.emit(ModelConsulting { purpose, model, forced: true, outputs_only });
+    }
+
+    fn no_summary(&self, consult: Consult, advice: &Advice) -> ContextCompressed {
+        let care = &self.machine.care;
+        ContextCompressed {
+            status: CompressionStatus::CompressionFailedEmptySummary,
+            epoch: care.epoch,
+            forced: consult.forced,
+            tokens_before: care.prompt_tokens,
+            tokens_after: care.prompt_tokens,
+            messages_before: 0,
+            messages_after: 0,
+            outputs_cut: 0,
+            message: match advice {
+                Advice::Nothing { message } => Some(message.clone()),
+                _ => None,
+            },
+        }
+    }
+
+    /// A run that was only to change its context has done so.
+    fn task_done(&mut self, result: String) {
+        self.end_turn();
+        self.complete(CompletionResult { result, output: None });
+    }
+
+    /// What the last reply's calls repeat; answers whether the run stops for it.
+    pub(super) fn calls_repeat(&mut self) -> bool {
+        let is_looked_at = self.machine.start().care.loop_calls && self.machine.grace.is_none();
+        let Some(Round { length }) = self.machine.care.round.filter(|_| is_looked_at) else { return false };
+        let last = self.machine.calls.last().map(|call| call.request.name.to_string()).unwrap_or_default();
+        let message = match length {
+            1 => format!("`{last}` was called five times in a row with the same arguments"),
+            n => format!("the same {n} calls, the last of them `{last}`, were made five times in a row"),
+        };
+        self.loop_found(LoopKind::Calls, message)
+    }
+
+    /// The model was cut off while it said the same again and again.
+    pub(super) fn babbled(&mut self, partial: Partial, chunk: &str) {
+        self.cut(Some(partial));
+        if self.machine.grace.is_some() {
+            return self.last_chance_passed();
+        }
+        let shown: String = chunk.chars().take(SHOWN_CHARS).collect();
+        if !self.loop_found(LoopKind::Text, format!("the model says again and again: {shown:?}")) {
+            self.end_turn();
+            self.next_turn();
+        }
+    }
+
+    /// The model is told once; the second time the run stops (spec 04). Answers whether it stops.
+    fn loop_found(&mut self, kind: LoopKind, message: String) -> bool {
+        let stops = self.machine.care.n_loops != 0;
+        let body = LoopDetected { kind, message, stops };
+        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+        if stops {
+            self.limit(Reason::LoopDetected);
+        }
+        stops
+    }
+
+    /// The model gets told that it goes round in circles, if it does.
+    pub(super) fn tell_of_circle(&mut self) {
+        let text = match self.machine.care.nudge {
+            None => return,
+            Some(LoopKind::Calls) => {
+                "You have made the same tool calls with the same arguments several times in a row. Their results will \
+                 not change. Think about what you learned from them, and take another way; if there is none, say what \
+                 keeps you from going on."
+            }
+            Some(LoopKind::Text) => {
+                "You were repeating yourself, and your answer was cut off. Do not go on with it. Think about what is \
+                 still to be done, and do the next step of it."
+            }
+            Some(LoopKind::Judge) => {
+                "You seem to go round in circles: the last turns brought the task no further. Step back, think about \
+                 what is still to be done, and take another way; if there is none, say what keeps you from going on."
+            }
+        };
+        self.nudge(NudgedBecause::Loop, text.to_owned());
+    }
+
+    pub(super) fn nudge(&mut self, because: NudgedBecause, text: String) {
+        let private = Private { message: Some(Message::user(&text)), ..Private::default() };
+        self.emit_with(ContextNudged { text, because }, private, None, None);
+    }
+
+    /// Whether the model has said all is asked another model, where that is wanted; answers whether it is.
+    pub(super) fn ask_who_speaks_next(&mut self, said: &str) -> bool {
+        let care = &self.machine.start().care;
+        if !care.next_speaker || self.machine.grace.is_some() {
+            return false;
+        }
+        // Nobody has to be asked about one that said nothing.
+        if said.trim().is_empty() {
+            self.nudge(NudgedBecause::NextSpeaker, PLEASE_CONTINUE.to_owned());
+            self.end_turn();
+            self.next_turn();
+            return true;
+        }
+        let Some(small) = &care.small else { return false };
+        let model = Some(small.name.clone());
+        let purpose = Consultation::NextSpeaker;
+        self.emit(ModelConsulting { purpose, model, forced: false, outputs_only: false });
+        true
+    }
+
+    /// The request is longer than the model's window: the context is compressed once, then tool outputs are cut, then
+    /// the run ends (spec 04, "Context window").
+    pub(super) fn too_long(&mut self, ask: ModelAsk, failure: ModelFailure) {
+        let ModelFailure { message, partial, now, .. } = failure;
+        if self.machine.care.squeezed == Squeezed::Cut {
+            return self.model_gave_up(RunErrorCode::ContextOverflow, message, partial);
+        }
+        self.emit(ModelRetrying {
+            stream: ask.stream(&self.machine.terms.run),
+            attempt: ask.attempt + 1,
+            not_before: now,
+            restarted: false,
+            discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
+            message,
+        });
+        self.squeeze();
+    }
+
+    /// What a run below has used meanwhile counts at once: runs draw on what those above them have left.
+    pub(super) fn child_spent(&mut self, call: &CallId, spent: Spent) {
+        let of_call = |it: &&mut Call| it.request.call_id == *call && it.state == CallState::Executing;
+        let Some(call) = self.machine.calls.iter_mut().find(of_call) else { return };
+        call.child_spent = spent;
+        if self.machine.phase == Phase::Acting
+            && self.machine.is_budget_spent()
+            && self.machine.grace.is_none()
+        {
+            self.limit(Reason::Budget);
+        }
+    }
+
+    /// Once for each budget of which little is left.
+    pub(super) fn warn_of_budgets(&mut self) {
+        let is_ending = self.machine.grace.is_some() || self.machine.stopping().is_some();
+        if self.machine.is_finished() || !self.machine.has_begun() || is_ending {
+            return;
+        }
+        let (limits, spent) = (*self.machine.terms.limits(), self.machine.spent());
+        // Counts of tokens that a float does not tell apart are no budget's.
+        let tokens = limits.max_tokens.map(|max| (spent.usage.total() as f64, max as f64));
+        let cost = limits.max_cost.map(|max| (spent.cost.unwrap_or_default().dollars(), max.dollars()));
+        for (kind, budget) in [(BudgetKind::Tokens, tokens), (BudgetKind::Cost, cost)] {
+            let Some((used, limit)) = budget else { continue };
+            if WARNED_AT * limit <= used && !self.machine.care.warned.contains(&kind) {
+                self.emit(BudgetWarning { kind, used, limit });
+            }
+        }
+    }
+
+    /// The next model takes over from one that cannot go on; answers whether there is one.
+    pub(super) fn fall_back(&mut self, ask: ModelAsk, failure: &ModelFailure, message: &str) -> bool {
+        let care = &self.machine.start().care;
+        let taken = self.machine.care.fallbacks;
+        // One that is asked already is no other one.
+        let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model;
+        let next = care.fallback.iter().enumerate().skip(taken).find(is_another);
+        let Some((_, next)) = next.map(|(at, next)| (at, next.clone())) else { return false };
+        let partial = &failure.partial;
+        self.emit(ModelRetrying {
+            stream: ask.stream(&self.machine.terms.run),
+            attempt: ask.attempt + 1,
+            not_before: failure.now,
+            restarted: false,
+            discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
+            message: message.to_owned(),
+        });
+        self.emit(ModelFallback {
+            from: self.machine.model.to_string(),
+            to: next.name,
+            message: message.to_owned(),
+            context_window: Some(next.context_window),
+        });
+        true
+    }
+}
+
+/// For people.
+fn summary_of(told: &ContextCompressed) -> String {
+    let ContextCompressed { tokens_before, tokens_after, .. } = told;
+    match told.status {
+        CompressionStatus::Compressed => format!("compressed from {tokens_before} to {tokens_after} tokens"),
+        CompressionStatus::Noop => "there is nothing that could be left out".to_owned(),
+        CompressionStatus::CompressionFailedInflatedTokenCount => format!(
+            "not compressed: the summary would have been longer ({tokens_after} tokens) than what it stands for \
+             ({tokens_before})"
+        ),
+        CompressionStatus::CompressionFailedEmptySummary => {
+            let why = told.message.as_deref().unwrap_or("the model gave no summary");
+            format!("not compressed: {why}")
+        }
+    }
+}

@@ -242,6 +242,20 @@ export type Audience =
   }
   | (string & {});
 
+/** What a budget counts. */
+export type BudgetKind =
+  | "tokens"
+  /** US dollars. */
+  | "cost"
+  | (string & {});
+
+export interface BudgetWarning {
+  kind: BudgetKind;
+  /** By the run and the runs below it: tokens, or US dollars. */
+  used: number;
+  limit: number;
+}
+
 /** What validation found out about a call. */
 export interface CallDetails {
   /** Of the tool, for people. */
@@ -397,6 +411,20 @@ export type Completion =
   | "tool"
   /** Also by a turn without tool calls, whose text is the result. */
   | "message"
+  | (string & {});
+
+/** What a compression came to. */
+export type CompressionStatus =
+  | "COMPRESSED"
+  /** There was nothing that could be left out. */
+  | "NOOP"
+  /**
+   * It would have been longer than before. Nothing is compressed by itself in this context until somebody
+   * asks for it.
+   */
+  | "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT"
+  /** The summariser gave no summary. */
+  | "COMPRESSION_FAILED_EMPTY_SUMMARY"
   | (string & {});
 
 export interface ConfigChanged {
@@ -701,11 +729,76 @@ export type ConfirmationState =
   | "claimed"
   | (string & {});
 
+/** What a model is asked for by the daemon itself. */
+export type Consultation =
+  /** A summary of a history that got too long, and a second look at it. */
+  | "compression"
+  /** Whether a run goes round in circles. */
+  | "loopCheck"
+  /** Whether the model has said all that it wanted. */
+  | "nextSpeaker"
+  /** Which model fits what was asked for. */
+  | "routing"
+  | (string & {});
+
+/** A context that begins anew. */
+export interface ContextClear {
+  agent: AgentName;
+  contextId: ContextId;
+  /** The run that did it. */
+  runId: RunId;
+  /** Of the context from here on. */
+  epoch: number;
+}
+
+export interface ContextCleared {
+  /** Of the context from here on. */
+  epoch: number;
+}
+
+/** What became of a context that was to be compressed. */
+export interface ContextCompacted {
+  agent: AgentName;
+  contextId: ContextId;
+  /** The run that did it. */
+  runId: RunId;
+  /** Of the context from here on. */
+  epoch: number;
+  /** Missing when the run ended before it came to that, e.g. because it was cancelled. */
+  status?: CompressionStatus | null | string;
+  /** Of a prompt, instructions and tools included; a provider's count or an estimate. */
+  tokensBefore: number;
+  tokensAfter: number;
+  /** Why, when it came to nothing. */
+  message?: string | null;
+}
+
+export interface ContextCompressed {
+  status: CompressionStatus;
+  /** Of the context from here on; it rises with each compression that counts. */
+  epoch: number;
+  /** As in `model.consulting`. */
+  forced?: boolean;
+  /**
+   * Tokens of a request before and after, instructions and tools included; a provider's count or an estimate.
+   */
+  tokensBefore: number;
+  tokensAfter: number;
+  /** Messages that a model reads, before and after. All of them stay in the history. */
+  messagesBefore: number;
+  messagesAfter: number;
+  /** Tool outputs of which only the ends were kept. */
+  outputsCut?: number;
+  /** Why, when it came to nothing. */
+  message?: string | null;
+}
+
 /** One agent's message history in one session. */
 export type ContextId = string;
 
 export interface ContextNudged {
   text: string;
+  because?: NudgedBecause;
 }
 
 /** One agent's history in a session, as lists show it. */
@@ -717,7 +810,14 @@ export interface ContextSummary {
   parentRunId?: RunId | null;
   startedAt: Timestamp;
   lastActiveAt: Timestamp;
+  /** How often what its model reads was replaced: by a summary, or by nothing. */
+  epoch?: number;
+  /** Of its last prompt, instructions and tools included; 0 = unknown. */
+  tokens?: number;
 }
+
+/** US dollars, to nine decimal places. */
+export type Cost = number;
 
 /** Which of the capabilities of clients this daemon makes use of. */
 export interface DaemonCapabilities {
@@ -1265,10 +1365,61 @@ export interface LimitsParams {
   maxTimeMs?: number | null;
   /** Prompt, output and thought tokens of all turns together. */
   maxTokens?: number | null;
+  /** US dollars, by `models.prices`. */
+  maxCost?: Cost | null;
   /** Time for the grace turn. */
   graceMs?: number | null;
   /** How many levels of agents may call agents below this run. */
   maxDepth?: number | null;
+}
+
+export interface ListedAlias {
+  name: string;
+  model: ModelRef;
+}
+
+/** A provider's entry. What one cannot tell costs the others nothing. */
+export interface ListedEntry {
+  name: string;
+  /** What the provider speaks; missing when the entry's settings have mistakes. */
+  kind?: string | null;
+  baseUrl?: string | null;
+  key?: ListedKey | null;
+  /** What the provider has, by id, as far as it told. */
+  models: ListedModel[];
+  /** When it told; an answer is kept for ten minutes. */
+  listedAt?: Timestamp | null;
+  /** It has more models than are answered. */
+  truncated?: boolean;
+  /** Why its models are not known, for people. They may be there all the same. */
+  problem?: string | null;
+}
+
+/** Whether an entry has a key; never the key. */
+export interface ListedKey {
+  state: ListedKeyState;
+  /** Where it was looked for, for people. */
+  from?: string | null;
+  /** Why there is none, for people. */
+  problem?: string | null;
+}
+
+export type ListedKeyState =
+  | "found" | "missing"
+  /** The entry is a server of one's own, which is asked without. */
+  | "notNeeded"
+  /** There is something, and it cannot be taken. */
+  | "unusable"
+  | (string & {});
+
+export interface ListedModel {
+  /** `entry/id`: what `model` takes. */
+  model: ModelRef;
+  /** For people. */
+  title?: string | null;
+  /** Tokens that it takes in. */
+  window: number;
+  windowFrom: WindowSource;
 }
 
 /** One tool, as it is declared to a model and listed to clients. */
@@ -1321,6 +1472,24 @@ export interface LogsResult {
   missed: number;
 }
 
+export interface LoopDetected {
+  kind: LoopKind;
+  /** What is repeated. */
+  message: string;
+  /** The model is told once; the second time the run stops. */
+  stops: boolean;
+}
+
+/** How a run goes round in circles. */
+export type LoopKind =
+  /** The same tool calls, with the same arguments. */
+  | "calls"
+  /** The same text. */
+  | "text"
+  /** A model looked at what was done, and says so. */
+  | "judge"
+  | (string & {});
+
 /** Data of `memory.saved`: a fact was written to a memory file. */
 export interface MemorySaved {
   callId: CallId;
@@ -1337,8 +1506,44 @@ export interface ModelCompleted {
   cut?: boolean;
   finishReason?: FinishReason | null | string | Record<string, unknown>;
   usage: Usage;
+  /** Missing when nobody told the model's price. */
+  cost?: Cost | null;
   /** Ids of the tool calls it asks for, in order. */
   calls: CallId[];
+}
+
+export interface ModelConsulted {
+  purpose: Consultation;
+  model: string;
+  usage: Usage;
+  /** Missing when nobody told the model's price. */
+  cost?: Cost | null;
+  /** What it answered, whole. */
+  text?: string;
+  /** Of a loop check: how sure the model is that the run goes round in circles, 0 to 1. */
+  confidence?: number | null;
+  /** Why there is no answer that counts; nothing came of it then. */
+  error?: string | null;
+}
+
+export interface ModelConsulting {
+  purpose: Consultation;
+  /** Missing where none is needed. */
+  model?: string | null;
+  /** Of a compression: it was asked for, or there is no other way to go on. */
+  forced?: boolean;
+  /** Of a compression: no summary, but tool outputs are cut, all but the ends of them. */
+  outputsOnly?: boolean;
+}
+
+export interface ModelFallback {
+  from: string;
+  /** The run goes on with this one, to its end. */
+  to: string;
+  /** What was wrong with the one before. */
+  message: string;
+  /** Tokens that fit the new one. */
+  contextWindow?: number | null;
 }
 
 /** A model as a user names it: `entry/model-id`, an alias, `offline`, `replay:FILE`. */
@@ -1358,12 +1563,73 @@ export interface ModelRetrying {
   message: string;
 }
 
+export interface ModelRouted {
+  model: string;
+  by: RoutedBy;
+  /** The classifier's, or why it has no say. */
+  reason: string;
+  /** Tokens that fit the model. */
+  contextWindow?: number | null;
+}
+
 export interface ModelStarted {
   model: string;
   /** Names the text's stream in deltas; new at every attempt. */
   stream: string;
   /** 1-based within the turn. */
   attempt: number;
+}
+
+export interface ModelsListParams {
+  /** Asks the providers anew, whatever they said a while ago. */
+  refresh?: boolean;
+  /** Of this entry alone. */
+  entry?: string | null;
+}
+
+export interface ModelsListResult {
+  /** By name: the entries of `providers`, and those that are there without being named. */
+  entries: ListedEntry[];
+  /** Names of the user's own. */
+  aliases: ListedAlias[];
+  /** The model of agents that name none. */
+  default?: ModelRef | null;
+  /** The model for short questions beside the runs. */
+  small?: ModelRef | null;
+  /** The model that is always there: rules, no language model. */
+  offline: ModelRef;
+}
+
+export interface ModelsTestParams {
+  /** A model's name as runs take it: `entry/id`, a bare id, or an alias. */
+  model: ModelRef;
+}
+
+export interface ModelsTestResult {
+  /** The name by which runs would know it. */
+  model: ModelRef;
+  /** It answered the question, whatever it said. */
+  reachable: boolean;
+  /** Milliseconds until the whole answer was there, or until it was clear that none comes. */
+  latencyMs: number;
+  /** Milliseconds until the first of it was there. */
+  firstTokenMs?: number | null;
+  /** It called the tool that it was asked to call. */
+  toolCalls: boolean;
+  usage: Usage;
+  /** Tokens that it takes in. */
+  window: number;
+  windowFrom: WindowSource;
+  /** Missing when nobody told its price (`models.prices`). */
+  cost?: Cost | null;
+  /** What went wrong, in the provider's words, for people. */
+  problem?: string | null;
+}
+
+/** A model by its name, and the tokens that fit it. */
+export interface NamedModel {
+  name: string;
+  contextWindow: number;
 }
 
 /** No parameters. */
@@ -1374,6 +1640,16 @@ export interface NotRestorable {
   tool: ToolName;
   why: string;
 }
+
+/** Why the daemon added a message of its own to a context. */
+export type NudgedBecause =
+  /** The answer was cut by the output limit, and the model is to go on. */
+  | "cutShort"
+  /** It goes round in circles. */
+  | "loop"
+  /** It stopped and had not said all. */
+  | "nextSpeaker"
+  | (string & {});
 
 /** What becomes of a question whose time is over. Nothing is ever allowed by time. */
 export type OnDeadline = "deny" | "cancelRun" | "park" | (string & {});
@@ -1772,6 +2048,13 @@ export type Role =
   | "tool"
   | (string & {});
 
+/** Who said which model serves a run whose model is `auto`. */
+export type RoutedBy =
+  | "classifier"
+  /** The classifier said nothing that counts. */
+  | "default"
+  | (string & {});
+
 /** A request error, as it stands in a response. */
 export interface RpcError {
   code: number;
@@ -1792,6 +2075,24 @@ export interface RunCancelResult {
   seq?: Seq | null;
 }
 
+/** What a run's daemon does beside its turns, as settings and agent said when it began. */
+export interface RunCare {
+  /** The context is compressed when a prompt takes this part of the window; missing = not by itself. */
+  compressAt?: number | null;
+  /** The model that summarises; missing = the run's own. */
+  summariser?: NamedModel | null;
+  /** The model for small questions; missing = they are not asked. */
+  small?: NamedModel | null;
+  /** The models that take over when the run's own cannot go on, in that order. */
+  fallback?: NamedModel[];
+  /** The run's model is chosen of these by what is asked for. */
+  auto?: Tiers | null;
+  loopCalls?: boolean;
+  loopText?: boolean;
+  loopJudge?: boolean;
+  nextSpeaker?: boolean;
+}
+
 export interface RunCompleted {
   reason: Reason;
   error?: RunError | null;
@@ -1809,6 +2110,14 @@ export interface RunCompleted {
   usage: Usage;
   /** What the runs below it used. */
   childUsage?: Usage;
+  /** What its own models cost, as far as their prices are known; missing when none is. */
+  cost?: Cost | null;
+  /** The same of the runs below it. */
+  childCost?: Cost | null;
+  /** Tokens of its own whose price nobody told. */
+  unpricedTokens?: number;
+  /** The same of the runs below it. */
+  childUnpricedTokens?: number;
   turns: number;
   toolCalls: number;
   filesChanged: string[];
@@ -1848,7 +2157,10 @@ export interface RunLimits {
   maxTurns: number;
   /** Active time; missing = unlimited. */
   maxTimeMs?: number | null;
+  /** By the run and all below it. */
   maxTokens?: number | null;
+  /** In US dollars, by the run and all below it. */
+  maxCost?: Cost | null;
   graceMs: number;
   /** How deep below its root a run may stand; 0 = agents cannot be called as tools. */
   maxDepth?: number;
@@ -1924,6 +2236,13 @@ export interface RunRecord {
   recovered?: boolean;
   recoveredFrom?: Reason | null | string;
   usage: Usage;
+  /** What its own models cost so far, by `models.prices`; missing when none of their prices is known. */
+  cost?: Cost | null;
+  /** Tokens of these whose price nobody told. */
+  unpricedTokens?: number;
+  /** What the runs below it used and cost; set when it has ended. */
+  childUsage?: Usage | null;
+  childCost?: Cost | null;
   turns: number;
   toolCalls: number;
   /** Paths the run changed. */
@@ -1958,6 +2277,12 @@ export interface RunStartParams {
   approval?: ApprovalParams;
   /** Instead of the agent's model. */
   model?: ModelRef | null;
+  /**
+   * An absolute path on the daemon's machine: a new file there, or an empty one, gets every reply of its
+   * model and of those of the runs that it calls, without secrets, as lines that the model `replay:FILE`
+   * plays. Not used when the prompt is said to the living run.
+   */
+  record?: string | null;
   /** When a run of this agent lives in the session already. */
   ifBusy?: IfBusy;
   idempotencyKey?: IdempotencyKey | null;
@@ -2004,6 +2329,12 @@ export interface RunStarted {
    * e.g. `lead#1/reader#2`. The same every time the same things happen.
    */
   path?: string;
+  /** What the run is for. */
+  task?: RunTask;
+  /** Tokens that fit the model; missing = unknown to the daemon that wrote this. */
+  contextWindow?: number | null;
+  /** What is done beside the turns. */
+  care?: RunCare;
 }
 
 /** Where a run stands. */
@@ -2039,6 +2370,16 @@ export interface RunStopping {
   /** One sentence for people. */
   message: string;
 }
+
+/** What a run is for. */
+export type RunTask =
+  /** What its agent is for. */
+  | "work"
+  /** To compress the context (`session/compact`). */
+  | "compact"
+  /** To let the context begin anew (`session/clear`). */
+  | "clear"
+  | (string & {});
 
 export interface RunWaitParams {
   runId: RunId;
@@ -2108,7 +2449,25 @@ export interface SessionChangeResult {
   seq?: Seq | null;
 }
 
+export interface SessionClearResult {
+  sessionId: SessionId;
+  /** Oldest first. */
+  contexts: ContextClear[];
+}
+
 export type SessionClosed = Record<string, unknown>;
+
+export interface SessionCompactResult {
+  sessionId: SessionId;
+  /** Oldest first. */
+  contexts: ContextCompacted[];
+}
+
+export interface SessionContextParams {
+  sessionId: SessionId;
+  /** Whose context; missing = all of the session, but those of agents that others called. */
+  agent?: AgentName | null;
+}
 
 export interface SessionCreateParams {
   workspace: WorkspaceParam;
@@ -2361,6 +2720,14 @@ export interface Thought {
   subject: string;
   /** The whole; the stream's thought deltas add up to it. */
   text: string;
+}
+
+/** Two models for one run to choose from. */
+export interface Tiers {
+  /** For what is easily answered. */
+  fast: NamedModel;
+  /** For what needs thought. */
+  strong: NamedModel;
 }
 
 /** RFC 3339, UTC, with milliseconds. */
@@ -2671,6 +3038,18 @@ export interface WholeOutput {
   totalBytes: number;
 }
 
+/** Who says how many tokens a model takes in. */
+export type WindowSource =
+  /** `models.contextWindow`. */
+  | "settings"
+  /** The provider's list of models. */
+  | "provider"
+  /** What the provider publishes, as this version knows it. */
+  | "table"
+  /** Nobody: it is a guess. */
+  | "assumed"
+  | (string & {});
+
 /** What a connection may do; more is answered by an error. */
 export interface WireLimits {
   maxMessageBytes: number;
@@ -2816,6 +3195,16 @@ export interface Methods {
   "daemon/setLogLevel": { params: SetLogLevelParams; result: SetLogLevelResult };
   /** The settings in force, each with where it was set. */
   "config/get": { params: ConfigGetParams; result: ConfigGetResult };
+  /**
+   * The models there are, as their providers tell them, each within seconds; and the names that the settings
+   * give to models. What one provider does not tell costs the others nothing.
+   */
+  "models/list": { params: ModelsListParams; result: ModelsListResult };
+  /**
+   * Asks a model one short question, once, and for real: does it answer, how fast, and does it call a tool?
+   * What goes wrong on the way is data; `NO_MODEL` when the name means none.
+   */
+  "models/test": { params: ModelsTestParams; result: ModelsTestResult };
   /** The agents there are, with where they come from and what is wrong with those that cannot be used. */
   "agents/list": { params: AgentsListParams; result: AgentsListResult };
   /** One agent: its definition, where it comes from, and what is wrong with it. */
@@ -2918,6 +3307,13 @@ export interface Methods {
   "session/get": { params: SessionIdParams; result: SessionGetResult };
   /** What the agent of a context has been told and has said, in order. */
   "session/history": { params: SessionHistoryParams; result: SessionHistoryResult };
+  /**
+   * Lets the models of a session's contexts read a summary of what lies long back, without `agent` of all
+   * contexts. Waits for the runs before it, and for the end. The history keeps every message.
+   */
+  "session/compact": { params: SessionContextParams; result: SessionCompactResult };
+  /** Lets them begin anew. The history keeps every message. */
+  "session/clear": { params: SessionContextParams; result: SessionClearResult };
   /** Changes what a session is called, or its default agent. */
   "session/update": { params: SessionUpdateParams; result: SessionChangeResult };
   /**
@@ -2996,6 +3392,28 @@ export interface Events {
   "thought": Thought;
   /** A message of the daemon's own was added to the context, to put the model back on its way. */
   "context.nudged": ContextNudged;
+  /**
+   * A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on
+   * once it is over.
+   */
+  "model.consulting": ModelConsulting;
+  /** What it answered, and what that used. A consultation may take several calls, or none. */
+  "model.consulted": ModelConsulted;
+  /** The run's model cannot go on, and the next one of `models.fallback` takes over. */
+  "model.fallback": ModelFallback;
+  /** The run's model was to be chosen by what is asked for (`auto`), and is this one. */
+  "model.routed": ModelRouted;
+  /**
+   * The older part of a context was replaced by a summary for its model, or why not. The history keeps every
+   * message.
+   */
+  "context.compressed": ContextCompressed;
+  /** The context begins anew for its model. The history keeps every message. */
+  "context.cleared": ContextCleared;
+  /** The run goes round in circles. */
+  "loop.detected": LoopDetected;
+  /** Four fifths of a budget are used up. Once a run and budget. */
+  "budget.warning": BudgetWarning;
   /** A tool call changed its state. The descriptive fields are on the first, result or error on the last. */
   "tool.state": ToolState;
   /**

@@ -25,6 +25,7 @@ mod keyboard;
 mod link;
 mod list;
 mod logs;
+mod models;
 mod paging;
 mod palette;
 mod person;
@@ -129,6 +130,8 @@ enum Command {
     Policy(policy::PolicyVerb),
     /// List the tools there are, call one, or print all of an output that was cut
     Tools(tools::ToolsArguments),
+    /// List the models that the providers have, or test one
+    Models(models::ModelsArguments),
     /// Put back files that agents changed
     Undo(undo::UndoArguments),
     /// List, remove or promote runs that wait for their turn
@@ -262,6 +265,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
         Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
         Command::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
+        Command::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
         Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),

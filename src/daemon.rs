@@ -19,7 +19,7 @@ use crate::{
     protocol::{ApprovalParams, DiscoveryCommands, FileProblem, LimitsParams, WorkspaceTrusted},
     redact::Redactor,
     rules::{RuleFiles, RulePlaces, RulesInForce},
-    run::{Executor, ExecutorParts, RunDefaults},
+    run::{CompressionRules, Executor, ExecutorParts, LoopRules, ModelRoles, RunDefaults},
     sandbox::{self, Sandbox},
     store::{Store, StoreError, StoredTrust},
     sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier, warden::Limits},
@@ -106,6 +106,7 @@ impl Daemon {
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let leaving = CancellationToken::new();
         let Edges { clock, models, tools, children, sandbox, outside } = edges;
+        let models = models.with_settings(&settings.config.models);
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         let projects = projects(&settings, &store).await?;
@@ -344,13 +345,33 @@ fn defaults(config: &Config) -> RunDefaults {
         approval: ApprovalParams { mode: Some(handlers::usual_mode(config)), ..ApprovalParams::default() },
         allow_yolo: config.approval.allow_yolo.value,
         model: config.models.default.value.clone(),
+        roles: ModelRoles {
+            small: config.models.small.value.clone(),
+            compression: config.models.compression.value.clone(),
+            fallback: config.models.fallback.value.clone(),
+            fast: config.models.auto.fast.value.clone(),
+            strong: config.models.auto.strong.value.clone(),
+        },
+        compression: CompressionRules {
+            enabled: config.compression.enabled.value,
+            threshold: config.compression.threshold.value,
+        },
+        loops: LoopRules {
+            calls: config.loop_detection.calls.value,
+            text: config.loop_detection.text.value,
+            judge: config.loop_detection.judge.value,
+        },
+        next_speaker_check: config.next_speaker_check.value,
+        overrides: Arc::new(config.agents.overrides.value.clone()),
         limits: LimitsParams {
             max_turns: is_set(run.max_turns.origin).then_some(run.max_turns.value),
             max_time_ms: is_set(run.max_time.origin).then(|| ms(&run.max_time)),
             max_tokens: run.max_tokens.value,
+            max_cost: run.max_cost.value,
             grace_ms: is_set(run.grace.origin).then(|| ms(&run.grace)),
             max_depth: is_set(run.max_depth.origin).then_some(run.max_depth.value),
         },
+        max_context_tokens: run.max_context_tokens.value,
         output: OutputLimits { max_chars: config.tools.output_max_chars.value },
         commands: command_rules(config),
         excluded: config.tools.exclude.value.clone(),

@@ -17,16 +17,25 @@ mod gemini;
 mod gemini_reply;
 mod http;
 mod key;
+mod listing;
 mod offline;
 mod openai;
+mod openai_responses;
+mod pattern;
 mod providers;
+mod recorder;
 mod registry;
 mod replay;
 mod sse;
 mod tool_names;
+mod window;
 
 pub use dictated::Dictated;
+pub use listing::{Lister, ModelList, Moment, ProviderModel};
+pub use providers::{EntryKey, KeyState, ProviderEntry};
+pub use recorder::{NotRecordable, Recording, Recordings};
 pub use registry::{DICTATED, Models, OFFLINE, ResolveError, ResolvedModel};
+pub use window::Window;
 
 /// A provider's streaming endpoint for one model.
 ///
@@ -61,13 +70,15 @@ pub struct ModelRequest {
     pub sampling: Sampling,
     /// JSON Schema the reply's text must follow; for `Utility` calls.
     pub schema: Option<Arc<Value>>,
-    /// Which reply of its run this will be, from 0: how many `Turn` replies the run has committed. Makes
+    /// Which reply to its purpose in its run this will be, from 0: how many of these the run has committed. Makes
     /// recorded replies a function of the request, also after a crash.
     pub ordinal: u32,
+    /// How many replies to the other purpose the run has committed.
+    pub others: u32,
     /// The run's path within its tree, as `run.started` says it; recordings that know paths answer by it.
     pub path: Arc<str>,
     /// Which reply of the whole tree of runs this will be, from 0, for recordings that know no paths. A reply that is
-    /// asked for again keeps its number.
+    /// asked for again keeps its number. The daemon's own questions are counted by run.
     pub tree_ordinal: u32,
 }
 
@@ -84,6 +95,8 @@ pub enum Purpose {
 pub enum ModelEvent {
     TextDelta(String),
     ThoughtDelta(String),
+    /// Something came that is not to be shown, e.g. a piece of a call's arguments: whoever waits may go on waiting.
+    Alive,
     Finished(ModelReply),
 }
 
@@ -116,6 +129,9 @@ pub enum ModelError {
     /// tends to do it again.
     #[error("{message}")]
     Unusable { message: String },
+    /// The request is longer than what the model takes. A shorter one may be answered.
+    #[error("{message}")]
+    TooLong { message: String },
     /// Asking again cannot help; the run ends `ERROR` with this code.
     #[error("{message}")]
     Final { code: RunErrorCode, message: String },

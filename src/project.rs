@@ -233,7 +233,8 @@ impl Own {
         };
         let consent = consent(&digest(&bytes));
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
-        let ProjectSettings { default_agent, exclude, discovery_command, call_command } = settings;
+        let ProjectSettings { default_agent, exclude, discovery_command, call_command, .. } = settings;
+        let (enabled, threshold) = (settings.compression_enabled, settings.compression_threshold);
         let names_command = discovery_command.as_ref().is_some_and(Option::is_some);
         self.names_unread_command |= names_command && consent != Consent::Now;
         if consent == Consent::Never {
@@ -248,6 +249,8 @@ impl Own {
         own.default_agent = own.default_agent.take().or(default_agent);
         own.discovery_command = own.discovery_command.take().or(discovery_command);
         own.call_command = own.call_command.take().or(call_command);
+        own.compression_enabled = own.compression_enabled.or(enabled);
+        own.compression_threshold = own.compression_threshold.or(threshold);
     }
 }
 

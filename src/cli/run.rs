@@ -49,6 +49,9 @@ pub(super) struct RunArguments {
     /// Instead of the agent's model; `offline` needs no key
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// Record every reply of the models into a new file, which `--model replay:FILE` plays
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// The folder the agent works in [default: the current one]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
@@ -233,6 +236,16 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
         },
         approval: arguments.approval.params(),
         model: arguments.model.as_deref().map(|model| with_absolute_recording(model).into()),
+        record: arguments.record.as_deref().map(|file| absolute(file, surroundings)).transpose()?,
+    })
+}
+
+/// As the daemon needs it, which does not know where the person stands.
+fn absolute(file: &Path, surroundings: &Surroundings) -> Result<String, Failure> {
+    let path = surroundings.working_folder.join(file);
+    path.into_os_string().into_string().map_err(|path| {
+        Failure::usage(format!("the recording's path is not UTF-8: {}", path.display()))
+            .or_hint("name a file whose path is")
     })
 }
 

@@ -102,6 +102,14 @@ impl From<PlanError> for RpcError {
             }
             PlanError::Workspace(_) => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_hint("a workspace is one or more existing folders, given as absolute paths"),
+            PlanError::NoPrice { model } => RpcError::new(ErrorKind::InvalidInput, message).with_hint(
+                format!("set `models.prices` for {model:?} in the settings, or run without `maxCost`"),
+            ),
+            PlanError::Recording { ref problem, .. } => RpcError::new(ErrorKind::InvalidParams, message)
+                .with_details(
+                    json!({ "violations": [{ "pointer": "/record", "message": problem.to_string() }] }),
+                )
+                .with_hint("name a file that is not there yet, in a folder that is, by its absolute path"),
             PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)
                 .with_hint("mend `output.schema` in the agent's file"),
         }

@@ -15,11 +15,13 @@ mod approval;
 mod config;
 mod confirmations;
 mod connection;
+mod contexts;
 mod daemon;
 mod events;
 mod lending;
 mod lists;
 mod logs;
+mod models;
 mod policy;
 mod queue;
 mod runs;
@@ -40,6 +42,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     connection::register(&mut api);
     daemon::register(&mut api);
     config::register(&mut api);
+    models::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);
     tool_output::register(&mut api);
@@ -54,6 +57,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     lists::register(&mut api);
     session::register(&mut api);
     sessions::register(&mut api);
+    contexts::register(&mut api);
     logs::register(&mut api);
     events::register(&mut api);
     // Proved by every test that boots a daemon: the handlers above are exactly the table's.

@@ -192,6 +192,7 @@ fn put_in_force(
         true => before.models.clone(),
         false => before.models.reconfigured(&config.providers),
     };
+    let models = models.with_settings(&config.models);
     // What hides comes first, so that nothing is shown in between that should not be.
     log_lines::HIDDEN.replace(redactor.clone());
     state.redactor.replace(redactor.clone());

@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory() as home:
     failed = False
     for recording in recordings:
         done = subagent("run", "generalist", "--model", f"replay:{recording}", "-p", "Go on.",
-                        "--output-format", "json", "--new", check=False)
+                        "--approve", "low", "--output-format", "json", "--new", check=False)
         record = json.loads(done.stdout)
         ended = record["reason"] + (" " + record["error"]["code"] if "error" in record else "")
         if record["reason"] == "GOAL":
@@ -54,6 +54,12 @@ with tempfile.TemporaryDirectory() as home:
             ok = ended == "ERROR REPLAY_EXHAUSTED" and bool(record.get("partialResult")) \
                 and len(asked) == 5 and sorted(settled) == sorted(asked) and results == asked
             more = f", {len(settled)} results, partial result {record.get('partialResult')!r}"
+        if ok and ".compress." in recording.name:
+            # The recording goes on with what a summariser said.
+            told = subagent("rpc", "session/compact", json.dumps({"sessionId": record["sessionId"]}))
+            context = json.loads(told.stdout)["contexts"][0]
+            ok = context["status"] == "COMPRESSED" and context["tokensAfter"] < context["tokensBefore"]
+            more = f", then {context['status']} from {context['tokensBefore']} to {context['tokensAfter']} tokens"
         failed |= not ok
         print(f"{'ok' if ok else 'NOT OK'}  {recording.name}: {ended}, {record['toolCalls']} calls{more}")
     subagent("stop")

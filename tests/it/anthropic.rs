@@ -23,10 +23,9 @@ const TALKER: &str = "---\nkind: agent\nname: talker\ndescription: Talks.\ncompl
 
 fn house(server: &ProviderServer) -> House {
     let entry = ProviderSettings {
-        kind: ProviderKind::Anthropic,
         base_url: Some(server.base_url()),
         key: Some(KeySource::Env("TEST_KEY".to_owned())),
-        models: Vec::new(),
+        ..ProviderSettings::usual(ProviderKind::Anthropic)
     };
     let entries = BTreeMap::from([("mine".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
     let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
@@ -40,7 +39,7 @@ async fn run(house: House, server: ProviderServer, agent: &str) -> (Value, Vec<V
     let (house, clock) = house.manual_clock();
     let running = house.boot().await;
     let mut client = running.client();
-    let (run, session) = client.start(&running, agent, json!({ "model": "mine/claude-x" })).await;
+    let (run, session) = client.start(&running, agent, json!({ "model": "mine/claude-haiku-4-5" })).await;
     client.call("session/attach", json!({ "sessionId": session, "from": "start" })).await;
     loop {
         let event = client.event().await;
@@ -221,7 +220,7 @@ async fn whatever_goes_wrong_passes_or_is_told() {
         "PROVIDER_AUTH" "the provider answered 401 Unauthorized: invalid x-api-key [key] (authentication_error) (provider entry `mine`, key from the variable TEST_KEY)"
         "PROVIDER_AUTH" "the provider answered 403 Forbidden: not here (permission_error) (provider entry `mine`, key from the variable TEST_KEY)"
         "MODEL_FAILED" "the provider answered 404 Not Found: model: claude-x (not_found_error)"
-        "MODEL_FAILED" "the provider answered 413 Payload Too Large: too large (request_too_large)"
+        "CONTEXT_OVERFLOW" "the provider answered 413 Payload Too Large: too large (request_too_large)"
         "MODEL_FAILED" "the model refused to answer: refusal"
     "#]].assert_eq(&told);
     // All was said before the connection broke.

@@ -41,10 +41,9 @@ const MODEL: &str = "test/gemini-2.5-flash";
 
 fn settings(base_url: String) -> BTreeMap<String, Setting<Option<ProviderSettings>>> {
     let entry = ProviderSettings {
-        kind: ProviderKind::Gemini,
         base_url: Some(base_url),
         key: Some(KeySource::Env("TEST_KEY".to_owned())),
-        models: Vec::new(),
+        ..ProviderSettings::usual(ProviderKind::Gemini)
     };
     BTreeMap::from([("test".to_owned(), Setting { value: Some(entry), origin: Origin::User })])
 }

@@ -79,9 +79,28 @@ fn every_type_and_every_field_has_its_line() {
 
 #[test]
 fn every_private_field_has_its_line() {
-    let fields = ["activeUs", "seed", "message", "call", "completion", "childUsage"];
-    let Private { active_us: _, seed: _, message: _, call: _, completion: _, child_usage: _ } =
-        Private::default();
+    let fields = [
+        "activeUs",
+        "seed",
+        "message",
+        "call",
+        "completion",
+        "childUsage",
+        "childCost",
+        "childUnpricedTokens",
+        "compaction",
+    ];
+    let Private {
+        active_us: _,
+        seed: _,
+        message: _,
+        call: _,
+        completion: _,
+        child_usage: _,
+        child_cost: _,
+        child_unpriced_tokens: _,
+        compaction: _,
+    } = Private::default();
     let lines = lines();
     for field in fields {
         assert!(lines.iter().any(|line| !line.private[field].is_null()), "no line has a private `{field}`");

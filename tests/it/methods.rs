@@ -322,7 +322,50 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["redaction.patterns",[],"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["providers",{},"default",null]]
+            "#]],
+        },
+        Row {
+            method: "models/list",
+            good: &[|_| json!({}), |_| json!({ "entry": "openai", "refresh": true })],
+            bad: &[|_| json!({ "entry": 7, "refresh": "yes" }), |_| json!({ "entry": "gemni" })],
+            brief: |result| {
+                let entries = result["entries"].as_array().unwrap().iter();
+                entries.map(|it| json!([it["name"], it["kind"], it["key"]["state"], it["problem"]])).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /entry: value is not of types "null", "string"
+                  /refresh: value is not of type "boolean"
+                NOT_FOUND: no provider's entry is called `gemni`
+                [["anthropic","anthropic","missing","there is no key: ANTHROPIC_API_KEY is not set in the daemon's environment"],["gemini","gemini","missing","there is no key: GEMINI_API_KEY is not set in the daemon's environment"],["openai","openai","missing","there is no key: OPENAI_API_KEY is not set in the daemon's environment"],["openai-responses","openai-responses","missing","there is no key: OPENAI_API_KEY is not set in the daemon's environment"]]
+                [["openai","openai","missing","there is no key: OPENAI_API_KEY is not set in the daemon's environment"]]
+            "#]],
+        },
+        Row {
+            method: "models/test",
+            good: &[|_| json!({ "model": "offline" }), |_| json!({ "model": "script" })],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "model": "" }),
+                |_| json!({ "model": "llama-5" }),
+                |_| json!({ "model": "gemini/gemini-2.5-pro" }),
+            ],
+            brief: |result| {
+                json!([result["model"], result["reachable"], result["toolCalls"], result["problem"]])
+            },
+            again: |first, again| assert_eq!(first["reachable"], again["reachable"]),
+            restarted: |first, again| assert_eq!(first["reachable"], again["reachable"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /model: is required
+                NO_MODEL: no model is named `` here
+                NO_MODEL: no model is named `llama-5` here
+                NO_MODEL: there is no key for `gemini/gemini-2.5-pro`: GEMINI_API_KEY is not set in the daemon's environment
+                ["offline",true,false,null]
+                ["script",true,false,null]
             "#]],
         },
         Row {
@@ -805,6 +848,12 @@ fn rows() -> Vec<Row> {
                 |facts| json!({ "workspace": facts.work, "agent": "raeder", "prompt": "p", "model": "script" }),
                 |facts| json!({ "workspace": facts.work, "agent": "reader", "prompt": "p" }),
                 |facts| json!({ "workspace": facts.work, "agent": "local", "prompt": "p", "model": "script" }),
+                |facts| {
+                    json!({
+                        "workspace": facts.work, "agent": "reader", "prompt": "p", "model": "script",
+                        "record": "run.jsonl",
+                    })
+                },
             ],
             brief: whole,
             again: is_another_run,
@@ -825,6 +874,8 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no agent raeder
                 NO_MODEL: no model is configured: neither the request nor the agent nor the settings name one
                 WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a file of the workspace: nobody has acknowledged it yet
+                INVALID_PARAMS
+                  /record: is not an absolute path; the daemon does not know your working directory
                 {"disposition":"started","runId":"<id 1>","sessionId":"<id 2>","agent":"reader","seq":"<seq>"}
             "#]],
         },
@@ -841,7 +892,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /runId: is required
                 NOT_FOUND: there is no run no-such-run
-                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","depth":0,"agent":"reader","digest":"<digest>","model":"script","prompt":"do it","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
+                {"runId":"<id 1>","sessionId":"<id 2>","contextId":"<id 3>","depth":0,"agent":"reader","digest":"<digest>","model":"script","prompt":"do it","state":"ended","reason":"GOAL","result":"found","usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15,"turns":1,"toolCalls":1,"filesChanged":[],"startedAt":"<startedAt>","endedAt":"<endedAt>","activeMs":"<activeMs>"}
             "#]],
         },
         Row {
@@ -1229,7 +1280,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
                 NOT_FOUND: there is no session no-such-session
-                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>"}]}
+                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>","epoch":0,"tokens":10}]}
             "#]],
         },
         Row {
@@ -1268,6 +1319,68 @@ fn rows() -> Vec<Row> {
                 ["reader",[["user","text"],["model","toolCall"],["tool","toolResult"]],false]
                 ["reader",[["user","text"]],true]
                 ["reader",[["user","text"]],true]
+            "#]],
+        },
+        Row {
+            method: "session/compact",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "sessionId": facts.session, "agent": "reader" }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "agent": 2 }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |facts| json!({ "sessionId": facts.session, "agent": "nobody" }),
+            ],
+            brief: |result| {
+                let contexts = result["contexts"].as_array().unwrap().iter();
+                contexts.map(|it| json!([it["agent"], it["status"], it["epoch"]])).collect()
+            },
+            again: |first, again| assert_eq!(again["contexts"][0]["epoch"], first["contexts"][0]["epoch"]),
+            restarted: |first, again| {
+                assert_eq!(again["contexts"][0]["epoch"], first["contexts"][0]["epoch"])
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /agent: value is not of type "string"
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: no nobody has a history in session <id 1>
+                [["reader","NOOP",0]]
+                [["reader","NOOP",0]]
+            "#]],
+        },
+        Row {
+            method: "session/clear",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |facts| json!({ "sessionId": facts.session, "agent": "reader" }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "agent": 2 }),
+                |_| json!({ "sessionId": "no-such-session" }),
+                |facts| json!({ "sessionId": facts.session, "agent": "nobody" }),
+            ],
+            brief: |result| {
+                let contexts = result["contexts"].as_array().unwrap().iter();
+                contexts.map(|it| json!([it["agent"], it["epoch"]])).collect()
+            },
+            again: |first, again| {
+                let epoch = |result: &Value| result["contexts"][0]["epoch"].as_u64().unwrap();
+                assert!(epoch(first) < epoch(again));
+            },
+            restarted: |first, again| {
+                let epoch = |result: &Value| result["contexts"][0]["epoch"].as_u64().unwrap();
+                assert!(epoch(first) < epoch(again));
+            },
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /agent: value is not of type "string"
+                NOT_FOUND: there is no session no-such-session
+                NOT_FOUND: no nobody has a history in session <id 1>
+                [["reader",1]]
+                [["reader",2]]
             "#]],
         },
         Row {
@@ -1455,7 +1568,7 @@ fn rows() -> Vec<Row> {
                 CURSOR_GONE: the cursor 1 is of another log; the newest event of this one is 15
                 INVALID_PARAMS
                   /consumer: needed with `from: "consumer"`
-                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"run.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"data":{"agent":"reader","title":"Reader","digest":"<digest>","model":"script","contextId":"<id 3>","query":"do it","prompt":"do it","inputs":{"prompt":"do it"},"limits":{"maxTurns":30,"maxTimeMs":600000,"graceMs":60000,"maxDepth":4},"completion":"tool","depth":0,"path":"reader#1"}}
+                {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"run.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"data":{"agent":"reader","title":"Reader","digest":"<digest>","model":"script","contextId":"<id 3>","query":"do it","prompt":"do it","inputs":{"prompt":"do it"},"limits":{"maxTurns":30,"maxTimeMs":600000,"graceMs":60000,"maxDepth":4},"completion":"tool","depth":0,"path":"reader#1","contextWindow":1073741824,"care":{"compressAt":"<compressAt>","loopCalls":true,"loopText":true,"loopJudge":true,"nextSpeaker":false}}}
                 {"seq":"<seq>","prev":"<prev>","at":"<at>","type":"turn.started","sessionId":"<id 1>","runId":"<id 2>","agent":"reader","agentPath":["reader"],"turn":1,"promptId":"<id 2>#1","data":{"turn":1}}
                 {"at":"<at>","type":"signal.caughtUp","data":{"head":"<head>"}}
                 {"at":"<at>","type":"signal.snapshot","sessionId":"<id 1>","data":{"seq":"<seq>","openConfirmations":[],"queue":[],"openItems":[],"openCalls":[]}}

@@ -24,10 +24,10 @@ const TALKER: &str = "---\nkind: agent\nname: talker\ndescription: Talks.\ncompl
 
 fn house(server: &ProviderServer, key: Option<KeySource>) -> House {
     let entry = ProviderSettings {
-        kind: ProviderKind::OpenAi,
         base_url: Some(format!("{}/v1", server.base_url())),
         key,
         models: vec!["local-*".to_owned()],
+        ..ProviderSettings::usual(ProviderKind::OpenAi)
     };
     let entries = BTreeMap::from([("mine".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
     let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
@@ -250,7 +250,7 @@ async fn whatever_goes_wrong_passes_or_is_told() {
         "PROVIDER_AUTH" "the provider answered 401 Unauthorized: Incorrect API key provided: [key]. (invalid_request_error) (provider entry `mine`, key from the variable TEST_KEY)"
         "PROVIDER_AUTH" "the provider answered 403 Forbidden: not here (x) (provider entry `mine`, key from the variable TEST_KEY)"
         "MODEL_FAILED" "the provider answered 404 Not Found: The model `m` does not exist (invalid_request_error)"
-        "MODEL_FAILED" "the provider answered 413 Payload Too Large: too large (x)"
+        "CONTEXT_OVERFLOW" "the provider answered 413 Payload Too Large: too large (x)"
         "MODEL_FAILED" "the provider answered 404 Not Found: model \"m\" not found, try pulling it first"
         "MODEL_FAILED" "the model refused to answer: content_filter"
         "MODEL_FAILED" "the model refused to answer: I will not."

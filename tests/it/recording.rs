@@ -63,10 +63,14 @@ impl Recording {
     /// `turns` turns that each read `path`.
     pub fn write_reads(home: &Home, name: &str, turns: u64, path: &str) -> Recording {
         let result = format!("{name} has read {path} {turns} times");
-        let read = json!({ "functionCall": { "name": "read_file", "args": { "path": path } } });
+        // No two calls are the same, which would be a circle.
+        let read = |turn: u64| {
+            let arguments = json!({ "path": path, "limit": 1_000_000 + turn });
+            json!({ "functionCall": { "name": "read_file", "args": arguments } })
+        };
         let says = |turn: u64| json!({ "text": format!("Reading {path} for the {turn}th time.") });
         let mut lines: Vec<Value> =
-            (1..=turns).map(|turn| reply(vec![says(turn), read.clone()], turn)).collect();
+            (1..=turns).map(|turn| reply(vec![says(turn), read(turn)], turn)).collect();
         let finished = json!({ "functionCall": { "name": "complete_task", "args": { "result": result } } });
         lines.push(reply(vec![finished], 7));
         Recording { model: save(home, name, &lines), result }

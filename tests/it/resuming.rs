@@ -26,10 +26,9 @@ fn agent(name: &str, tools: &str) -> String {
 /// The provider `test`, whose key lies there.
 fn models(server: &ProviderServer, key: KeySource) -> Models {
     let entry = ProviderSettings {
-        kind: ProviderKind::Gemini,
         base_url: Some(server.base_url()),
         key: Some(key),
-        models: Vec::new(),
+        ..ProviderSettings::usual(ProviderKind::Gemini)
     };
     let entries = BTreeMap::from([("test".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
     Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()))

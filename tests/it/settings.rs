@@ -309,10 +309,27 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
     check(&home, COMPANION, &["config", "get"], expect![[r#"
         exit Some(0)
         models.default             "[redacted:env:MY_TOKEN]"                         <home>/config/subagentd/settings.json:3:16
+        models.small               null                                              default
+        models.compression         null                                              default
+        models.fallback            []                                                default
+        models.auto.fast           null                                              default
+        models.auto.strong         null                                              default
+        models.aliases             {}                                                default
+        models.contextWindow       {}                                                default
+        models.prices              {}                                                default
+        compression.enabled        true                                              default
+        compression.threshold      0.5                                               default
+        loopDetection.calls        true                                              default
+        loopDetection.text         true                                              default
+        loopDetection.judge        true                                              default
+        nextSpeakerCheck           false                                             default
+        agents.overrides           {}                                                default
         agents.default             "generalist"                                      default
         run.maxTurns               7                                                 $SUBAGENTD_RUN_MAX_TURNS
         run.maxTimeMinutes         2.5                                               <home>/config/subagentd/settings.json:7:23
         run.maxTokens              null                                              default
+        run.maxCostUsd             null                                              default
+        run.maxContextTokens       null                                              default
         run.graceSeconds           60                                                default
         run.maxDepth               4                                                 default
         maxConcurrentRuns.session  8                                                 default
@@ -338,6 +355,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         sandbox.limits.outputMb    4096                                              default
         shutdown.graceSeconds      10                                                default
         access.allowUids           []                                                default
+        redaction.patterns         []                                                default
         approval.mode              "default"                                         default
         approval.allowYolo         false                                             default
         approval.audience          "all"                                             default
@@ -348,7 +366,6 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         approval.notifyCommand     []                                                default
         approval.webhook.url       null                                              default
         approval.webhook.secret    null                                              default
-        redaction.patterns         []                                                default
         providers.work             {"kind":"gemini","key":{"command":["pass","…"]}}  <home>/config/subagentd/settings.json:10:13
         ---
     "#]]).await;

@@ -150,6 +150,15 @@ pub(super) fn rows() -> Vec<Row> {
     let started = json!({
         "disposition": "queued", "runId": "r1", "sessionId": "s1", "agent": "scout", "seq": 2,
     });
+    let models = || {
+        json!({
+            "entries": [{
+                "name": "a", "kind": "gemini", "key": {"state": "found"},
+                "models": [{"model": "a/m", "window": 9, "windowFrom": "provider"}],
+            }],
+            "aliases": [], "offline": "offline",
+        })
+    };
     vec![
         Row::new(&["list"], "agents/list", json!({"agents": [agent()]})),
         Row::new(&["show", "scout"], "agents/get", shown_agent()),
@@ -227,6 +236,19 @@ pub(super) fn rows() -> Vec<Row> {
                 }],
             }),
         ),
+        Row { greets: false, ..Row::plain(&["models"], "models/list", models()) },
+        Row { greets: false, ..Row::plain(&["models", "list"], "models/list", models()) },
+        Row {
+            greets: false,
+            ..Row::plain(
+                &["models", "test", "m"],
+                "models/test",
+                json!({
+                    "model": "a/m", "reachable": true, "latencyMs": 12, "firstTokenMs": 5, "toolCalls": true,
+                    "usage": {}, "window": 9, "windowFrom": "table", "cost": 0.5,
+                }),
+            )
+        },
         Row::plain(
             &["tools", "output", "k1"],
             "tools/output",

@@ -299,3 +299,90 @@ fn who_waits_for_a_discovery_is_told_so_and_waits_longer_than_it_may_take() {
         patience("workspace/open") == patience("tools/list") && patience("ping") < patience("tools/list")
     );
 }
+
+#[test]
+fn models_are_listed_with_what_no_provider_told() {
+    let answer = json!({
+        "entries": [
+            {
+                "name": "local", "kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "key": {"state": "notNeeded"},
+                "models": [
+                    {"model": "local/a", "title": "A\u{1b}[1m", "window": 32768, "windowFrom": "provider"},
+                    {"model": "local/bcd", "window": 128000, "windowFrom": "assumed"},
+                ],
+                "truncated": true,
+            },
+            {
+                "name": "gemini", "kind": "gemini", "baseUrl": "https://g/", "models": [],
+                "key": {"state": "missing"}, "problem": "there is no key: GEMINI_API_KEY is not set",
+            },
+            {"name": "bad", "models": [], "problem": "its settings have mistakes"},
+        ],
+        "aliases": [{"name": "quick", "model": "local/a"}],
+        "default": "quick", "offline": "offline",
+    });
+    let script: Script = Box::new(move |peer| {
+        assert_eq!(peer.answer("models/list", answer), json!({"refresh": true, "entry": "local"}));
+    });
+    check(
+        Command::new(&["models", "--refresh", "--entry", "local"]),
+        vec![script],
+        expect_test::expect![[r#"
+            exit 0
+            --- stdout
+            local/a    32768    A^[[1m
+            local/bcd  128000?
+            quick is local/a
+            quick is the default
+            offline is always there
+            --- stderr
+            local (http://127.0.0.1:1/v1) has more models than are shown
+            gemini (https://g/): there is no key: GEMINI_API_KEY is not set
+            bad (settings with mistakes): its settings have mistakes
+        "#]],
+    );
+}
+
+#[test]
+fn a_model_that_does_not_answer_exits_1() {
+    let result = |more: Value| {
+        let mut result = json!({
+            "model": "a/m", "reachable": false, "latencyMs": 30, "toolCalls": false, "usage": {}, "window": 9,
+            "windowFrom": "assumed",
+        });
+        result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        result
+    };
+    let no = result(json!({"problem": "the provider answered 401 Unauthorized"}));
+    let deaf = result(json!({"reachable": true, "firstTokenMs": 3, "cost": 0.00002}));
+    for (answer, expected) in [
+        (
+            no,
+            expect_test::expect![[r#"
+        exit 1
+        --- stdout
+        a/m did not answer (30 ms)
+          window  9 tokens (assumed)
+          problem the provider answered 401 Unauthorized
+        --- stderr
+    "#]],
+        ),
+        (
+            deaf,
+            expect_test::expect![[r#"
+        exit 0
+        --- stdout
+        a/m answered in 30 ms, the first of it in 3 ms
+          tools   did not call the tool it was asked to
+          window  9 tokens (assumed)
+          cost    $0.00002
+        --- stderr
+    "#]],
+        ),
+    ] {
+        let script: Script = Box::new(move |peer| {
+            assert_eq!(peer.answer("models/test", answer), json!({"model": "m"}));
+        });
+        check(Command::new(&["models", "test", "m"]), vec![script], expected);
+    }
+}

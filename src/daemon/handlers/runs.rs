@@ -21,7 +21,7 @@ use crate::{
     protocol::{
         AgentDefinition, AgentName, ClientId, ErrorKind, Method as _, QueueRunResult, RpcError, RunCancel,
         RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams,
-        RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult, RunUnpark, RunWait,
+        RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult, RunTask, RunUnpark, RunWait,
         RunWaitParams, RunWaitResult, Seq, SessionId, WaitUntil, WorkspaceParam,
     },
     run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
@@ -66,6 +66,7 @@ async fn start_once(
         inputs,
         limits,
         model,
+        record,
         if_busy,
         approval: asked,
         ..
@@ -96,6 +97,8 @@ async fn start_once(
         initiator,
         model,
         foreign,
+        task: RunTask::Work,
+        record: record.map(PathBuf::from),
     };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {

@@ -19,7 +19,7 @@ use crate::{
     models::{DICTATED, Dictated},
     protocol::{
         AgentDefinition, AgentLimits, AgentName, ApprovalParams, ClientId, Completion, ErrorKind, EventBody,
-        IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, Seq, ToolName, ToolSelection,
+        IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask, Seq, ToolName, ToolSelection,
         ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
     },
     run::{RunRequest, StartOptions, Where},
@@ -67,6 +67,8 @@ async fn call(
         initiator: by.as_deref().map(ClientId::from),
         model: None,
         foreign,
+        task: RunTask::Work,
+        record: None,
     };
     let options = StartOptions { place: Where::Session(session_id), if_busy: IfBusy::Queue, by, keyed: None };
     let executor = state.executor.clone();

@@ -59,6 +59,7 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
         return Ok(ToolsListResult { tools: registry.tools().map(listed).collect(), warnings });
     };
     let (definition, _) = definition(&project.catalog, &agent)?;
+    let definition = state.executor.overriding(&definition).map_or(definition, Arc::new);
     let toolset = state.executor.toolset(&definition, &project, foreign.clone());
     warnings.extend(toolset.warnings_of(&definition.tools));
     exclusions.extend(own_exclusions(&definition));

@@ -149,6 +149,10 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<SessionList, _, _>(async |_, _, _| not_found());
     api.cancellable::<SessionGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<SessionHistory, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SessionCompact, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SessionClear, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ModelsList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ModelsTest, _, _>(async |_, _, _| not_found());
     api.method::<SessionUpdate, _, _>(async |_, _, _| not_found());
     api.method::<SessionClose, _, _>(async |_, _, _| not_found());
     api.method::<SessionDelete, _, _>(async |_, _, _| not_found());

@@ -186,13 +186,70 @@ pub fn the_record_counts_what_the_log_shows(run: &Run, violations: &mut Violatio
         if counted != shown {
             violations.add(end, format_args!("`filesChanged` is {counted:?}, the log shows {shown:?}"));
         }
-        // Not equal: calls of the daemon's own, such as a summary, cost tokens too.
+        // Calls of the daemon's own, such as a summary, count as well.
         for field in ["promptTokens", "cachedTokens", "outputTokens", "thoughtTokens"] {
             let in_usage = |event: &Event| event.data("usage")[field].as_i64().unwrap_or(0);
-            let (counted, shown) = (in_usage(end), run.of_kind("model.completed").map(in_usage).sum::<i64>());
-            if counted < shown {
+            let (counted, shown) = (in_usage(end), asked(run).map(in_usage).sum::<i64>());
+            if counted != shown {
                 violations.add(end, format_args!("`usage.{field}` is {counted}, the log shows {shown}"));
             }
+        }
+    }
+}
+
+/// The answers that a run's tokens and money went into.
+fn asked<'a>(run: &'a Run) -> impl Iterator<Item = &'a Event<'a>> {
+    run.of_kind("model.completed").chain(run.of_kind("model.consulted"))
+}
+
+/// 04, "Usage and cost": what a run costs is what its answers cost.
+pub fn costs_add_up(run: &Run, violations: &mut Violations) {
+    for end in run.of_kind("run.completed") {
+        let shown: f64 = asked(run).filter_map(|event| event.data("cost").as_f64()).sum();
+        let counted = end.data("cost").as_f64().unwrap_or(0.0);
+        if (counted - shown).abs() > 1e-9 {
+            violations.add(end, format_args!("`cost` is {counted}, the log shows {shown}"));
+        }
+    }
+}
+
+/// 04: what comes before a model is asked is over before it is, and each ends in its own way.
+pub fn a_consultation_is_over_before_the_run_goes_on(run: &Run, violations: &mut Violations) {
+    let mut open: Option<&str> = None;
+    for event in &run.events {
+        let ends = match event.kind {
+            "model.consulted" => matches!(open, Some("loopCheck" | "nextSpeaker")),
+            "model.routed" => open == Some("routing"),
+            "context.compressed" => open == Some("compression"),
+            "run.stopping" | "run.completed" => true,
+            _ => false,
+        };
+        if ends {
+            open = None;
+        }
+        if let Some(purpose) = open
+            && ["model.started", "model.consulting", "turn.completed"].contains(&event.kind)
+        {
+            violations.add(event, format_args!("`{}` while {purpose} goes on", event.kind));
+        }
+        if event.is("model.consulting") {
+            open = Some(event.text("purpose"));
+        }
+    }
+}
+
+/// 04, "Loop detection": the model is told once, then the run stops. 01: a budget is warned of once.
+pub fn circles_and_budgets_are_told_once(run: &Run, violations: &mut Violations) {
+    for (n, found) in run.of_kind("loop.detected").enumerate() {
+        let stops = found.data("stops").as_bool() == Some(true);
+        if stops != (n == 1) {
+            violations.add(found, format_args!("finding {} with `stops` {stops}", n + 1));
+        }
+    }
+    let mut warned = BTreeSet::new();
+    for warning in run.of_kind("budget.warning") {
+        if !warned.insert(warning.text("kind").to_owned()) {
+            violations.add(warning, "a second warning of one budget");
         }
     }
 }

@@ -47,6 +47,8 @@ pub fn of(
         })
         .collect();
     let Some(definition) = definition else { return checks };
+    let overriding = state.executor.overriding(definition);
+    let definition = overriding.as_ref().unwrap_or(definition);
     let check = |check: &str, worst: CheckOutcome, findings: Vec<String>| AgentCheck {
         check: check.to_owned(),
         outcome: if findings.is_empty() { CheckOutcome::Pass } else { worst },

@@ -1,0 +1,233 @@
+//! `session/compact` and `session/clear`: what an agent's model reads of its past becomes short, or nothing. Each is a run
+//! of its own in the context: after the runs before it, durable, to be cancelled, and taken up again by the next daemon.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::Map;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    super::{
+        rpc::{Api, Caller},
+        state::State,
+    },
+    approval::approval,
+    by, internal,
+    sessions::open_session,
+};
+use crate::{
+    models::OFFLINE,
+    protocol::{
+        AgentDefinition, AgentLimits, AgentName, ApprovalParams, ClientId, Completion, CompressionStatus,
+        ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind, EventBody, ForeignTools,
+        IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError, RunCompleted, RunId, RunTask,
+        Seq, SessionClear, SessionClearResult, SessionCompact, SessionCompactResult, SessionContextParams,
+        SessionId, ToolSelection,
+    },
+    run::{RunRequest, StartOptions, Where},
+    store::{Filter, RunFilter},
+};
+
+/// One turn, in which no model of the run's own is asked.
+const TURNS: u32 = 1;
+
+pub fn register(api: &mut Api<State>) {
+    // Only the waiting is dropped: a run that was begun goes on, and its record tells what came of it.
+    api.cancellable::<SessionCompact, _, _>(compact);
+    api.cancellable::<SessionClear, _, _>(clear);
+}
+
+async fn compact(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionContextParams,
+) -> Result<SessionCompactResult, RpcError> {
+    let session_id = params.session_id.clone();
+    let begun = begin(&state, &caller, params, RunTask::Compact).await?;
+    let mut contexts = Vec::with_capacity(begun.len());
+    for Begun { agent, context, run } in begun {
+        let (end, told) = end_of(&state, &run).await?;
+        let told = told.into_iter().find_map(|body| match body {
+            EventBody::ContextCompressed(told) => Some(told),
+            _ => None,
+        });
+        contexts.push(ContextCompacted {
+            agent,
+            context_id: context.context_id,
+            run_id: run,
+            epoch: told.as_ref().map_or(context.epoch, |told| told.epoch),
+            status: told.as_ref().map(|told| told.status),
+            tokens_before: told.as_ref().map_or(context.tokens, |told| told.tokens_before),
+            tokens_after: told.as_ref().map_or(context.tokens, |told| told.tokens_after),
+            message: match &told {
+                Some(told) if told.status == CompressionStatus::Compressed => None,
+                Some(told) => told.message.clone(),
+                None => Some(end.message.unwrap_or_else(|| end.reason.as_str().to_owned())),
+            },
+        });
+    }
+    Ok(SessionCompactResult { session_id, contexts })
+}
+
+async fn clear(
+    state: Arc<State>,
+    caller: Caller,
+    params: SessionContextParams,
+) -> Result<SessionClearResult, RpcError> {
+    let session_id = params.session_id.clone();
+    let begun = begin(&state, &caller, params, RunTask::Clear).await?;
+    let mut contexts = Vec::with_capacity(begun.len());
+    for Begun { agent, context, run } in begun {
+        let (end, told) = end_of(&state, &run).await?;
+        let cleared = told.into_iter().find_map(|body| match body {
+            EventBody::ContextCleared(ContextCleared { epoch }) => Some(epoch),
+            _ => None,
+        });
+        let Some(epoch) = cleared else {
+            let why = end.message.unwrap_or_else(|| end.reason.as_str().to_owned());
+            return Err(RpcError::new(
+                ErrorKind::Conflict,
+                format!("the context of {agent} was not cleared: {why}"),
+            )
+            .with_hint("those before it in the list were; call it again for the others"));
+        };
+        contexts.push(ContextClear { agent, context_id: context.context_id, run_id: run, epoch });
+    }
+    Ok(SessionClearResult { session_id, contexts })
+}
+
+/// A run that changes a context.
+struct Begun {
+    agent: AgentName,
+    /// As it was before.
+    context: ContextSummary,
+    run: RunId,
+}
+
+/// Begins a run in each context that is meant.
+async fn begin(
+    state: &Arc<State>,
+    caller: &Caller,
+    params: SessionContextParams,
+    task: RunTask,
+) -> Result<Vec<Begun>, RpcError> {
+    let SessionContextParams { session_id, agent } = params;
+    let summary = open_session(state, &session_id).await?;
+    let contexts = state.store.session_contexts(&session_id).await?;
+    let is_meant = |context: &ContextSummary| {
+        context.parent_run_id.is_none() && agent.as_ref().is_none_or(|agent| *agent == context.agent)
+    };
+    let meant: Vec<ContextSummary> = contexts.into_iter().filter(is_meant).collect();
+    if meant.is_empty() {
+        let whose = agent.map_or_else(|| "nobody".to_owned(), |agent| format!("no {agent}"));
+        return Err(RpcError::new(
+            ErrorKind::NotFound,
+            format!("{whose} has a history in session {session_id}"),
+        )
+        .with_hint("`subagent sessions show ID` shows the contexts there are"));
+    }
+    let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
+    let project = state
+        .project(roots.clone())
+        .await
+        .map_err(|error| internal("the workspace could not be read", &error))?;
+    let by = by(caller);
+    let mut begun = Vec::with_capacity(meant.len());
+    for context in meant {
+        let agent = context.agent.clone();
+        let definition = definition(&agent, task);
+        let request = RunRequest {
+            digest: format!("sha256:{:x}", Sha256::digest(definition.title.as_str())),
+            definition: Arc::new(definition),
+            project: Arc::clone(&project),
+            roots: roots.clone(),
+            prompt: None,
+            inputs: Map::new(),
+            limits: LimitsParams::default(),
+            approval: approval(state, ApprovalParams::default())?,
+            initiator: by.as_deref().map(ClientId::from),
+            model: Some(model(state, &session_id, &context, task).await?),
+            foreign: ForeignTools::default(),
+            task,
+            record: None,
+        };
+        let place = Where::Session(session_id.clone());
+        let options = StartOptions { place, if_busy: IfBusy::Queue, by: by.clone(), keyed: None };
+        let executor = state.executor.clone();
+        let starting = state.writing.spawn(async move {
+            let plan = executor.plan(request).await?;
+            Ok::<_, RpcError>(executor.start(plan, options).await?)
+        });
+        let started = starting.await.map_err(|error| internal("the context was not changed", &error))??;
+        begun.push(Begun { agent, context, run: started.run });
+    }
+    Ok(begun)
+}
+
+/// The model that the context's runs have; nobody is asked what to do with one that is only cleared.
+async fn model(
+    state: &State,
+    session: &SessionId,
+    context: &ContextSummary,
+    task: RunTask,
+) -> Result<ModelRef, RpcError> {
+    if task == RunTask::Clear {
+        return Ok(OFFLINE.into());
+    }
+    let filter = RunFilter {
+        session: Some(session.clone()),
+        agent: Some(context.agent.clone()),
+        roots: true,
+        ..RunFilter::default()
+    };
+    /// Runs that only changed the context before are passed over.
+    const LOOKED_AT: usize = 20;
+    let runs = state.store.run_list(&filter, None, LOOKED_AT).await?.items;
+    let last = runs.iter().find(|run| run.model != OFFLINE).or(runs.first());
+    last.map(|run| ModelRef::from(run.model.as_str()))
+        .ok_or_else(|| RpcError::new(ErrorKind::NotFound, format!("{} has had no run yet", context.agent)))
+}
+
+/// The agent's own context is what it works in; nothing else of the agent's file matters.
+fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
+    let title = match task {
+        RunTask::Compact => SessionCompact::NAME,
+        _ => SessionClear::NAME,
+    };
+    AgentDefinition {
+        name: agent.clone(),
+        title: title.to_owned(),
+        description: None,
+        version: None,
+        color: None,
+        model: ModelChoice::default(),
+        limits: AgentLimits { max_turns: Some(TURNS), ..AgentLimits::default() },
+        // What it comes to is no tool's result.
+        completion: Some(Completion::Message),
+        inputs: Vec::new(),
+        output: None,
+        auto_approve: Vec::new(),
+        query: title.to_owned(),
+        initial_messages: Vec::new(),
+        tools: ToolSelection { allow: Some(Vec::new()), ..ToolSelection::default() },
+        sandbox: None,
+        hidden: true,
+        prompt: "A context is made shorter.".to_owned(),
+    }
+}
+
+/// Waits for the run's end; answers it with what was said of the context.
+async fn end_of(state: &State, run: &RunId) -> Result<(RunCompleted, Vec<EventBody>), RpcError> {
+    let types = ["context.compressed", "context.cleared", "run.completed"].map(str::to_owned).to_vec();
+    let mut log = state.store.follow(Filter { types, ..Filter::run(run.clone()) }, Seq(0));
+    let mut told = Vec::new();
+    loop {
+        for event in log.next().await? {
+            match event.parse()? {
+                Some(EventBody::RunCompleted(end)) => return Ok((end, told)),
+                Some(body) => told.push(body),
+                None => (),
+            }
+        }
+    }
+}

@@ -405,7 +405,7 @@ async fn plant_and_look(redactor: Redactor) -> Search {
     cast.script("talker").replace([streaming]);
     let (run, _) = client.start(&running, "talker", in_session(json!({}))).await;
     for chunk in chunks(&halves(&all).0) {
-        timeout(STUCK, stream.send(chunk)).await.unwrap().unwrap();
+        stream.send(chunk).await.unwrap();
     }
     watchers.push(Watcher::attach(&running, &session, json!("now"), Attached::Now).await);
     let steer = json!({ "runId": run, "text": all, "idempotencyKey": file_names()[2] });

@@ -490,9 +490,19 @@ impl Reply {
         Reply::After(Arc::clone(gate), Box::new(reply))
     }
 
-    pub fn streams() -> (Reply, mpsc::Sender<String>) {
+    pub fn streams() -> (Reply, Chunks) {
         let (sender, receiver) = mpsc::channel(1);
-        (Reply::Streams(Arc::new(tokio::sync::Mutex::new(receiver))), sender)
+        (Reply::Streams(Arc::new(tokio::sync::Mutex::new(receiver))), Chunks(sender))
+    }
+}
+
+/// What a model is made to say, piece by piece; it has said all once this is dropped.
+pub struct Chunks(mpsc::Sender<String>);
+
+impl Chunks {
+    /// Waits until the piece before is said. A run that was cut off says nothing more, which is no reason to wait for ever.
+    pub async fn send(&self, chunk: String) -> Result<(), mpsc::error::SendError<String>> {
+        timeout(STUCK, self.0.send(chunk)).await.expect("nobody listens to the model any more")
     }
 }
 

@@ -169,7 +169,8 @@ impl Desk {
             }
             let room =
                 Room { settle: DEEDS_AT_ONCE - (at_work.len() - n_tells), tell: TELLS_AT_ONCE - n_tells };
-            let look = self.board().look(&crowd, (ways.tell_after)(), room, self.now());
+            let now = self.now();
+            let look = self.board().look(&crowd, (ways.tell_after)(), room, now);
             self.note_attended(ways, noted, ATTENDED_PAUSE).await;
             for session in look.news {
                 self.shared.clients.tell_of_questions(&Scope::One(session));
@@ -180,7 +181,11 @@ impl Desk {
             let again = [look.again, noting].into_iter().flatten().min();
             let time = async {
                 match again {
-                    Some(again) => self.shared.clock.sleep(again).await,
+                    // Counted from the look: time has passed since, while a note was written.
+                    Some(again) => {
+                        let passed = self.now().mono.saturating_sub(now.mono);
+                        self.shared.clock.sleep(again.saturating_sub(passed)).await;
+                    }
                     None => pending().await,
                 }
             };

@@ -16,6 +16,7 @@ mod lanes;
 mod loops;
 mod machine;
 mod modes;
+mod nudges;
 mod plan;
 mod slots;
 mod think;

@@ -3,7 +3,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{estimate::Extent, snapshot};
-use crate::protocol::{CallId, Message, Part, Role};
+use crate::{
+    protocol::{CallId, Message, Part, Role},
+    run::nudges::is_nudge,
+};
 
 /// How much of the history may go, in hundredths of its characters; the newest 30 % are kept.
 const OLD_PERCENT: u128 = 70;
@@ -12,13 +15,14 @@ const OLD_PERCENT: u128 = 70;
 const WORTH_PERCENT: u128 = 20;
 
 /// What is kept of a history as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
     /// The index of the first message that is kept: what stands before it is condensed. 0 = nothing can go; the number of
     /// messages = all of it goes.
     pub at: usize,
-    /// The message of the user that is repeated in front of what is kept, since that begins with the model's.
-    pub bridge: Option<usize>,
+    /// The messages of the user that are repeated in front of what is kept, since that begins with the model's: the last
+    /// request, and what was said to the run while it worked on it.
+    pub bridge: Vec<usize>,
 }
 
 /// The first cut that leaves at most 30 % of the characters is taken. When there is none, all goes if the model had the
@@ -31,11 +35,13 @@ pub fn split(messages: &[Arc<Message>]) -> Split {
     let inseparable = inseparable(messages);
     let mut before = 0;
     let (mut last, mut first_in_time, mut first_of_model) = (0, None, None);
-    let mut asked = None;
+    let mut asked: Vec<usize> = Vec::new();
+    let mut asked_chars = 0;
     let n_opening = if snapshot::of_history(messages).is_some() { snapshot::OPENING_LEN } else { 0 };
     for (at, message) in messages.iter().enumerate() {
         let is_in_time = total * OLD_PERCENT <= before * 100;
-        if is_said_by_user(message) && !inseparable[at] {
+        let is_request = is_said_by_user(message);
+        if is_request && !inseparable[at] {
             last = at;
             if is_in_time {
                 first_in_time = Some(at);
@@ -44,23 +50,28 @@ pub fn split(messages: &[Arc<Message>]) -> Split {
         }
         if message.role == Role::Model && !inseparable[at] && is_in_time && first_of_model.is_none() {
             // What is repeated is no gain.
-            let is_worth_it =
-                |asked: &usize| total * WORTH_PERCENT <= (before - u128::from(extents[*asked])) * 100;
-            first_of_model = asked.filter(is_worth_it).map(|asked| (at, asked));
+            let is_worth_it = !asked.is_empty() && total * WORTH_PERCENT <= (before - asked_chars) * 100;
+            first_of_model = is_worth_it.then(|| (at, asked.clone()));
         }
-        if is_said_by_user(message) && n_opening <= at {
-            asked = Some(at);
+        if is_request && n_opening <= at {
+            // A request begins after the model's last word; what comes later is said to the run that works on it.
+            if at == 0 || is_final_text(&messages[at - 1]) {
+                asked.clear();
+                asked_chars = 0;
+            }
+            asked.push(at);
+            asked_chars += u128::from(extents[at]);
         }
         before += u128::from(extents[at]);
     }
     let all_may_go = messages.last().is_some_and(|message| is_final_text(message));
     let (at, bridge) = match (first_in_time, first_of_model) {
-        (Some(at), _) => (at, None),
-        (None, _) if all_may_go => (messages.len(), None),
-        (None, Some((at, asked))) => (at, Some(asked)),
-        (None, None) => (last, None),
+        (Some(at), _) => (at, Vec::new()),
+        (None, _) if all_may_go => (messages.len(), Vec::new()),
+        (None, Some((at, asked))) => (at, asked),
+        (None, None) => (last, Vec::new()),
     };
-    if at <= n_opening { Split { at: 0, bridge: None } } else { Split { at, bridge } }
+    if at <= n_opening { Split { at: 0, bridge: Vec::new() } } else { Split { at, bridge } }
 }
 
 /// For each message, whether a cut right before it would part a call before it from a result in or after it.
@@ -93,8 +104,11 @@ pub(super) fn inseparable(messages: &[Arc<Message>]) -> Vec<bool> {
     (0..messages.len()).map(count).collect()
 }
 
+/// And not by the daemon in the user's place: what a run works on began before that.
 fn is_said_by_user(message: &Message) -> bool {
-    message.role == Role::User && !message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }))
+    message.role == Role::User
+        && !message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }))
+        && !is_nudge(&message.text())
 }
 
 fn is_final_text(message: &Message) -> bool {

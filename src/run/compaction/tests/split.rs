@@ -114,9 +114,11 @@ fn a_cut_keeps_little_and_parts_nothing() {
             return;
         }
         let is_cut = |at: usize| messages[at].role == Role::User && !parts_a_call(&messages, at);
-        if let Some(asked) = bridge {
-            assert!(messages[asked].role == Role::User && messages[cut].role == Role::Model, "{seed}");
-            assert!(asked < cut && !messages[asked + 1..cut].iter().any(|it| is_prompt(it)), "{seed}");
+        if let (Some(first), Some(last)) = (bridge.first(), bridge.last()) {
+            assert!(*last < cut && messages[cut].role == Role::Model, "{seed}");
+            // Everything that was said since the request, and nothing else.
+            let said = (*first..cut).filter(|at| is_prompt(&messages[*at]));
+            assert_eq!(said.collect::<Vec<_>>(), bridge, "{seed}");
             assert!(!(cut..messages.len()).any(|at| is_cut(at) && is_prompt(&messages[at])), "{seed}");
             return;
         }
@@ -146,7 +148,7 @@ fn roles_alternate_behind_a_snapshot() {
         let condensed: Vec<_> = opening(&some_snapshot(dice))
             .map(Arc::new)
             .into_iter()
-            .chain(bridge.map(|asked| Arc::clone(&messages[asked])))
+            .chain(bridge.first().map(|asked| Arc::clone(&messages[*asked])))
             .chain(messages[cut..].iter().cloned())
             .collect();
         assert_eq!(condensed[1].role, Role::Model, "{seed}");
@@ -167,14 +169,39 @@ fn a_long_work_on_one_request_is_cut_before_a_reply_and_the_request_repeated() {
         messages.extend([calls(&[&id]), results(&[(&id, &long(500))])]);
     }
     let Split { at, bridge } = split(&messages);
-    assert_eq!((at, bridge), (29, Some(0)));
+    assert_eq!((at, bridge), (29, vec![0]));
     // Condensed once more, the snapshot is no request.
     let [said, answered] = opening(&Snapshot::read(&snapshot_text("a goal")).unwrap()).map(Arc::new);
     let mut again: Vec<_> =
         [said, answered, user("do it")].into_iter().chain(messages[29..].iter().cloned()).collect();
     again.extend(messages[1..].iter().cloned());
-    assert_eq!(split(&again).bridge, Some(2));
+    assert_eq!(split(&again).bridge, [2]);
     // A request that is nearly all there is cannot be condensed.
     messages[0] = user(long(90_000));
-    assert_eq!(split(&messages), Split { at: 0, bridge: None });
+    assert_eq!(split(&messages), Split { at: 0, bridge: Vec::new() });
+}
+
+#[test]
+fn what_the_daemon_says_is_no_request_and_what_people_say_meanwhile_is_repeated_too() {
+    use crate::run::nudges::{CONTINUE, PLEASE_CONTINUE, SAME_CALLS};
+    let mut messages =
+        vec![user("an earlier task"), model("done"), user("do it"), model("I beg"), user(CONTINUE)];
+    for turn in 0..20 {
+        let id = format!("c{turn}");
+        messages.extend([calls(&[&id]), results(&[(&id, &long(500))])]);
+        match turn {
+            3 => messages.push(user("in blue")),
+            5 => messages.push(user(SAME_CALLS)),
+            8 => messages.push(user("and large")),
+            _ => (),
+        }
+    }
+    let prompts = |at: &Vec<usize>| at.iter().map(|at| messages[*at].text()).collect::<Vec<_>>();
+    let Split { at, bridge } = split(&messages);
+    assert_eq!(prompts(&bridge), ["do it", "in blue", "and large"]);
+    assert_eq!(messages[at].role, Role::Model);
+    // Nor does anything begin with it.
+    let messages =
+        [user("do it"), model(long(9_000)), user(PLEASE_CONTINUE), calls(&["a"]), results(&[("a", "x")])];
+    assert_eq!(split(&messages), Split { at: 3, bridge: vec![0] });
 }

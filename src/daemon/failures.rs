@@ -102,9 +102,12 @@ impl From<PlanError> for RpcError {
             }
             PlanError::Workspace(_) => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_hint("a workspace is one or more existing folders, given as absolute paths"),
-            PlanError::NoPrice { model } => RpcError::new(ErrorKind::InvalidInput, message).with_hint(
-                format!("set `models.prices` for {model:?} in the settings, or run without `maxCost`"),
-            ),
+            PlanError::NoPrice { models } => {
+                let models = models.iter().map(|model| format!("{model:?}")).collect::<Vec<_>>().join(", ");
+                RpcError::new(ErrorKind::InvalidInput, message).with_hint(format!(
+                    "set `models.prices` for {models} in the settings, or run without `maxCost`"
+                ))
+            }
             PlanError::Recording { ref problem, .. } => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_details(
                     json!({ "violations": [{ "pointer": "/record", "message": problem.to_string() }] }),

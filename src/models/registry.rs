@@ -175,26 +175,36 @@ impl Models {
         let alias = self.said.aliases.get(model_ref.as_str());
         let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
         let Served { name, id, model, sampling } = self.serving(name)?;
-        let names = [name.as_str(), id.as_str()];
         let window = self.window_of(&name, &id);
-        let price = longest(&self.said.prices, &names).copied();
+        let price = self.price_of(&name, &id);
         let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(sampling);
         Ok(ResolvedModel { name, model, sampling, window, price })
     }
 
     /// The name by which a model is known, and the tokens that fit it; no key is looked for.
     pub fn named(&self, model_ref: &ModelRef) -> Result<NamedModel, ResolveError> {
+        let (name, id) = self.identity(model_ref)?;
+        let context_window = self.window_of(&name, &id).tokens;
+        Ok(NamedModel { name, context_window })
+    }
+
+    /// Whether it is known what a model costs; the models of the daemon's own cost nothing. No key is looked for.
+    pub fn has_known_cost(&self, model_ref: &ModelRef) -> Result<bool, ResolveError> {
+        let (name, id) = self.identity(model_ref)?;
+        Ok(matches!(name.as_str(), OFFLINE | DICTATED) || self.price_of(&name, &id).is_some())
+    }
+
+    /// The name by which a model is known, and the one that its provider knows.
+    fn identity(&self, model_ref: &ModelRef) -> Result<(String, String), ResolveError> {
         let alias = self.said.aliases.get(model_ref.as_str());
         let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
         let is_local = self.given.contains_key(name)
             || matches!(name, OFFLINE | DICTATED)
             || ["replay:", "replay+strict:"].iter().any(|scheme| name.starts_with(scheme));
-        let (name, id) = match is_local {
-            true => (name.to_owned(), name.to_owned()),
-            false => self.providers.named(name)?,
-        };
-        let context_window = self.window_of(&name, &id).tokens;
-        Ok(NamedModel { name, context_window })
+        match is_local {
+            true => Ok((name.to_owned(), name.to_owned())),
+            false => self.providers.named(name),
+        }
     }
 
     /// Providers' entries, by name: those of the settings, and those that are there without being named.
@@ -220,6 +230,10 @@ impl Models {
     /// What is known of the window of an entry's model.
     pub fn window(&self, entry: &str, id: &str) -> Window {
         self.window_of(&format!("{entry}/{id}"), id)
+    }
+
+    fn price_of(&self, name: &str, id: &str) -> Option<Price> {
+        longest(&self.said.prices, &[name, id]).copied()
     }
 
     fn window_of(&self, name: &str, id: &str) -> Window {

@@ -181,6 +181,7 @@ tool_error_types! {
     WebFetchProcessingError = "WEB_FETCH_PROCESSING_ERROR",
     WebSearchFailed = "WEB_SEARCH_FAILED",
     MaxDepth = "MAX_DEPTH",
+    ContextTooLarge = "CONTEXT_TOO_LARGE",
     PolicyDenied = "POLICY_DENIED",
     UserDenied = "USER_DENIED",
     NoClient = "NO_CLIENT",

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 use super::{
     alternates::Alternates,
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart},
-    protocol::{Consultation, FinishReason, Message, RunCare, Sampling, Usage},
+    protocol::{Consultation, FinishReason, Message, RunCare, Sampling, Spent, Usage},
     redact::Redactor,
     sys::{clock::Clock, ids},
 };
@@ -42,6 +43,9 @@ pub(super) struct Consulting {
     pub messages: Vec<Arc<Message>>,
     /// Set for a compression.
     pub compressing: Option<Compressing>,
+    /// Where each call of a compression, which may take many, is told at once: what it cost counts whatever becomes of the
+    /// rest.
+    pub news: mpsc::Sender<Input>,
 }
 
 /// Which reply a question gets from a recording: questions are counted apart from turns.
@@ -56,7 +60,10 @@ pub(super) struct Counter {
 /// A question being asked, and the calls of models that it took so far.
 struct Asking<'a> {
     with: &'a Consulting,
+    /// Those that were not told yet.
     calls: Vec<ConsultedModel>,
+    n_answered: u32,
+    spent: Spent,
 }
 
 /// One question to a model.
@@ -71,7 +78,7 @@ struct Question {
 impl Consulting {
     /// Becomes what the machine is told.
     pub async fn run(self) -> Input {
-        let mut asking = Asking { with: &self, calls: Vec::new() };
+        let mut asking = Asking { with: &self, calls: Vec::new(), n_answered: 0, spent: Spent::default() };
         let advice = match self.consult.about {
             Consultation::Compression => asking.compress().await,
             Consultation::LoopCheck => asking.check_loop().await,
@@ -87,7 +94,7 @@ impl Asking<'_> {
     /// What the model answers, without secrets, or why it does not.
     async fn ask(&mut self, model: &str, question: Question) -> Result<String, String> {
         let deadline = question.deadline;
-        let asked = self.with.ask(model, question, self.n_answered());
+        let asked = self.with.ask(model, question, self.n_answered);
         let answered = tokio::select! {
             biased;
             answered = asked => answered,
@@ -107,13 +114,18 @@ impl Asking<'_> {
         let price = self.with.alternates.known(model).and_then(|known| known.price);
         let cost = price.map(|price| price.cost(&usage));
         let (told, why) = (text.clone(), error.clone());
-        self.calls.push(ConsultedModel { model: model.to_owned(), usage, cost, text: told, error: why });
+        self.n_answered += u32::from(error.is_none());
+        self.spent += Spent::of(usage, cost);
+        let call = ConsultedModel { model: model.to_owned(), usage, cost, text: told, error: why };
+        match self.with.compressing {
+            Some(_) => {
+                let told = Input::ConsultedModel { consult: self.with.consult, call: Box::new(call) };
+                // Nobody hears it any more when the driver has ended.
+                let _gone = self.with.news.send(told).await;
+            }
+            None => self.calls.push(call),
+        }
         error.map_or(Ok(text), Err)
-    }
-
-    fn n_answered(&self) -> u32 {
-        let answered = self.calls.iter().filter(|call| call.error.is_none()).count();
-        u32::try_from(answered).unwrap_or(u32::MAX)
     }
 }
 

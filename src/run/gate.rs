@@ -22,7 +22,7 @@ use crate::{
     project::Project,
     protocol::{
         Access, AgentName, Approval, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
-        PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolKind,
+        Cost, PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolKind,
         ToolName, Verdict,
     },
     sys::ids,
@@ -298,12 +298,19 @@ impl Gate {
             );
             return Err(ToolError { kind: ToolErrorType::MaxDepth, message });
         }
+        if left.tokens == Some(0) || left.cost == Some(Cost::ZERO) {
+            let message =
+                "nothing is left of the run's budget, which the agents that it calls live on".to_owned();
+            return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message });
+        }
         let values = child::inputs(&callable.definition, arguments)?;
         let inheritance =
             Inheritance { gate: self, left, max_depth, now, approval: &standing.asking.approval };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
-        planning.await.map_err(|error| child::refusal(&error))
+        let plan = planning.await.map_err(|error| child::refusal(&error))?;
+        plan.fits_its_window()?;
+        Ok(plan)
     }
 
     /// The permit of a call whose `executing` is committed, over the accesses that were judged. The log keeps them

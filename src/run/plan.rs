@@ -40,7 +40,7 @@ pub(super) use care::Cared;
 pub use defaults::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
 pub(super) use toolset::{exclusions, toolset};
 
-use care::{AUTO, Choice, check_price};
+use care::{AUTO, Choice};
 use limits::{least, resolve_approval, resolve_limits};
 
 /// What somebody wants to run.
@@ -83,8 +83,8 @@ pub enum PlanError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Output(#[from] BadOutputSchema),
-    #[error("the run may cost only so much, and nobody told what {model} costs")]
-    NoPrice { model: String },
+    #[error("the run may cost only so much, and nobody told what {} costs", models.join(" costs, nor what "))]
+    NoPrice { models: Vec<String> },
     #[error("the recording {} {problem}", path.display())]
     Recording { path: PathBuf, problem: NotRecordable },
 }
@@ -170,12 +170,6 @@ impl RunPlan {
             model => (model, Choice::Named),
         };
         let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
-        let foreign = Foreign::new(foreign, &supplies.lenders);
-        let workspace = open_workspace(&roots, supplies)?;
-        // As late as can be, since it makes a file.
-        let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
-        let around = (&project, &foreign);
-        let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
             (None, false) => Completion::Message,
@@ -184,9 +178,16 @@ impl RunPlan {
         let approval = resolve_approval(approval, &supplies.defaults.approval, initiator);
         let completion = if definition.output.is_some() { Completion::Tool } else { completion };
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
-        let around = (&supplies.models, &supplies.defaults);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
-        let cared = Cared { task, ..Cared::new(&equipment.model, choice, max_context, &project, around) };
+        let around = (&supplies.models, &supplies.defaults);
+        let cared = Cared { task, ..Cared::new(&model, choice, max_context, &project, around) };
+        cared.check_prices(&limits)?;
+        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let workspace = open_workspace(&roots, supplies)?;
+        // As late as can be, since it makes a file.
+        let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
+        let around = (&project, &foreign);
+        let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         let mut plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
         if task != RunTask::Work {
             // It says nothing in the context that it changes.
@@ -238,6 +239,7 @@ impl RunPlan {
         let around = (&supplies.models, &supplies.defaults);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
         let cared = Cared::new(&equipment.model, choice, max_context, project, around);
+        cared.check_prices(&limits)?;
         let plan =
             RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)?;
         Ok(RunPlan { approval: parent.approval.clone(), cared, ..plan })
@@ -252,7 +254,6 @@ impl RunPlan {
         equipment: Equipment,
         now: Timestamp,
     ) -> Result<RunPlan, PlanError> {
-        check_price(&equipment.model, &limits)?;
         let roots = &equipment.gate.roots;
         let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
         let today = now.to_string();

@@ -253,6 +253,85 @@ async fn a_context_is_compressed_and_cleared_when_somebody_asks() {
 }
 
 #[tokio::test]
+async fn what_a_compression_has_cost_counts_although_it_is_cut_off() {
+    let text = snapshot("be short").into_iter().find_map(|part| match part {
+        ReplyPart::Text(text) => Some(text),
+        _ => None,
+    });
+    let script = Script::new([Reply::says(&long_text(400))]);
+    let summariser = Script::new([Reply::says(&text.unwrap()), Reply::Hangs]);
+    let settings = json!({ "models": { "compression": "summariser" } });
+    let running = house(&settings).script(&script).model("summariser", &summariser).boot().await;
+    let (mut client, mut other) = (running.client(), running.client());
+    let (_, session) = run(&running, &mut client, "talker", json!({ "prompt": "first" })).await;
+    let compacting = client.call("session/compact", json!({ "sessionId": session }));
+    let cutting = async {
+        summariser.asked().await;
+        summariser.asked().await;
+        // A run that only changes its context takes no messages.
+        let params = json!({
+            "sessionId": session, "agent": "talker", "prompt": "and this?", "ifBusy": "steer", "model": "script",
+        });
+        let said = other.call("run/start", params).await;
+        assert_eq!(said["disposition"], "queued", "{said}");
+        other.call("run/cancel", json!({ "runId": said["runId"] })).await;
+        let runs = other.call("run/list", json!({ "sessionId": session, "state": "running" })).await;
+        let run = runs["runs"][0]["runId"].clone();
+        other.call("run/cancel", json!({ "runId": run })).await;
+        run
+    };
+    let (told_so, run) = tokio::join!(compacting, cutting);
+    assert_eq!(told_so["contexts"][0]["message"], "cancelled");
+    let end = client.ended(run.as_str().unwrap()).await;
+    let log = running.log().await;
+    let consulted = told(&log, "model.consulted");
+    assert_eq!((consulted.len(), &end["reason"]), (1, &json!("ABORTED")), "{consulted:?}");
+    assert_eq!(end["usage"], consulted[0]["usage"]);
+    assert_ne!(end["usage"]["promptTokens"], 0);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_cannot_be_told_or_has_nothing_left_for_is_not_begun() {
+    const TINY: &str = "---\nkind: agent\nname: tiny\ndescription: Small.\ncompletion: tool\ntools: [read_file]\nmodel: tiny\n---\nBe small.\n";
+    const CALLER: &str =
+        "---\nkind: agent\nname: caller\ndescription: Calls.\ncompletion: tool\ntools: [tiny]\n---\nCall.\n";
+    let model = Counting::new(|request| {
+        Ok(match request.ordinal {
+            0 => vec![
+                call("tiny", json!({ "prompt": "word ".repeat(3_000) })),
+                call("tiny", json!({ "prompt": "a few words" })),
+            ],
+            _ => vec![call("complete_task", json!({ "result": "ok" }))],
+        })
+    });
+    let settings = json!({ "models": { "contextWindow": { "tiny": 2_000 } } });
+    let house = house(&settings).agent("tiny", TINY).agent("caller", CALLER);
+    let house = house.model("counting", &model).model("tiny", &Script::new([Reply::done("small")]));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let params = json!({ "model": "counting", "prompt": "go" });
+    let (end, _) = run(&running, &mut client, "caller", params.clone()).await;
+    assert_eq!(end["reason"], "GOAL", "{end}");
+    let ends = |log: &[Value]| -> Vec<String> {
+        let ends = told(log, "tool.state").into_iter().filter(|it| it["name"] == "tiny");
+        ends.filter(|it| it["to"] == "error" || it["to"] == "success")
+            .map(|it| it["error"]["type"].as_str().unwrap_or("none").to_owned())
+            .collect()
+    };
+    let log = running.log().await;
+    assert_eq!(ends(&log), ["CONTEXT_TOO_LARGE", "none"]);
+    let told_model = format!("{:?}", model.requests(Purpose::Turn).pop().unwrap().messages);
+    assert!(told_model.contains("the window of tiny takes 2000"), "{told_model}");
+    // The first reply alone is more than the run may spend.
+    let params = json!({ "model": "counting", "prompt": "go", "limits": { "maxTokens": 5 } });
+    run(&running, &mut client, "caller", params).await;
+    let later = running.log().await[log.len()..].to_vec();
+    assert_eq!(ends(&later), ["EXECUTION_FAILED", "EXECUTION_FAILED"]);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_summary_that_is_none_or_too_long_changes_nothing() {
     let answers: Arc<Mutex<Vec<ReplyPart>>> = Arc::default();
     let said = Arc::clone(&answers);
@@ -511,12 +590,42 @@ async fn a_limit_on_costs_holds_for_the_whole_tree_and_wants_a_price() {
     let log = running.log().await;
     let warned = told(&log, "budget.warning");
     assert!(warned.iter().any(|it| it["kind"] == "cost" && it["limit"] == 5.0), "{warned:?}");
-    let (kind, error) = client
-        .refused("run/start", json!({
-            "workspace": running.work(), "agent": "worker", "model": "script", "prompt": "go", "limits": limits,
-        }))
-        .await;
-    assert_ne!(kind, "", "{error}");
+    running.stop().await;
+
+    // Nothing that it may come to ask may cost what nobody knows; all of it is named.
+    let settings = json!({
+        "models": {
+            "prices": { "counting": { "inputPerMillion": 1.0, "outputPerMillion": 1.0 } },
+            "small": "free", "fallback": ["counting", "other"],
+        },
+        "run": { "maxCostUsd": 1.0 },
+    });
+    let model = Counting::new(|_| Ok(vec![ReplyPart::Text("hello".to_owned())]));
+    let house = self::house(&settings).model("counting", &model);
+    let house = house.model("free", &model).model("other", &model).model("first", &model);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let params = json!({ "workspace": running.work(), "agent": "worker", "model": "first", "prompt": "go" });
+    let (kind, error) = client.refused("run/start", params).await;
+    assert_eq!(kind, "INVALID_INPUT", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.ends_with("nobody told what first costs, nor what free costs, nor what other costs"),
+        "{message}"
+    );
+    running.stop().await;
+
+    // What asks no model costs nothing.
+    let settings = json!({
+        "models": { "prices": { "counting": { "inputPerMillion": 1.0, "outputPerMillion": 1.0 } } },
+        "run": { "maxCostUsd": 1.0 },
+    });
+    let running = self::house(&settings).model("counting", &model).boot().await;
+    let mut client = running.client();
+    let (_, session) =
+        run(&running, &mut client, "talker", json!({ "model": "counting", "prompt": "go" })).await;
+    let cleared = client.call("session/clear", json!({ "sessionId": session })).await["contexts"][0].clone();
+    assert_eq!(cleared["epoch"], 1, "{cleared}");
     running.stop().await;
 }
 

@@ -3,19 +3,19 @@
 //! Old tool outputs first, then a summary of the older part, then a second look at it. Nothing changes until all of it is
 //! there: what comes out is one event, so a crash in between leaves the context as it was.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
 use super::{Asking, Question, nothing, small::mark};
 use crate::{
     protocol::{
-        CallId, Compaction, CompressionStatus, ContextCompressed, Message, NamedModel, Part, SessionId,
+        CallId, Compaction, CompressionStatus, ContextCompressed, Message, NamedModel, Part, Role, SessionId,
     },
     run::{
         compaction::{
             self, Estimator, OUTPUT_BUDGET, OldOutput, Request, Snapshot, Weight, old_outputs, opening,
             pieces, weigh,
         },
-        machine::{Advice, Compressed},
+        machine::{Advice, Compressed, Left},
         transcript::compacted,
         unblocked,
     },
@@ -27,10 +27,20 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// Of the summariser's window, in hundredths, what it is told of the history: the rest is for what it thinks and answers,
 /// and for estimates that are wrong.
 const TOLD: u64 = 60;
+/// Pieces beyond which a model with a larger window is asked, if the run has one.
+const MANY_PIECES: usize = 4;
+/// And beyond which nobody is: each takes two calls.
+const MOST_PIECES: usize = 100;
+/// A window in which less of a history than this has room, in tokens, is none to summarise with.
+const LEAST_ROOM: Weight = Weight::tokens(1_000);
 
 /// What a compression needs beside what every question does.
 pub(in crate::run) struct Compressing {
     pub summariser: NamedModel,
+    /// Summarises what would take the summariser too many calls.
+    pub own: NamedModel,
+    /// What the run may still spend.
+    pub left: Left,
     pub measure: Measure,
     pub session: SessionId,
     /// Where whole outputs are kept.
@@ -51,6 +61,24 @@ pub(in crate::run) struct Measure {
 struct Draft {
     compaction: Compaction,
     after: Vec<Arc<Message>>,
+}
+
+/// How a model would be told of a history.
+struct Pieces {
+    model: NamedModel,
+    /// For each of them.
+    room: Weight,
+    pieces: Vec<Range<usize>>,
+}
+
+impl Pieces {
+    /// The model counts as the run's does, as far as anybody knows.
+    fn of(history: &[Arc<Message>], model: NamedModel, estimator: Estimator) -> Pieces {
+        let window = estimator.weight(model.context_window.saturating_mul(TOLD) / 100);
+        let around = compaction::summary_request(&[], None, &mark(), window).weight();
+        let room = window.saturating_sub(around);
+        Pieces { pieces: pieces(history, room), room, model }
+    }
 }
 
 impl Asking<'_> {
@@ -105,40 +133,60 @@ impl Asking<'_> {
         compressing: &Compressing,
         messages: &[Arc<Message>],
     ) -> Result<Option<(Vec<Message>, usize)>, String> {
-        let NamedModel { name, context_window } = &compressing.summariser;
-        // The summariser counts as the run's model does, as far as anybody knows.
-        let window = compressing.measure.estimator.weight(context_window.saturating_mul(TOLD) / 100);
-        let all = messages.to_vec();
-        let (split, room, pieces) = unblocked(move || {
+        let (all, models) =
+            (messages.to_vec(), [&compressing.summariser, &compressing.own].map(Clone::clone));
+        let estimator = compressing.measure.estimator;
+        let (split, plan) = unblocked(move || {
             let split = compaction::split(&all);
-            let around = compaction::summary_request(&[], None, &mark(), window).weight();
-            let room = window.saturating_sub(around);
-            (split, room, pieces(&all[..split.at], room))
+            let old = &all[..split.at];
+            let plan = models.map(|model| Pieces::of(old, model, estimator));
+            (split, plan)
         })
         .await;
         if split.at == 0 {
             return Ok(None);
         }
+        let [first, own] = plan;
+        let is_better = first.model.context_window < own.model.context_window
+            && (first.room < LEAST_ROOM || MANY_PIECES < first.pieces.len());
+        let Pieces { model: NamedModel { name, context_window }, room, pieces } =
+            if is_better { own } else { first };
+        if room < LEAST_ROOM {
+            return Err(format!(
+                "the window of {name}, {context_window} tokens, is too small to summarise in"
+            ));
+        }
+        if MOST_PIECES < pieces.len() {
+            let n = pieces.len();
+            return Err(format!("it would take {name} {n} pieces to summarise, each with two calls"));
+        }
         let mut snapshot: Option<Snapshot> = None;
         for piece in pieces {
+            if compressing.left.is_used_up_by(self.spent) {
+                return Err("the run's budget is used up".to_owned());
+            }
             let history = messages[piece].to_vec();
             let request = {
                 let (history, earlier) = (history.clone(), snapshot.take().map(|it| it.text));
                 unblocked(move || compaction::summary_request(&history, earlier.as_deref(), &mark(), room))
                     .await
             };
-            let summary = self.snapshot(name, request).await?;
+            let summary = self.snapshot(&name, request).await?;
             let checked = {
                 let summary = summary.clone();
                 unblocked(move || compaction::check_request(&history, &summary, &mark(), room)).await
             };
             // A second look that sees nothing takes nothing away.
-            snapshot = Some(self.snapshot(name, checked).await.unwrap_or(summary));
+            snapshot = Some(self.snapshot(&name, checked).await.unwrap_or(summary));
         }
         let Some(snapshot) = snapshot else { return Ok(None) };
         let mut opening: Vec<Message> = opening(&snapshot).into();
         // What was asked for last stands in front of what was done for it.
-        opening.extend(split.bridge.map(|at| (*messages[at]).clone()));
+        let asked = split.bridge.iter().flat_map(|at| messages[*at].parts.iter().cloned());
+        let asked: Vec<Part> = asked.collect();
+        if !asked.is_empty() {
+            opening.push(Message { role: Role::User, parts: asked, raw: None });
+        }
         Ok(Some((opening, messages.len() - split.at)))
     }
 

@@ -66,6 +66,8 @@ impl Driver {
         let start = self.machine.start();
         let compressing = (consult.about == Consultation::Compression).then(|| Compressing {
             summariser: self.machine.summariser(),
+            own: self.machine.own_model(),
+            left: self.machine.left(),
             measure: Measure { estimator: self.estimator, tokens: self.tokens() },
             session: self.identity.session.clone(),
             outputs: self.gate.supplies.own_files.outputs().clone(),
@@ -84,6 +86,7 @@ impl Driver {
             },
             messages: self.transcript.messages().to_vec(),
             compressing,
+            news: self.news.0.clone(),
         };
         self.launch(want, async move { Landing::Input(consulting.run().await) }, None);
     }

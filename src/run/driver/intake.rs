@@ -104,6 +104,9 @@ impl Driver {
             }
             if let Ok(message) = inbox.try_recv() {
                 ready.push(message);
+            } else if let Ok(news) = self.news.1.try_recv() {
+                // Before what ended, which may have told it.
+                ready.push(Message::internal(news));
             } else if let Some(landed) = self.tasks.try_join_next_with_id() {
                 self.landed(landed, &mut ready);
             } else {

@@ -11,6 +11,15 @@ pub struct Left {
     pub cost: Option<Cost>,
 }
 
+impl Left {
+    /// Whether nothing is left once this is spent, too.
+    pub fn is_used_up_by(&self, spent: Spent) -> bool {
+        let cost = spent.cost.unwrap_or_default();
+        self.tokens.is_some_and(|tokens| tokens <= spent.usage.total())
+            || self.cost.is_some_and(|left| left <= cost)
+    }
+}
+
 impl RunMachine {
     /// What is left of the run's limits. The runs below it live on it (spec 03, "Subagent calls").
     pub fn left(&self) -> Left {

@@ -17,7 +17,7 @@ const JUDGED_AFTER: u32 = 30;
 /// Turns from one such check to the next, when the last was sure and when it saw nothing (spec 04).
 const JUDGED_EVERY: (u32, u32) = (5, 15);
 /// Of a model about which nobody said more (spec 04, "Context window").
-const ASSUMED_WINDOW: u64 = 128_000;
+pub(super) const ASSUMED_WINDOW: u64 = 128_000;
 /// Of the window: how much a prompt must grow before what came to little is tried again.
 const GROWTH: u64 = 10;
 
@@ -166,11 +166,13 @@ impl RunMachine {
 
     /// The model that would summarise the context: the one that was chosen for it, else the run's.
     pub fn summariser(&self) -> NamedModel {
-        let own = || NamedModel {
-            name: self.model.to_string(),
-            context_window: self.window.unwrap_or(ASSUMED_WINDOW),
-        };
-        self.start().care.summariser.clone().unwrap_or_else(own)
+        self.start().care.summariser.clone().unwrap_or_else(|| self.own_model())
+    }
+
+    /// The model that is asked, with its window.
+    pub fn own_model(&self) -> NamedModel {
+        let context_window = self.window.unwrap_or(ASSUMED_WINDOW);
+        NamedModel { name: self.model.to_string(), context_window }
     }
 
     /// Whether the last prompt took so much of the window that the context is to be compressed.

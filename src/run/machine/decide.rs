@@ -75,6 +75,7 @@ impl Deciding<'_> {
                     self.babbled(partial, &chunk);
                 }
             }
+            Input::ConsultedModel { consult, call } => self.consulted_model(consult, *call),
             Input::Consulted { consult, calls, advice } => self.consulted(consult, calls, *advice),
             Input::BackoffOver { ask } => {
                 let is_waiting =

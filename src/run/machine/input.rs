@@ -27,7 +27,12 @@ pub enum Input {
         /// What it says.
         chunk: String,
     },
-    /// What a question of the daemon's own came to, and the calls of models that it took.
+    /// A call that a question of the daemon's own took, while the question goes on.
+    ConsultedModel {
+        consult: Consult,
+        call: Box<ConsultedModel>,
+    },
+    /// What a question of the daemon's own came to, and the calls of models that it took, but those that were told before.
     Consulted {
         consult: Consult,
         calls: Vec<ConsultedModel>,

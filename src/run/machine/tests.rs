@@ -196,6 +196,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         }
         "too-long" => Input::ModelFailed { ask, failure: failure(FailureKind::TooLong) },
         "babbles" => Input::Babbled { ask, partial: partial().unwrap(), chunk: "blah".to_owned() },
+        "consulted" => care::consulted(machine),
         "advice" => care::advice(machine, &words[1..], text.trim()),
         "unusable" => Input::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
         "fails-for-good" => {

@@ -1,10 +1,13 @@
 //! What is done beside a run's turns, and with which models: from settings to what the run carries (spec 04).
 
-use super::{ModelRoles, PlanError, RunDefaults};
+use super::{ModelRoles, PlanError, RunDefaults, RunPlan};
 use crate::{
     models::{Models, ResolvedModel},
     project::Project,
-    protocol::{ModelRef, NamedModel, RunCare, RunLimits, RunTask, Tiers, WindowSource},
+    protocol::{
+        ModelRef, NamedModel, RunCare, RunLimits, RunTask, Tiers, ToolError, ToolErrorType, WindowSource,
+    },
+    run::compaction::{Estimator, weigh, weigh_text},
 };
 
 /// Stands for a model that is chosen by what is asked for (spec 04, "Routing").
@@ -19,6 +22,8 @@ pub(in crate::run) struct Cared {
     pub window: u64,
     /// What is odd about it.
     pub warnings: Vec<String>,
+    /// The models that it may come to ask of which nobody said what they cost.
+    pub unpriced: Vec<String>,
 }
 
 /// Who chooses a run's model.
@@ -37,11 +42,23 @@ impl Cared {
         project: &Project,
         (models, defaults): (&Models, &RunDefaults),
     ) -> Cared {
-        let mut warnings = Vec::new();
+        let (mut warnings, mut unpriced) = (Vec::new(), Vec::new());
+        let mut note_price = |model: &str| {
+            let is_known = models.has_known_cost(&ModelRef::from(model)).unwrap_or(false);
+            if !is_known && !unpriced.iter().any(|it| it == model) {
+                unpriced.push(model.to_owned());
+            }
+        };
+        if model.price.is_none() {
+            note_price(&model.name);
+        }
         let mut named = |setting: &str, model: &Option<ModelRef>| {
             let model = model.as_ref()?;
             match models.named(model) {
-                Ok(named) => Some(within(named, max_context)),
+                Ok(named) => {
+                    note_price(&named.name);
+                    Some(within(named, max_context))
+                }
                 Err(error) => {
                     warnings.push(format!("`{setting}`: {error}; the run goes without it"));
                     None
@@ -83,15 +100,34 @@ impl Cared {
             loop_judge: defaults.loops.judge,
             next_speaker: defaults.next_speaker_check,
         };
-        Cared { task: RunTask::Work, care, window: own().context_window, warnings }
+        Cared { task: RunTask::Work, care, window: own().context_window, warnings, unpriced }
+    }
+
+    /// A limit on what nobody knows is none: the run does not start.
+    pub(super) fn check_prices(&self, limits: &RunLimits) -> Result<(), PlanError> {
+        match limits.max_cost {
+            Some(_) if !self.unpriced.is_empty() => Err(PlanError::NoPrice { models: self.unpriced.clone() }),
+            _ => Ok(()),
+        }
     }
 }
 
-/// A limit on what nobody knows is none: the run does not start.
-pub(super) fn check_price(model: &ResolvedModel, limits: &RunLimits) -> Result<(), PlanError> {
-    match (limits.max_cost, model.price) {
-        (Some(_), None) => Err(PlanError::NoPrice { model: model.name.clone() }),
-        _ => Ok(()),
+impl RunPlan {
+    /// What a called agent is to be told must fit its model: what does not at the first request never will (spec 04, "Context
+    /// window").
+    pub(in crate::run) fn fits_its_window(&self) -> Result<(), ToolError> {
+        let messages = self.seed.messages.iter().map(weigh).sum();
+        let tokens = Estimator::default().tokens(weigh_text(&self.seed.system) + messages);
+        let window = self.cared.window;
+        if tokens <= window {
+            return Ok(());
+        }
+        let (agent, model) = (&self.seed.definition.name, &self.equipment.model.name);
+        let message = format!(
+            "{agent} was to be told about {tokens} tokens, and the window of {model} takes {window}; tell it less, or where \
+             to find it"
+        );
+        Err(ToolError { kind: ToolErrorType::ContextTooLarge, message })
     }
 }
 

@@ -4,7 +4,8 @@
 use super::{
     super::{
         Advice, Call, Compressed, Consult, ConsultedModel, ModelAsk, ModelFailure, Partial, Phase, Routed,
-        Speaker, care::Squeezed,
+        Speaker,
+        care::{ASSUMED_WINDOW, Squeezed},
     },
     Deciding,
 };
@@ -15,7 +16,7 @@ use crate::{
         ModelConsulted, ModelConsulting, ModelFallback, ModelRetrying, ModelRouted, NamedModel,
         NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
     },
-    run::loops::Round,
+    run::{loops::Round, nudges},
 };
 
 /// The part of a budget that may be used up before people are warned (spec 01, `budget.warning`).
@@ -24,8 +25,6 @@ const WARNED_AT: f64 = 0.8;
 const SURE: f64 = 0.9;
 /// Letters of what is repeated that are told.
 const SHOWN_CHARS: usize = 200;
-/// Spec 04, "Next speaker".
-const PLEASE_CONTINUE: &str = "Please continue.";
 
 impl Deciding<'_> {
     /// Begins what comes before the model is asked; answers whether there was anything.
@@ -41,6 +40,13 @@ impl Deciding<'_> {
         true
     }
 
+    /// One of the calls that a question takes, told when it is over: what it cost is known whatever becomes of the question.
+    pub(super) fn consulted_model(&mut self, consult: Consult, call: ConsultedModel) {
+        if self.machine.consulting() == Some(consult) {
+            self.tell_call(consult.about, call, None);
+        }
+    }
+
     pub(super) fn consulted(&mut self, consult: Consult, calls: Vec<ConsultedModel>, advice: Advice) {
         if self.machine.consulting() != Some(consult) {
             return;
@@ -53,7 +59,12 @@ impl Deciding<'_> {
         match (consult.about, advice) {
             (Consultation::Compression, advice) => return self.compressed(consult, advice, attempt),
             (Consultation::NextSpeaker, Advice::NextSpeaker(Speaker::Model)) => {
-                self.nudge(NudgedBecause::NextSpeaker, PLEASE_CONTINUE.to_owned());
+                self.nudge(NudgedBecause::NextSpeaker, nudges::PLEASE_CONTINUE);
+                self.end_turn();
+                return self.next_turn();
+            }
+            // Somebody said something while it was asked who speaks next: they did.
+            (Consultation::NextSpeaker, _) if !self.machine.steers.is_empty() => {
                 self.end_turn();
                 return self.next_turn();
             }
@@ -102,9 +113,14 @@ impl Deciding<'_> {
             }),
             _ => None,
         };
-        for ConsultedModel { model, usage, cost, text, error } in calls.into_iter().chain(nothing) {
-            self.emit(ModelConsulted { purpose, model, usage, cost, text, confidence, error });
+        for call in calls.into_iter().chain(nothing) {
+            self.tell_call(purpose, call, confidence);
         }
+    }
+
+    fn tell_call(&mut self, purpose: Consultation, call: ConsultedModel, confidence: Option<f64>) {
+        let ConsultedModel { model, usage, cost, text, error } = call;
+        self.emit(ModelConsulted { purpose, model, usage, cost, text, confidence, error });
     }
 
     fn compressed(&mut self, consult: Consult, advice: Advice, attempt: u32) {
@@ -208,26 +224,16 @@ impl Deciding<'_> {
     pub(super) fn tell_of_circle(&mut self) {
         let text = match self.machine.care.nudge {
             None => return,
-            Some(LoopKind::Calls) => {
-                "You have made the same tool calls with the same arguments several times in a row. Their results will \
-                 not change. Think about what you learned from them, and take another way; if there is none, say what \
-                 keeps you from going on."
-            }
-            Some(LoopKind::Text) => {
-                "You were repeating yourself, and your answer was cut off. Do not go on with it. Think about what is \
-                 still to be done, and do the next step of it."
-            }
-            Some(LoopKind::Judge) => {
-                "You seem to go round in circles: the last turns brought the task no further. Step back, think about \
-                 what is still to be done, and take another way; if there is none, say what keeps you from going on."
-            }
+            Some(LoopKind::Calls) => nudges::SAME_CALLS,
+            Some(LoopKind::Text) => nudges::SAME_TEXT,
+            Some(LoopKind::Judge) => nudges::SAME_STEPS,
         };
-        self.nudge(NudgedBecause::Loop, text.to_owned());
+        self.nudge(NudgedBecause::Loop, text);
     }
 
-    pub(super) fn nudge(&mut self, because: NudgedBecause, text: String) {
-        let private = Private { message: Some(Message::user(&text)), ..Private::default() };
-        self.emit_with(ContextNudged { text, because }, private, None, None);
+    pub(super) fn nudge(&mut self, because: NudgedBecause, text: &str) {
+        let private = Private { message: Some(Message::user(text)), ..Private::default() };
+        self.emit_with(ContextNudged { text: text.to_owned(), because }, private, None, None);
     }
 
     /// Whether the model has said all is asked another model, where that is wanted; answers whether it is.
@@ -238,7 +244,7 @@ impl Deciding<'_> {
         }
         // Nobody has to be asked about one that said nothing.
         if said.trim().is_empty() {
-            self.nudge(NudgedBecause::NextSpeaker, PLEASE_CONTINUE.to_owned());
+            self.nudge(NudgedBecause::NextSpeaker, nudges::PLEASE_CONTINUE);
             self.end_turn();
             self.next_turn();
             return true;
@@ -305,8 +311,16 @@ impl Deciding<'_> {
         let taken = self.machine.care.fallbacks;
         // One that is asked already is no other one.
         let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model;
-        let next = care.fallback.iter().enumerate().skip(taken).find(is_another);
-        let Some((_, next)) = next.map(|(at, next)| (at, next.clone())) else { return false };
+        let next =
+            care.fallback.iter().enumerate().skip(taken).find(is_another).map(|(_, next)| next.clone());
+        // Behind the one that was chosen for the request stands the one that nobody chose.
+        let start = self.machine.start();
+        let default = || {
+            let is_chosen = taken == 0 && start.care.auto.is_some() && start.model != *self.machine.model;
+            let context_window = start.context_window.unwrap_or(ASSUMED_WINDOW);
+            is_chosen.then(|| NamedModel { name: start.model.clone(), context_window })
+        };
+        let Some(next) = next.or_else(default) else { return false };
         let partial = &failure.partial;
         self.emit(ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),

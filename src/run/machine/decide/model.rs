@@ -6,9 +6,12 @@ use super::{
     super::{FailureKind, ModelAsk, ModelFailure, Partial, Phase, Reply, Stage},
     Deciding,
 };
-use crate::protocol::{
-    Activity, Completion, CompletionResult, FinishReason, Message, ModelCompleted, ModelRetrying,
-    ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, Spent, StopThen, Thought,
+use crate::{
+    protocol::{
+        Activity, Completion, CompletionResult, FinishReason, Message, ModelCompleted, ModelRetrying,
+        ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, Spent, StopThen, Thought,
+    },
+    run::nudges,
 };
 
 /// Tries of one model call, the first included (spec 04, "Retry").
@@ -21,7 +24,6 @@ const MAX_UNUSABLE_TRIES: u32 = 3;
 const MAX_HINT: Duration = Duration::from_secs(5 * 60);
 /// The longest back-off before a hint of the provider's is considered (spec 04).
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-const CONTINUE: &str = "Your answer was cut off by the output limit. Go on exactly where you stopped.";
 
 impl Deciding<'_> {
     pub(super) fn is_current(&self, ask: ModelAsk) -> bool {
@@ -114,7 +116,7 @@ impl Deciding<'_> {
             let message = "the model's answer was cut off by the output limit, twice in a row".to_owned();
             return self.fail(RunErrorCode::ModelFailed, message);
         }
-        self.nudge(NudgedBecause::CutShort, CONTINUE.to_owned());
+        self.nudge(NudgedBecause::CutShort, nudges::CONTINUE);
         self.end_turn();
         self.next_turn();
     }
@@ -154,8 +156,14 @@ impl Deciding<'_> {
             _ => Duration::ZERO,
         };
         let has_failed_for_good = MAX_HINT < hint || MAX_TRIES <= failures + 1;
-        let is_passing = matches!(failure.kind, FailureKind::Passing { .. });
-        if is_passing && has_failed_for_good && self.fall_back(ask, &failure, &failure.message) {
+        // Of a model that took over, or was chosen by another, whoever started the run may know nothing: that it has no key,
+        // or is not there, is no reason to end.
+        let takes_over = match failure.kind {
+            FailureKind::Passing { .. } => has_failed_for_good,
+            FailureKind::Final(_) => *self.machine.model != *self.machine.start().model,
+            FailureKind::Unusable | FailureKind::TooLong => false,
+        };
+        if takes_over && self.fall_back(ask, &failure, &failure.message) {
             return;
         }
         let ModelFailure { message, kind, partial, now, jitter } = failure;

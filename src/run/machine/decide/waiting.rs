@@ -4,7 +4,7 @@ use super::{
     super::{Input, Phase, RunMachine, Stage},
     Deciding, Opening, QueuedFor, RunQueued, RunSteered, Steer, Warning,
 };
-use crate::protocol::{Message, Private, StopThen};
+use crate::protocol::{Message, Private, RunTask, StopThen};
 
 /// Messages that wait for one run's next turn. They are read as one; more is no conversation.
 const MOST_STEERS: usize = 256;
@@ -88,7 +88,9 @@ impl Deciding<'_> {
     pub(super) fn steer(&mut self, id: String, text: String, by: Option<String>, has_room: bool) {
         let is_last_turn = self.machine.grace.is_some() || self.machine.pending().is_some();
         let is_ending = matches!(self.machine.stopping(), Some(StopThen::End | StopThen::Grace));
-        if !is_last_turn && !is_ending && has_room {
+        // A run that only changes its context asks nobody anything that this could be said in.
+        let is_work = self.machine.start().task == RunTask::Work;
+        if is_work && !is_last_turn && !is_ending && has_room {
             self.emit_with(RunSteered { steer_id: id, text, turn: None }, Private::default(), None, by);
         }
     }

@@ -60,11 +60,19 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> Input {
         "routed" => Advice::Routed(Routed { model: named(words[1]), reason: text.to_owned() }),
         _ => Advice::Nothing { message: text.to_owned() },
     };
-    let usage = Usage { prompt_tokens: 5, ..Usage::default() };
-    let call =
-        ConsultedModel { model: "small".to_owned(), usage, cost: None, text: "t".to_owned(), error: None };
-    let calls = if words[0] == "nothing" { Vec::new() } else { vec![call] };
+    let calls = if words[0] == "nothing" { Vec::new() } else { vec![one_call()] };
     Input::Consulted { consult, calls, advice: Box::new(advice) }
+}
+
+fn one_call() -> ConsultedModel {
+    let usage = Usage { prompt_tokens: 5, ..Usage::default() };
+    ConsultedModel { model: "small".to_owned(), usage, cost: None, text: "t".to_owned(), error: None }
+}
+
+/// A call that a question took is over, and the question is not.
+pub fn consulted(machine: &RunMachine) -> Input {
+    let consult = machine.consulting().expect("nothing is asked");
+    Input::ConsultedModel { consult, call: Box::new(one_call()) }
 }
 
 pub fn render(body: &EventBody) -> Option<String> {
@@ -621,6 +629,132 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
     );
     let played = script.play("model | Done.\nadvice nothing | late");
     assert!(played.contains(r#"run.completed GOAL turns=1 calls=0 result="Done.""#), "{played}");
+}
+
+#[test]
+fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
+    fn care() -> RunCare {
+        RunCare { next_speaker: true, small: Some(named("small")), ..RunCare::default() }
+    }
+    let script = Script { care: Some(care), completion: Completion::Message, ..TOOL };
+    script.check(
+        "model | Done.\nsteer s | and the rest\nadvice user",
+        expect![[r#"
+        > model | Done.
+          model.completed "Done." calls=[]
+          model.consulting next speaker of small
+          wants consult#1 next speaker timer@1000ms
+        > steer s | and the rest
+          run.steered s "and the rest"
+          wants consult#1 next speaker timer@1000ms
+        > advice user
+          model.consulted next speaker
+          turn.completed 1
+          turn.started 2
+          run.steered s "and the rest" turn=2
+          model.started r#2.1
+          wants model#2.1 timer@1000ms
+    "#]],
+    );
+    // One that only changes its context takes no message: whoever says it starts a run.
+    let played = Script { task: RunTask::Compact, ..CARED }.play("steer s | go on");
+    assert!(!played.contains("run.steered"), "{played}");
+}
+
+#[test]
+fn each_call_of_a_question_is_told_when_it_is_over() {
+    Script { task: RunTask::Compact, ..CARED }.check(
+        "consulted\nconsulted\nrestart\nconsulted\ncancel",
+        expect![[r#"
+              run.started
+              turn.started 1
+              model.consulting compression of m forced
+            > consulted
+              model.consulted compression
+              wants consult#1 compression forced timer@1000ms
+            > consulted
+              model.consulted compression
+              wants consult#1 compression forced timer@1000ms
+            > restart
+              run.resumed
+              wants consult#1 compression forced timer@1000ms
+            > consulted
+              model.consulted compression
+              wants consult#1 compression forced timer@1000ms
+            > cancel
+              run.stopping ABORTED then=End
+              turn.completed 1
+              run.completed ABORTED turns=1 calls=0
+              wants 
+        "#]],
+    );
+}
+
+#[test]
+fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
+    fn care() -> RunCare {
+        RunCare { fallback: vec![named("nokey"), named("free")], ..RunCare::default() }
+    }
+    let script = Script { care: Some(care), max_time_ms: None, ..TOOL };
+    script.check(
+        "fails 400000\nbackoff-over\nfails-for-good\nbackoff-over\nfails-for-good",
+        expect![[r#"
+        > fails 400000
+          model.retrying r#1.1 attempt=2 after=0us
+          model.fallback m → nokey
+          wants backoff#1.2
+        > backoff-over
+          model.started r#1.2 of nokey
+          wants model#1.2
+        > fails-for-good
+          model.retrying r#1.2 attempt=3 after=0us
+          model.fallback nokey → free
+          wants backoff#1.3
+        > backoff-over
+          model.started r#1.3 of free
+          wants model#1.3
+        > fails-for-good
+          model.completed "" calls=[] cut
+          run.stopping ERROR then=End
+          turn.completed 1
+          run.completed ERROR turns=1 calls=0 ProviderAuth
+          wants 
+    "#]],
+    );
+    // The run's own is what was asked for.
+    let played = script.play("fails-for-good");
+    assert!(played.contains("ProviderAuth") && !played.contains("model.fallback"), "{played}");
+    fn auto() -> RunCare {
+        let auto = Some(Tiers { fast: named("nokey"), strong: named("strong") });
+        RunCare { auto, small: Some(named("small")), ..RunCare::default() }
+    }
+    let script = Script { care: Some(auto), max_time_ms: None, ..TOOL };
+    script.check(
+        "advice routed nokey | easy\nfails-for-good\nbackoff-over\nfails-for-good",
+        expect![[r#"
+          run.started
+          turn.started 1
+          model.consulting routing of small
+        > advice routed nokey | easy
+          model.consulted routing
+          model.routed nokey Classifier "easy"
+          model.started r#1.1 of nokey
+          wants model#1.1
+        > fails-for-good
+          model.retrying r#1.1 attempt=2 after=0us
+          model.fallback nokey → m
+          wants backoff#1.2
+        > backoff-over
+          model.started r#1.2
+          wants model#1.2
+        > fails-for-good
+          model.completed "" calls=[] cut
+          run.stopping ERROR then=End
+          turn.completed 1
+          run.completed ERROR turns=1 calls=0 ProviderAuth
+          wants 
+    "#]],
+    );
 }
 
 #[test]

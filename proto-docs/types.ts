@@ -242,18 +242,17 @@ export type Audience =
   }
   | (string & {});
 
+/** How much of what a budget counts. */
+export type BudgetAmount = number | Cost;
+
 /** What a budget counts. */
-export type BudgetKind =
-  | "tokens"
-  /** US dollars. */
-  | "cost"
-  | (string & {});
+export type BudgetKind = "tokens" | "cost" | (string & {});
 
 export interface BudgetWarning {
   kind: BudgetKind;
-  /** By the run and the runs below it: tokens, or US dollars. */
-  used: number;
-  limit: number;
+  /** By the run and the runs below it. */
+  used: BudgetAmount;
+  limit: BudgetAmount;
 }
 
 /** What validation found out about a call. */
@@ -816,8 +815,11 @@ export interface ContextSummary {
   tokens?: number;
 }
 
-/** US dollars, to nine decimal places. */
-export type Cost = number;
+/** An amount of money: dollars as a decimal number in a string, to nine places. */
+export interface Cost {
+  amount: string;
+  currency: "USD";
+}
 
 /** Which of the capabilities of clients this daemon makes use of. */
 export interface DaemonCapabilities {
@@ -1365,7 +1367,7 @@ export interface LimitsParams {
   maxTimeMs?: number | null;
   /** Prompt, output and thought tokens of all turns together. */
   maxTokens?: number | null;
-  /** US dollars, by `models.prices`. */
+  /** Of the run and those below it, by `models.prices`. */
   maxCost?: Cost | null;
   /** Time for the grace turn. */
   graceMs?: number | null;

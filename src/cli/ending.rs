@@ -11,7 +11,7 @@ use super::{
     human, safe_text,
     screen::Ink,
 };
-use crate::protocol::{Reason, Usage};
+use crate::protocol::{Cost, Reason, Usage};
 
 /// The exit code for a reason that only a newer daemon knows: neither a success nor any failure that has a code
 /// (`EX_PROTOCOL` of sysexits).
@@ -34,6 +34,8 @@ pub(super) struct Ending {
     recovered: bool,
     recovered_from: Option<String>,
     usage: Usage,
+    cost: Option<Cost>,
+    child_cost: Option<Cost>,
     turns: u64,
     tool_calls: u64,
     active_ms: u64,
@@ -94,20 +96,27 @@ impl Ending {
         self.result.as_deref().or(self.partial_result.as_deref())
     }
 
-    /// `GOAL · 2 turns · 5 tool calls · 1.2k tokens · 4.2 s`
+    /// What it cost with the runs below it, as far as prices are known.
+    fn money(&self) -> Option<Cost> {
+        let known = [self.cost, self.child_cost];
+        known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())
+    }
+
+    /// `GOAL · 2 turns · 5 tool calls · 1.2k tokens · $0.0042 · 4.2 s`; the money where prices are known.
     pub(super) fn summary(&self) -> String {
         let standing = self.standing();
         let recovered = match &self.recovered_from {
             Some(reason) if self.recovered => format!(" (after {reason}, in its last turn)"),
             _ => String::new(),
         };
-        let parts = [
+        let mut parts = vec![
             format!("{standing}{recovered}"),
             human::count(self.turns, "turn"),
             human::count(self.tool_calls, "tool call"),
             human::count(self.usage.total(), "token"),
-            human::duration(self.active_time()),
         ];
+        parts.extend(self.money().map(|money| money.to_string()));
+        parts.push(human::duration(self.active_time()));
         safe_text::line(&parts.join(" · "), 200)
     }
 

@@ -13,7 +13,7 @@ use super::{
     paging,
     table::{self, Cell, cell, free, whole},
 };
-use crate::protocol::{ModelRef, ModelsList, ModelsListParams, ModelsTest, ModelsTestParams};
+use crate::protocol::{Cost, ModelRef, ModelsList, ModelsListParams, ModelsTest, ModelsTestParams};
 
 /// The daemon gives a model under test 30 s, and providers a few seconds each for their lists.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -171,7 +171,7 @@ struct Tested {
     tool_calls: bool,
     window: u64,
     window_from: String,
-    cost: Option<f64>,
+    cost: Option<Cost>,
     problem: Option<String>,
 }
 
@@ -203,7 +203,7 @@ fn test(
         told.push_str(&format!("  tools   {calls}\n"));
     }
     told.push_str(&format!("  window  {window} tokens ({window_from})\n"));
-    told.extend(tested.cost.map(|cost| format!("  cost    ${cost}\n")));
+    told.extend(tested.cost.map(|cost| format!("  cost    {cost}\n")));
     told.extend(tested.problem.map(|problem| format!("  problem {problem}\n")));
     surroundings.stdout.write_text(&told)?;
     Ok(exit_code)

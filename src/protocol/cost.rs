@@ -15,10 +15,12 @@ use super::Usage;
 
 /// Nano-dollars in a dollar.
 const NANOS: f64 = 1e9;
+const DOLLAR: u64 = 1_000_000_000;
 /// Prices are told for so many tokens.
 const TOKENS_PRICED: u128 = 1_000_000;
 
-/// An amount of US dollars, kept in whole billionths so that sums are exact; on the wire a JSON number of dollars.
+/// An amount of US dollars, kept in whole billionths so that sums are exact; on the wire `{"amount": "0.0123", "currency": "USD"}`
+/// (spec 01: money is a decimal string plus currency).
 ///
 /// What a model costs whose price nobody told is no `Cost` of zero, but none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +54,28 @@ impl Cost {
         self.nanos
     }
 
+    /// Exactly, as `0.25`: as many digits behind the point as it needs.
+    pub fn decimal(self) -> String {
+        let (dollars, rest) = (self.nanos / DOLLAR, self.nanos % DOLLAR);
+        let rest = format!("{rest:09}");
+        match rest.trim_end_matches('0') {
+            "" => dollars.to_string(),
+            rest => format!("{dollars}.{rest}"),
+        }
+    }
+
+    /// The other way; `None` for what is no such number, is finer than a billionth, or too large.
+    pub fn from_decimal(text: &str) -> Option<Cost> {
+        let (dollars, rest) = text.split_once('.').unwrap_or((text, "0"));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        if !is_number(dollars) || !is_number(rest) || DECIMALS < rest.len() {
+            return None;
+        }
+        let rest: u64 = format!("{rest:0<9}").parse().ok()?;
+        let nanos = dollars.parse::<u64>().ok()?.checked_mul(DOLLAR)?.checked_add(rest)?;
+        Some(Cost { nanos })
+    }
+
     /// Up to two million dollars it leads back to the very amount, and beyond to fifteen digits of it.
     #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
     pub fn dollars(self) -> f64 {
@@ -81,21 +105,39 @@ impl Sum for Cost {
 
 impl fmt::Display for Cost {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "${}", self.dollars())
+        write!(formatter, "${}", self.decimal())
     }
 }
 
+/// An amount as it is written on the wire.
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "expected money like {\"amount\": \"0.25\", \"currency\": \"USD\"}")]
+struct Money {
+    amount: String,
+    currency: String,
+}
+
+const CURRENCY: &str = "USD";
+/// Digits behind the point: those of a billionth.
+const DECIMALS: usize = 9;
+
 impl Serialize for Cost {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.dollars())
+        Money { amount: self.decimal(), currency: CURRENCY.to_owned() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Cost {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cost, D::Error> {
-        let dollars = f64::deserialize(deserializer)?;
-        Cost::from_dollars(dollars)
-            .ok_or_else(|| D::Error::custom("expected an amount of US dollars, 0 or more"))
+        let Money { amount, currency } = Money::deserialize(deserializer)?;
+        if currency != CURRENCY {
+            return Err(D::Error::custom(format!("`currency` is {currency:?}, and only \"USD\" is known")));
+        }
+        Cost::from_decimal(&amount).ok_or_else(|| {
+            D::Error::custom(format!(
+                "`amount` is {amount:?}, and not dollars like \"0.25\", with {DECIMALS} digits behind the point at most"
+            ))
+        })
     }
 }
 
@@ -106,9 +148,13 @@ impl JsonSchema for Cost {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "type": "number",
-            "minimum": 0,
-            "description": "US dollars, to nine decimal places.",
+            "type": "object",
+            "properties": {
+                "amount": { "type": "string", "pattern": "^[0-9]{1,10}(\\.[0-9]{1,9})?$" },
+                "currency": { "const": CURRENCY },
+            },
+            "required": ["amount", "currency"],
+            "description": "An amount of money: dollars as a decimal number in a string, to nine places.",
         })
     }
 }
@@ -158,11 +204,17 @@ mod tests {
             let text = serde_json::to_string(&cost).unwrap();
             assert_eq!(serde_json::from_str::<Cost>(&text).unwrap(), cost, "{text}");
         }
-        assert_eq!(serde_json::to_string(&dollars(0.1 + 0.2)).unwrap(), "0.3");
-        for bad in ["-0.1", "1e300", "\"1\"", "null"] {
+        let wire = serde_json::to_value(dollars(0.1 + 0.2)).unwrap();
+        assert_eq!(wire, serde_json::json!({ "amount": "0.3", "currency": "USD" }));
+        for (amount, nanos) in [("2", 2_000_000_000), ("007.50", 7_500_000_000), ("0.000000001", 1)] {
+            assert_eq!(Cost::from_decimal(amount), Some(Cost::from_nanos(nanos)), "{amount}");
+        }
+        for bad in ["", ".", "1.", ".5", "-0.1", "+1", "1e3", "0.0000000001", "99999999999", "1,5", " 1"] {
+            assert_eq!(Cost::from_decimal(bad), None, "{bad}");
+        }
+        for bad in ["0.1", "null", r#"{"amount":"1"}"#, r#"{"amount":"1","currency":"EUR"}"#] {
             assert!(serde_json::from_str::<Cost>(bad).is_err(), "{bad}");
         }
-        assert_eq!(serde_json::from_str::<Cost>("2").unwrap(), Cost::from_nanos(2_000_000_000));
     }
 
     #[test]

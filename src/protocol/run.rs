@@ -121,7 +121,7 @@ pub struct LimitsParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
-    /// US dollars, by `models.prices`.
+    /// Of the run and those below it, by `models.prices`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Cost>,
     /// Time for the grace turn.

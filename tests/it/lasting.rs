@@ -519,6 +519,11 @@ async fn a_classifier_that_takes_too_long_has_no_say() {
     running.stop().await;
 }
 
+fn dollars_of(money: &Value) -> f64 {
+    assert_eq!(money["currency"], "USD", "{money}");
+    money["amount"].as_str().unwrap().parse().unwrap()
+}
+
 const LEAD: &str =
     "---\nkind: agent\nname: lead\ndescription: Leads.\ncompletion: tool\ntools: [worker]\n---\nYou lead.\n";
 
@@ -552,13 +557,13 @@ async fn the_costs_of_a_tree_of_five_agents_add_up_to_what_the_provider_counted(
     let runs = client.call("run/list", json!({ "sessionId": session, "limit": 10 })).await;
     let runs = runs["runs"].as_array().unwrap().clone();
     assert_eq!(runs.len(), 5);
-    let own: f64 = runs.iter().map(|run| run["cost"].as_f64().unwrap()).sum();
+    let own: f64 = runs.iter().map(|run| dollars_of(&run["cost"])).sum();
     assert!(nearly(own, dollars(all.0, all.1)), "{own} {all:?}");
     let root = runs.iter().find(|run| run.get("parentRunId").is_none()).unwrap();
     let lead = counted["lead#1"];
-    assert!(nearly(root["cost"].as_f64().unwrap(), dollars(lead.0, lead.1)));
+    assert!(nearly(dollars_of(&root["cost"]), dollars(lead.0, lead.1)));
     let below = dollars(all.0 - lead.0, all.1 - lead.1);
-    assert!(nearly(root["childCost"].as_f64().unwrap(), below), "{root} {below}");
+    assert!(nearly(dollars_of(&root["childCost"]), below), "{root} {below}");
     assert_eq!(root["childUsage"]["promptTokens"], all.0 - lead.0);
     running.stop().await;
 }
@@ -579,17 +584,17 @@ async fn a_limit_on_costs_holds_for_the_whole_tree_and_wants_a_price() {
         house(&settings).agent("lead", LEAD).model("counting", &model).file("a.txt", "a\n".repeat(900));
     let running = house.boot().await;
     let mut client = running.client();
-    let limits = json!({ "maxCost": 5.0 });
+    let limits = json!({ "maxCost": { "amount": "5", "currency": "USD" } });
     let params = json!({ "model": "counting", "prompt": "go", "limits": limits });
     let (end, session) = run(&running, &mut client, "lead", params).await;
     assert_eq!(end["reason"], "BUDGET", "{end}");
     let runs = client.call("run/list", json!({ "sessionId": session, "limit": 10 })).await;
-    let spent: f64 = runs["runs"].as_array().unwrap().iter().map(|run| run["cost"].as_f64().unwrap()).sum();
+    let spent: f64 = runs["runs"].as_array().unwrap().iter().map(|run| dollars_of(&run["cost"])).sum();
     // Each run may have had one request under way when it was over, and the root its last turn.
     assert!((5.0..10.0).contains(&spent), "{spent}");
     let log = running.log().await;
     let warned = told(&log, "budget.warning");
-    assert!(warned.iter().any(|it| it["kind"] == "cost" && it["limit"] == 5.0), "{warned:?}");
+    assert!(warned.iter().any(|it| it["kind"] == "cost" && it["limit"]["amount"] == "5"), "{warned:?}");
     running.stop().await;
 
     // Nothing that it may come to ask may cost what nobody knows; all of it is named.

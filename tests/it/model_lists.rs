@@ -242,7 +242,7 @@ async fn a_model_that_is_tested_is_asked_once_for_a_call() {
         json!({
             "model": "g/m", "reachable": true, "latencyMs": 0, "firstTokenMs": 0, "toolCalls": true,
             "usage": { "promptTokens": 10, "cachedTokens": 0, "outputTokens": 5, "thoughtTokens": 0 },
-            "window": 128_000, "windowFrom": "assumed", "cost": 0.00004,
+            "window": 128_000, "windowFrom": "assumed", "cost": { "amount": "0.00004", "currency": "USD" },
         })
     );
     let asked: Value = serde_json::from_str(&server.requests()[0].body).unwrap();

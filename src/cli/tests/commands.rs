@@ -245,7 +245,7 @@ pub(super) fn rows() -> Vec<Row> {
                 "models/test",
                 json!({
                     "model": "a/m", "reachable": true, "latencyMs": 12, "firstTokenMs": 5, "toolCalls": true,
-                    "usage": {}, "window": 9, "windowFrom": "table", "cost": 0.5,
+                    "usage": {}, "window": 9, "windowFrom": "table", "cost": { "amount": "0.5", "currency": "USD" },
                 }),
             )
         },

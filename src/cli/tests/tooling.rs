@@ -354,7 +354,9 @@ fn a_model_that_does_not_answer_exits_1() {
         result
     };
     let no = result(json!({"problem": "the provider answered 401 Unauthorized"}));
-    let deaf = result(json!({"reachable": true, "firstTokenMs": 3, "cost": 0.00002}));
+    let deaf = result(
+        json!({"reachable": true, "firstTokenMs": 3, "cost": {"amount": "0.00002", "currency": "USD"}}),
+    );
     for (answer, expected) in [
         (
             no,

@@ -186,17 +186,24 @@ pub struct LoopDetected {
 #[serde(rename_all = "camelCase")]
 pub enum BudgetKind {
     Tokens,
-    /// US dollars.
     Cost,
+}
+
+/// How much of what a budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BudgetAmount {
+    Tokens(u64),
+    Cost(Cost),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetWarning {
     pub kind: BudgetKind,
-    /// By the run and the runs below it: tokens, or US dollars.
-    pub used: f64,
-    pub limit: f64,
+    /// By the run and the runs below it.
+    pub used: BudgetAmount,
+    pub limit: BudgetAmount,
 }
 
 /// Why the daemon added a message of its own to a context.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize as _;
+use subagentd::protocol::Cost;
+
 use super::log::{Event, Run, Violations};
 
 /// Reasons that are reached by a limit: a stop comes first, and a grace turn may follow.
@@ -205,9 +208,15 @@ fn asked<'a>(run: &'a Run) -> impl Iterator<Item = &'a Event<'a>> {
 /// 04, "Usage and cost": what a run costs is what its answers cost.
 pub fn costs_add_up(run: &Run, violations: &mut Violations) {
     for end in run.of_kind("run.completed") {
-        let shown: f64 = asked(run).filter_map(|event| event.data("cost").as_f64()).sum();
-        let counted = end.data("cost").as_f64().unwrap_or(0.0);
-        if (counted - shown).abs() > 1e-9 {
+        let cost = |event: &Event<'_>| Option::<Cost>::deserialize(event.data("cost"));
+        let shown = asked(run).map(cost).collect::<Result<Vec<_>, _>>();
+        let (Ok(shown), Ok(counted)) = (shown, cost(end)) else {
+            violations.add(end, format_args!("a `cost` is no amount of money"));
+            continue;
+        };
+        let shown: Cost = shown.into_iter().flatten().sum();
+        let counted = counted.unwrap_or_default();
+        if counted != shown {
             violations.add(end, format_args!("`cost` is {counted}, the log shows {shown}"));
         }
     }

@@ -11,16 +11,16 @@ use super::{
 };
 use crate::{
     protocol::{
-        Activity, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
-        Consultation, ContextCleared, ContextCompressed, ContextNudged, LoopDetected, LoopKind, Message,
-        ModelConsulted, ModelConsulting, ModelFallback, ModelRetrying, ModelRouted, NamedModel,
-        NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
+        Activity, BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult,
+        CompressionStatus, Consultation, ContextCleared, ContextCompressed, ContextNudged, LoopDetected,
+        LoopKind, Message, ModelConsulted, ModelConsulting, ModelFallback, ModelRetrying, ModelRouted,
+        NamedModel, NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
     },
     run::{loops::Round, nudges},
 };
 
-/// The part of a budget that may be used up before people are warned (spec 01, `budget.warning`).
-const WARNED_AT: f64 = 0.8;
+/// The part of a budget that may be used up before people are warned, in hundredths (spec 01, `budget.warning`).
+const WARNED_AT_PERCENT: u128 = 80;
 /// How sure a model must be that the run goes round in circles (spec 04).
 const SURE: f64 = 0.9;
 /// Letters of what is repeated that are told.
@@ -294,12 +294,18 @@ impl Deciding<'_> {
             return;
         }
         let (limits, spent) = (*self.machine.terms.limits(), self.machine.spent());
-        // Counts of tokens that a float does not tell apart are no budget's.
-        let tokens = limits.max_tokens.map(|max| (spent.usage.total() as f64, max as f64));
-        let cost = limits.max_cost.map(|max| (spent.cost.unwrap_or_default().dollars(), max.dollars()));
-        for (kind, budget) in [(BudgetKind::Tokens, tokens), (BudgetKind::Cost, cost)] {
-            let Some((used, limit)) = budget else { continue };
-            if WARNED_AT * limit <= used && !self.machine.care.warned.contains(&kind) {
+        let is_due = |used: u64, limit: u64| u128::from(limit) * WARNED_AT_PERCENT <= u128::from(used) * 100;
+        let (tokens, cost) = (spent.usage.total(), spent.cost.unwrap_or_default());
+        let tokens = limits
+            .max_tokens
+            .filter(|limit| is_due(tokens, *limit))
+            .map(|limit| (BudgetKind::Tokens, BudgetAmount::Tokens(tokens), BudgetAmount::Tokens(limit)));
+        let cost = limits
+            .max_cost
+            .filter(|limit| is_due(cost.nanos(), limit.nanos()))
+            .map(|limit| (BudgetKind::Cost, BudgetAmount::Cost(cost), BudgetAmount::Cost(limit)));
+        for (kind, used, limit) in [tokens, cost].into_iter().flatten() {
+            if !self.machine.care.warned.contains(&kind) {
                 self.emit(BudgetWarning { kind, used, limit });
             }
         }

@@ -6,8 +6,8 @@ use expect_test::expect;
 use super::{Script, TOOL};
 use crate::{
     protocol::{
-        Completion, CompressionStatus, ContextCompressed, EventBody, NamedModel, NudgedBecause, RunCare,
-        RunTask, Tiers, Usage,
+        BudgetAmount, Completion, CompressionStatus, ContextCompressed, EventBody, NamedModel, NudgedBecause,
+        RunCare, RunTask, Tiers, Usage,
     },
     run::machine::{Advice, Compressed, ConsultedModel, Input, Past, Routed, RunMachine, Speaker},
 };
@@ -92,7 +92,13 @@ pub fn render(body: &EventBody) -> Option<String> {
             )
         }
         EventBody::ContextCompressed(it) => format!("{name} {}", it.status.as_str()),
-        EventBody::BudgetWarning(it) => format!("{name} {} of {}", it.used, it.limit),
+        EventBody::BudgetWarning(it) => {
+            let told = |amount| match amount {
+                BudgetAmount::Tokens(tokens) => tokens.to_string(),
+                BudgetAmount::Cost(cost) => cost.to_string(),
+            };
+            format!("{name} {} of {}", told(it.used), told(it.limit))
+        }
         EventBody::ContextCleared(it) => format!("{name} epoch={}", it.epoch),
         EventBody::LoopDetected(it) => format!("{name} {:?} {:?} stops={}", it.kind, it.message, it.stops),
         EventBody::ModelFallback(it) => format!("{name} {} → {}", it.from, it.to),

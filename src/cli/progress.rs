@@ -1,5 +1,6 @@
 //! How does what an agent does read, line by line?
 
+mod care;
 pub(super) mod people;
 mod snapshot;
 mod standing;
@@ -111,7 +112,10 @@ impl Progress {
         if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
             self.children.insert(run_id.clone());
         }
-        if self.show_standing(envelope, screen) || self.show_people(envelope, screen) {
+        let is_shown = self.show_standing(envelope, screen)
+            || self.show_people(envelope, screen)
+            || self.show_care(envelope, screen);
+        if is_shown {
             return;
         }
         match envelope.kind.as_str() {

@@ -28,7 +28,6 @@ pub(super) const USUAL: Usual = Usual {
     base_url_variable: "ANTHROPIC_BASE_URL",
     key_variable: "ANTHROPIC_API_KEY",
     models: &["claude-*"],
-    may_go_without_key: false,
     headers,
     list: list::FORM,
 };

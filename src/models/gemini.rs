@@ -25,7 +25,6 @@ pub(super) const USUAL: Usual = Usual {
     base_url_variable: "GOOGLE_GEMINI_BASE_URL",
     key_variable: "GEMINI_API_KEY",
     models: &["gemini-*"],
-    may_go_without_key: false,
     headers,
     list: list::FORM,
 };

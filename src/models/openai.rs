@@ -28,7 +28,6 @@ pub(super) const USUAL: Usual = Usual {
     base_url_variable: "OPENAI_BASE_URL",
     key_variable: "OPENAI_API_KEY",
     models: &["gpt-*", "chatgpt-*", "o1*", "o3*", "o4*"],
-    may_go_without_key: true,
     headers: authorization,
     list: list::FORM,
 };

@@ -97,8 +97,6 @@ pub(super) struct Usual {
     pub key_variable: &'static str,
     /// Bare names of models that mean the entry of the kind's own name; `*` stands for any letters.
     pub models: &'static [&'static str],
-    /// Other servers speak it as well, and many of them want no key.
-    pub may_go_without_key: bool,
     /// What every request has.
     pub headers: fn(Option<&ApiKey>) -> HeaderMap,
     pub list: ListForm,
@@ -145,7 +143,8 @@ impl Providers {
         let key = match key(&key_place, is_own_server) {
             Ok(key) => key,
             Err(NoKey::Missing(problem)) => {
-                let (variable, entry) = (key_place.variable, entry_name.to_owned());
+                let variable = key_place.source.is_none().then_some(key_place.variable);
+                let entry = entry_name.to_owned();
                 return Err(ResolveError::NoKey { model: full_name, variable, entry, problem });
             }
             Err(NoKey::Unusable(problem)) => {
@@ -224,9 +223,10 @@ impl Providers {
             environment: Arc::clone(&self.environment),
             children: self.children.clone(),
         };
-        // A server of one's own seldom wants a key, and must not be sent one that is for somebody else's.
+        // A server of one's own seldom wants a key, and must not be sent one that is for somebody else's. An address that the
+        // environment gives stands beside the key there, and is meant for it.
         let is_own_server =
-            usual.may_go_without_key && settings.key.is_none() && base.as_str() != usual.base_url;
+            settings.key.is_none() && settings.base_url.is_some() && base.as_str() != usual.base_url;
         Ok(Approach { settings, key_place, is_own_server, base })
     }
 

@@ -69,9 +69,9 @@ pub enum ResolveError {
     /// Answered as `NO_MODEL`.
     #[error("no model is named `{model}` here")]
     NoModel { model: String },
-    /// The model's provider is known, but there is no key for it.
+    /// The model's provider is known, but there is no key for it. `variable`: the usual one, where the settings name no place.
     #[error("there is no key for `{model}`: {problem}")]
-    NoKey { model: String, variable: &'static str, entry: String, problem: String },
+    NoKey { model: String, variable: Option<&'static str>, entry: String, problem: String },
     /// There is something in place of a key, and it cannot be taken.
     #[error("there is no usable key for `{model}`: {problem}")]
     UnusableKey { model: String, problem: String },
@@ -94,7 +94,11 @@ impl ResolveError {
     pub fn hint(&self) -> String {
         match self {
             ResolveError::NoModel { .. } => Models::NO_MODEL_HINT.to_owned(),
-            ResolveError::NoKey { variable, entry, .. } => format!(
+            ResolveError::NoKey { variable: None, entry, .. } => format!(
+                "put the key where `providers.{entry}.key` says, or change that, and start the daemon anew (`subagent stop`); \
+                 `--model offline` needs none"
+            ),
+            ResolveError::NoKey { variable: Some(variable), entry, .. } => format!(
                 "set {variable} and start the daemon anew (`subagent stop`), or say in the settings where the key is \
                  (`providers.{entry}.key`); `--model offline` needs none"
             ),

@@ -457,3 +457,41 @@ fn a_tool_that_calls_itself_by_its_name_is_named_once() {
     assert!(ran.stderr.contains("diagnostics a.rs") && ran.stderr.contains("grep grepping a.rs"), "{ran:?}");
     assert!(!ran.stderr.contains("diagnostics diagnostics"), "{}", ran.stderr);
 }
+
+#[test]
+fn what_a_run_takes_care_of_is_told() {
+    let record = record(json!({
+        "reason": "LOOP_DETECTED", "message": "the run goes round in circles: the same", "partialResult": "half",
+        "cost": {"amount": "0.0021", "currency": "USD"}, "childCost": {"amount": "0.04", "currency": "USD"},
+    }));
+    let compressed = |status: &str, message: Value| {
+        json!({
+            "status": status, "epoch": 1, "forced": false, "tokensBefore": 41_347, "tokensAfter": 2_809,
+            "messagesBefore": 9, "messagesAfter": 3, "outputsCut": 4, "message": message,
+        })
+    };
+    let money = |amount: &str| json!({"amount": amount, "currency": "USD"});
+    let told = [
+        ("run.started", json!({"agent": "scout", "model": "local/a", "path": ""})),
+        ("model.consulting", json!({"purpose": "routing", "model": "local/s"})),
+        ("model.routed", json!({"model": "local/a", "by": "default", "reason": "the answer is empty"})),
+        ("model.routed", json!({"model": "local/b", "by": "classifier", "reason": "it is hard"})),
+        ("context.compressed", compressed("COMPRESSED", Value::Null)),
+        ("context.compressed", compressed("NOOP", Value::Null)),
+        ("context.compressed", compressed("COMPRESSION_FAILED_EMPTY_SUMMARY", json!("nobody listens"))),
+        ("context.cleared", json!({"epoch": 2})),
+        ("model.fallback", json!({"from": "local/b", "to": "other/c", "message": "no quota"})),
+        ("budget.warning", json!({"kind": "tokens", "used": 812, "limit": 1_000})),
+        ("budget.warning", json!({"kind": "cost", "used": money("0.08"), "limit": money("0.1")})),
+        ("budget.warning", json!({"kind": "patience", "used": {"sighs": 3}, "limit": "four"})),
+        ("loop.detected", json!({"kind": "calls", "message": "the same, five times", "stops": false})),
+        ("loop.detected", json!({"kind": "calls", "message": "the same", "stops": true})),
+        ("run.stopping", json!({"reason": "LOOP_DETECTED", "then": "grace", "message": "circles: the same"})),
+    ];
+    let n_told = i64::try_from(told.len()).unwrap();
+    let sent = (1..).zip(told).map(|(seq, (kind, data))| envelope(seq, kind, data));
+    let sent = sent.chain([completed(n_told + 1, &record)]).collect();
+    let ran =
+        Command::new(&["run", "scout", "-p", "q", "--new"]).against(vec![control(record), events(sent)]);
+    expect![[""]].assert_eq(&ran.stderr);
+}

@@ -163,7 +163,10 @@ fn refused_key(endpoint: &Endpoint, what: &str) -> ModelError {
     let place = &endpoint.key_place;
     let message = match endpoint.key {
         Some(_) => format!("{what} (provider entry `{}`, key from {place})", place.entry),
-        None => format!("{what} (provider entry `{}`, asked without a key: {place} has none)", place.entry),
+        None => format!(
+            "{what} (provider entry `{}`, asked without a key: its address is your own, and `providers.{}.key` names none)",
+            place.entry, place.entry
+        ),
     };
     ModelError::Final { code: RunErrorCode::ProviderAuth, message }
 }

@@ -212,10 +212,11 @@ impl Deciding<'_> {
     /// The model is told once; the second time the run stops (spec 04). Answers whether it stops.
     fn loop_found(&mut self, kind: LoopKind, message: String) -> bool {
         let stops = self.machine.care.n_loops != 0;
+        let why = format!("the run goes round in circles: {message}");
         let body = LoopDetected { kind, message, stops };
         self.emit_with(body, Private::default(), Some(Activity::Error), None);
         if stops {
-            self.limit(Reason::LoopDetected);
+            self.limit_because(Reason::LoopDetected, why);
         }
         stops
     }

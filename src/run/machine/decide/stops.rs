@@ -13,21 +13,38 @@ impl Deciding<'_> {
     /// A limit was hit within a turn. It grants one grace turn; a limit during grace is final, under the
     /// first reason.
     pub(super) fn limit(&mut self, reason: Reason) {
+        self.limit_because(reason, self.why(reason));
+    }
+
+    /// With the words that people get.
+    pub(super) fn limit_because(&mut self, reason: Reason, why: String) {
         if self.machine.stopping().is_some() {
             return;
         }
         match &self.machine.grace {
             Some(grace) => {
                 let reason = grace.reason;
-                self.stop(reason, StopThen::End, None, explain(reason), None);
+                self.stop(reason, StopThen::End, None, self.why(reason), None);
             }
-            None => self.stop(reason, StopThen::Grace, None, explain(reason), None),
+            None => self.stop(reason, StopThen::Grace, None, why, None),
+        }
+    }
+
+    /// What was reached, for people: of a budget, which, and how far.
+    fn why(&self, reason: Reason) -> String {
+        let what = explain(reason);
+        let (limits, spent) = (self.machine.terms.limits(), self.machine.spent());
+        let (tokens, cost) = (spent.usage.total(), spent.cost.unwrap_or_default());
+        match (reason, limits.max_tokens, limits.max_cost) {
+            (Reason::Budget, _, Some(most)) if most <= cost => format!("{what}: {cost} of {most}"),
+            (Reason::Budget, Some(most), _) if most <= tokens => format!("{what}: {tokens} of {most} tokens"),
+            _ => what,
         }
     }
 
     /// Like [`Deciding::limit`], where the turn has ended already.
     pub(super) fn limit_between_turns(&mut self, reason: Reason) {
-        let body = RunStopping { reason, then: StopThen::Grace, error: None, message: explain(reason) };
+        let body = RunStopping { reason, then: StopThen::Grace, error: None, message: self.why(reason) };
         self.emit_with(body, Private::default(), Some(Activity::Error), None);
         self.begin_turn(Some(reason));
     }
@@ -117,7 +134,7 @@ impl Deciding<'_> {
     }
 
     pub(super) fn end(&mut self, reason: Reason, error: Option<RunError>) {
-        let message = error.as_ref().map_or_else(|| explain(reason), |error| error.message.clone());
+        let message = error.as_ref().map_or_else(|| self.why(reason), |error| error.message.clone());
         let record = RunCompleted { message: Some(message), ..self.record(reason, error) };
         self.end_as(record);
     }

@@ -109,8 +109,9 @@ impl Responses {
             // OpenAI refuses to be asked for thoughts of a model that has none; others have models of any name.
             include: (thinks || !self.is_own).then_some(ENCRYPTED_THOUGHTS),
             instructions: Some(&*request.system).filter(|system| !system.is_empty()),
-            temperature,
-            top_p,
+            // Refused by models that think, also where somebody else passes on what is asked: an agent's file is for any model.
+            temperature: temperature.filter(|_| !thinks),
+            top_p: top_p.filter(|_| !thinks),
             max_output_tokens: max_output_tokens.map(|it| it.max(LEAST_OUTPUT)),
             // Without `summary`: OpenAI refuses it to whom it has not verified.
             reasoning: thinking_budget

@@ -20,6 +20,16 @@ async fn words_and_thoughts() {
             |wire| vec![wire.text("Grüße, — 🦀")],
         ),
         row(
+            "text of a model that is told how to choose its words, where it can be",
+            "chooser",
+            expect![[r#"
+            says "Well.", 0 calls
+            ends GOAL "Well."
+            used 100, 30 of it cached, for 27
+        "#]],
+            |wire| vec![wire.text("Well.")],
+        ),
+        row(
             "text, byte by byte",
             "talker",
             expect![[r#"

@@ -82,6 +82,16 @@ impl super::Judge for Judge {
     }
 }
 
+/// Models that think have no other temperature than theirs
+/// (<https://platform.openai.com/docs/guides/latest-model>, "GPT-5 parameter compatibility").
+pub fn sampling_violation(body: &Value) -> Option<String> {
+    let model = body["model"].as_str().unwrap_or_default();
+    let thinks = ["o1", "o3", "o4", "gpt-5"].iter().any(|it| model.starts_with(it));
+    let thinks = thinks && !model.contains("chat");
+    let said = ["temperature", "top_p"].into_iter().find(|name| !body[*name].is_null())?;
+    thinks.then(|| format!("{model} does not take `{said}`"))
+}
+
 impl Judge {
     pub fn new(wants_key: bool) -> Judge {
         Judge { wants_key, violations: Vec::new(), n_requests: 0 }
@@ -119,6 +129,7 @@ impl Judge {
 
     fn body(&mut self, body: &Value) {
         self.fields("request", body);
+        self.violations.extend(sampling_violation(body));
         if body["stream"] != true || body["stream_options"]["include_usage"] != true {
             self.report("no stream with its usage is asked for");
         }

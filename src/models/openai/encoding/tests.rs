@@ -194,13 +194,14 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         schema,
         ..request(vec![Message::user("x")])
     };
-    let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false)]
+    let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false), ("openai/o4-mini", false)]
         .map(|(model, is_own)| format!("{}\n", body(ChatCompletions::new(model, is_own, ALL), &asked)))
         .concat();
     expect![[r#"
-        {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+        {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"qwen3","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+        {"model":"openai/o4-mini","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
     "#]].assert_eq(&told);
     let plain = body(ChatCompletions::new("m", true, ALL), &request(vec![Message::user("x")]));
     let fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();

@@ -16,6 +16,9 @@ use crate::protocol::{FinishReason, ProviderMessage, Usage};
 /// Fields of a part that only say something about its data.
 const ABOUT_DATA: &[&str] = &["thought", "thoughtSignature", "partMetadata", "videoMetadata"];
 
+/// Why a response ended that came to the limit on output.
+const OUT_OF_ROOM: &str = "MAX_TOKENS";
+
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
 #[derive(Debug, Default)]
 pub(super) struct GeminiReply {
@@ -78,10 +81,13 @@ impl Gathering for GeminiReply {
     }
 
     /// A reply that is empty, cut or malformed is worth another try (spec 04, "Retry").
-    fn finish(self) -> Result<ModelReply, ModelError> {
-        let Some(finish) = self.finish else {
+    fn finish(mut self) -> Result<ModelReply, ModelError> {
+        let Some(finish) = self.finish.take() else {
             return Err(unusable("the response ended without a finish reason".to_owned()));
         };
+        if finish.reason == OUT_OF_ROOM {
+            self.drop_cut_call();
+        }
         // Sent back, it would be refused for as long as the conversation lasts.
         let is_nameless =
             |part: &ReplyPart| matches!(part, ReplyPart::ToolCall { name, .. } if name.as_str().is_empty());
@@ -92,7 +98,7 @@ impl Gathering for GeminiReply {
         let reason = match finish.reason.as_str() {
             "STOP" if says_something => FinishReason::Stop,
             "STOP" => return Err(unusable("the response is empty".to_owned())),
-            "MAX_TOKENS" => FinishReason::Length,
+            OUT_OF_ROOM => FinishReason::Length,
             "MALFORMED_FUNCTION_CALL"
             | "UNEXPECTED_TOOL_CALL"
             | "MALFORMED_RESPONSE"
@@ -142,6 +148,23 @@ impl GeminiReply {
                 *open_signature = signature;
             }
             _ => self.parts.push(ReplyPart::Thought { text: text.to_owned(), signature }),
+        }
+    }
+
+    /// Only a whole call counts (spec 03). Gemini gives calls whole, at most without arguments; who speaks alike may not.
+    fn drop_cut_call(&mut self) {
+        let is_cut = |part: &mut ReplyPart| match part {
+            ReplyPart::ToolCall { arguments, .. } => !arguments.is_object(),
+            _ => false,
+        };
+        if self.parts.pop_if(is_cut).is_none() {
+            return;
+        }
+        let is_call = |raw: &Box<RawValue>| {
+            serde_json::from_str::<ChunkPart>(raw.get()).is_ok_and(|part| part.function_call.is_some())
+        };
+        if let Some(last) = self.raw_parts.iter().rposition(is_call) {
+            self.raw_parts.remove(last);
         }
     }
 }

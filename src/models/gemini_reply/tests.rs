@@ -145,3 +145,18 @@ fn parts_without_data_do_not_go_back() {
         "#]],
     );
 }
+
+#[test]
+fn a_call_that_the_limit_cut_is_none() {
+    check(
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"pwd"},"thoughtSignature":"eA=="},{"functionCall":{"name":"glob","args":"{\"pat"}}]},"finishReason":"MAX_TOKENS"}]}"#,
+        ],
+        expect![[r#"
+            ToolCall { provider_call_id: None, name: ToolName("pwd"), arguments: Object {}, signature: Some("eA==") }
+            gemini {"role":"model","parts":[{"functionCall":{"name":"pwd"},"thoughtSignature":"eA=="}]}
+            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length
+        "#]],
+    );
+}

@@ -84,6 +84,50 @@ fn calls_of_servers_that_number_them_badly_are_told_apart() {
 }
 
 #[test]
+fn a_call_that_the_limit_cut_is_none() {
+    let call = |index: u8, name: &str, arguments: &str| {
+        let function = serde_json::json!({ "name": name, "arguments": arguments });
+        serde_json::json!({ "choices": [{ "delta": { "tool_calls": [
+            { "index": index, "id": format!("c{index}"), "function": function },
+        ] } }] })
+        .to_string()
+    };
+    let whole = call(0, "glob", r#"{"pattern":"*"}"#);
+    let cases = [
+        vec![call(0, "list_directory", "")],
+        vec![call(0, "list_directory", "{\"pa")],
+        vec![whole.clone(), call(1, "", "")],
+        vec![whole.clone(), call(1, "glob", " ")],
+        // This one needs none, or was there before the limit: another began after it.
+        vec![call(0, "list_directory", ""), call(1, "glob", "{}")],
+        vec![whole],
+    ];
+    let mut told = String::new();
+    for calls in cases {
+        let mut reply = ChatReply::default();
+        let end = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#.to_owned();
+        for chunk in calls.into_iter().chain([end]) {
+            reply.push(&chunk).unwrap();
+        }
+        let ModelReply { parts, reason, .. } = reply.finish().unwrap();
+        let calls = parts.iter().map(|part| match part {
+            ReplyPart::ToolCall { name, arguments, .. } => format!(" {}{arguments}", name.as_str()),
+            other => panic!("{other:?}"),
+        });
+        told.push_str(&format!("{reason:?}:{}\n", calls.collect::<String>()));
+    }
+    expect![[r#"
+        Length:
+        Length:
+        Length: glob{"pattern":"*"}
+        Length: glob{"pattern":"*"}
+        Length: list_directory{} glob{}
+        Length: glob{"pattern":"*"}
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
 fn every_end_is_told_for_what_it_is() {
     let end = |reason: &str| format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
     let text = r#"{"choices":[{"delta":{"content":"x"}}]}"#;

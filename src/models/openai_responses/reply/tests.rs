@@ -326,3 +326,29 @@ fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
         assert_eq!(ItemReply::default().push(new).unwrap().len(), 0, "{new}");
     }
 }
+
+#[test]
+fn a_call_that_the_limit_cut_is_none() {
+    const WHOLE: &str = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c1","name":"pwd","arguments":"{}"}}"#;
+    const BEGUN: &str = r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","call_id":"c2","name":"glob","arguments":""}}"#;
+    const CUT: &str = r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"c2","name":"glob","arguments":"{\"pat","status":"incomplete"}}"#;
+    const END: &str =
+        r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}"#;
+    for rest in [&[BEGUN][..], &[BEGUN, CUT]] {
+        check(
+            &[&[WHOLE], rest, &[END]].concat(),
+            expect![[r#"
+                ToolCall { provider_call_id: Some("c1"), name: ToolName("pwd"), arguments: Object {}, signature: None }
+                Length Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+                openai-responses {"output":[{"type":"function_call","call_id":"c1","name":"pwd","arguments":"{}"}]}
+            "#]],
+        );
+    }
+    check(
+        &[BEGUN, CUT, END],
+        expect![[r#"
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+
+        "#]],
+    );
+}

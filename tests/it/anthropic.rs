@@ -228,3 +228,18 @@ async fn whatever_goes_wrong_passes_or_is_told() {
     let house = house(&server);
     assert_eq!(run(house, server, "talker").await.0["result"], "Whole.");
 }
+
+#[tokio::test]
+async fn an_answer_may_be_no_longer_than_what_the_request_leaves_of_the_window() {
+    let server = ProviderServer::anthropic([done()]).await;
+    let long = "word ".repeat(4_000);
+    let mut house =
+        house(&server).agent("worker", &format!("{}\n{long}\n", READER.replace("reader", "worker")));
+    house.config.models.context_window.value.insert("claude-*".to_owned(), 10_000);
+    let (record, _, asked) = run(house, server, "worker").await;
+    assert_eq!(record["reason"], "GOAL", "{record}");
+    let most = asked[0]["max_tokens"].as_u64().unwrap();
+    // Four letters are about a token.
+    assert!((2_048..5_000).contains(&most), "{most}");
+    assert!(asked[0]["thinking"]["budget_tokens"].as_u64().unwrap() < most);
+}

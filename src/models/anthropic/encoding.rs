@@ -81,7 +81,8 @@ impl Form for Messages {
 
 impl Messages {
     fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
-        let Taken { max_tokens, temperature, top_p, thoughts } = taken(&self.model, &request.sampling);
+        let Taken { max_tokens, temperature, top_p, thoughts } =
+            taken(&self.model, &request.sampling, request.room);
         let system = system(request);
         Head {
             model: &self.model,

@@ -52,6 +52,7 @@ fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
         others: 0,
         path: path.into(),
         tree_ordinal: ordinal,
+        room: None,
     }
 }
 

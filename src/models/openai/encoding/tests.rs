@@ -21,6 +21,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }
 

@@ -120,7 +120,8 @@ pub(super) struct Remote<D: Dialect> {
 
 impl<D: Dialect> Remote<D> {
     pub(super) fn new(endpoint: Endpoint, dialect: D, media: Media) -> Remote<D> {
-        Remote { endpoint: Arc::new(endpoint), encoder: Mutex::new(Encoder::new(dialect)), media }
+        let encoder = Encoder::new(dialect, &endpoint.key_place.entry);
+        Remote { endpoint: Arc::new(endpoint), encoder: Mutex::new(encoder), media }
     }
 }
 

@@ -188,7 +188,7 @@ fn raw_message(raw_parts: &[Box<RawValue>]) -> Option<ProviderMessage> {
     let content = format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","));
     // Each part was parsed as JSON, so their list is JSON; `None` would only cost the verbatim form.
     let raw = RawValue::from_string(content).ok()?;
-    Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+    Some(ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) })
 }
 
 #[derive(Deserialize)]

@@ -24,7 +24,7 @@ pub enum Role {
 pub struct Message {
     pub role: Role,
     pub parts: Vec<Part>,
-    /// The same in one provider's own form, verbatim. Sent back when the provider is the same, since
+    /// The same in one provider's own form, verbatim. Sent back when the provider's entry is the same, since
     /// signatures are bound to it; never rewritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<ProviderMessage>,
@@ -47,6 +47,10 @@ impl Message {
 pub struct ProviderMessage {
     /// The provider's kind, e.g. `gemini`.
     pub provider: Arc<str>,
+    /// Its entry in the settings: others of the kind may be somebody else. `None` = it was said before this was kept, or by a
+    /// recording; then all of the kind count as the one who said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Arc<str>>,
     pub raw: Arc<RawValue>,
 }
 

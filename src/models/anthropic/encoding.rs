@@ -11,6 +11,7 @@ use super::{
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
+    PROVIDER,
     generation::{Taken, Thoughts, taken},
     message::{EncodedMessage, WireRole},
 };
@@ -32,6 +33,8 @@ impl Messages {
 
 impl Form for Messages {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,

@@ -114,7 +114,8 @@ impl Gathering for MessageReply {
         // A message that ends with a thought is refused.
         let is_thought = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
         let raw = raw.filter(|_| content.last().is_some_and(|last| !is_thought(last)));
-        let raw = raw.map(|raw| ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) });
+        let raw =
+            raw.map(|raw| ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) });
         Ok(ModelReply { parts, raw, usage, reason })
     }
 }

@@ -11,6 +11,7 @@ use super::{
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
+    PROVIDER,
     message::{EncodedMessage, plain},
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
@@ -35,6 +36,8 @@ impl ChatCompletions {
 
 impl Form for ChatCompletions {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(&self, message: &Message, _: Option<&EncodedMessage>, names: &WireNames) -> EncodedMessage {
         EncodedMessage::new(message, names, self.media)

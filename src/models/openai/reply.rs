@@ -185,7 +185,7 @@ impl ChatReply {
         }
         // JSON that was read cannot fail to be written; without it only the thoughts are lost to the model.
         let raw = to_raw_value(&self.raw_thoughts).ok()?;
-        Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+        Some(ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) })
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
         openai::{effort, thinks},
         tool_names::WireNames,
     },
+    PROVIDER,
     message::EncodedMessage,
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
@@ -43,6 +44,8 @@ impl Responses {
 
 impl Form for Responses {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,

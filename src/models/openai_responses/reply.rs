@@ -338,7 +338,7 @@ fn raw_message(items: &[Item]) -> Option<ProviderMessage> {
     }
     // Each item was read as JSON, so their list is JSON.
     let raw = RawValue::from_string(format!(r#"{{"output":[{}]}}"#, items.join(","))).ok()?;
-    Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+    Some(ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) })
 }
 
 #[cfg(test)]

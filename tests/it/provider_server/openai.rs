@@ -14,6 +14,8 @@ mod tests;
 pub struct Judge {
     wants_key: bool,
     violations: Vec<String>,
+    /// Thoughts that were told, one a reply.
+    thoughts: BTreeSet<String>,
     n_requests: usize,
 }
 
@@ -77,6 +79,14 @@ impl super::Judge for Judge {
         }
     }
 
+    fn remember(&mut self, events: &[String]) {
+        let events = events.iter().filter_map(|event| serde_json::from_str::<Value>(event).ok());
+        let thought = events.map(|event| {
+            event["choices"][0]["delta"]["reasoning_content"].as_str().unwrap_or_default().to_owned()
+        });
+        self.thoughts.insert(thought.collect());
+    }
+
     fn violations(&mut self) -> &mut Vec<String> {
         &mut self.violations
     }
@@ -94,7 +104,7 @@ pub fn sampling_violation(body: &Value) -> Option<String> {
 
 impl Judge {
     pub fn new(wants_key: bool) -> Judge {
-        Judge { wants_key, violations: Vec::new(), n_requests: 0 }
+        Judge { wants_key, violations: Vec::new(), thoughts: BTreeSet::new(), n_requests: 0 }
     }
 
     fn report(&mut self, violation: impl Into<String>) {
@@ -192,6 +202,10 @@ impl Judge {
                     let calls = message["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
                     if !message["content"].is_string() && calls.is_empty() {
                         self.report(format!("message {at} says nothing"));
+                    }
+                    let thought = message["reasoning_content"].as_str();
+                    if thought.is_some_and(|thought| !self.thoughts.contains(thought)) {
+                        self.report(format!("message {at} gives back a thought that nobody had"));
                     }
                     for call in calls {
                         self.call(call);

@@ -28,7 +28,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
 const WITH_PDF: Media = Media { audio: false, pdf: true };
 
 fn text(form: Responses, request: &ModelRequest) -> String {
-    String::from_utf8(Encoder::new(form).encode(request).0).unwrap()
+    String::from_utf8(Encoder::new(form, "mine").encode(request).0).unwrap()
 }
 
 /// The items of a request byte for byte, one a line.
@@ -50,6 +50,7 @@ fn message(role: Role, parts: Vec<Part>) -> Message {
 fn said(provider: &str, raw: &str, parts: Vec<Part>) -> Message {
     let raw = ProviderMessage {
         provider: provider.into(),
+        entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     };
     Message { raw: Some(raw), ..message(Role::Model, parts) }

@@ -244,6 +244,8 @@ struct PromptFeedback {
 struct UsageMetadata {
     prompt_token_count: u64,
     cached_content_token_count: u64,
+    /// Not Gemini's: recordings have it of others.
+    cache_write_token_count: u64,
     candidates_token_count: u64,
     thoughts_token_count: u64,
 }
@@ -253,6 +255,7 @@ impl From<UsageMetadata> for Usage {
         Usage {
             prompt_tokens: usage.prompt_token_count,
             cached_tokens: usage.cached_content_token_count,
+            cache_write_tokens: usage.cache_write_token_count,
             output_tokens: usage.candidates_token_count,
             thought_tokens: usage.thoughts_token_count,
         }

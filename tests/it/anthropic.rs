@@ -124,7 +124,10 @@ async fn thoughts_text_and_parallel_calls_come_in_cut_anywhere_and_go_back_signe
         assert_eq!((record["reason"].as_str(), record["result"].as_str()), (Some("GOAL"), Some("finished")));
         assert_eq!(
             record["usage"],
-            json!({ "promptTokens": 200, "cachedTokens": 140, "outputTokens": 10, "thoughtTokens": 0 })
+            json!({
+                "promptTokens": 200, "cachedTokens": 140, "cacheWriteTokens": 40, "outputTokens": 10,
+                "thoughtTokens": 0,
+            })
         );
         let back = &asked[1]["messages"][1]["content"];
         let kinds: Vec<&str> =

@@ -307,6 +307,7 @@ impl From<WireUsage> for Usage {
             // Here what came from the cache, or went into it, is not part of the input.
             prompt_tokens: input.saturating_add(created).saturating_add(read),
             cached_tokens: read,
+            cache_write_tokens: created,
             // Thoughts are among these; how many is not told.
             output_tokens: output,
             thought_tokens: 0,

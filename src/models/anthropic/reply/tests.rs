@@ -66,7 +66,7 @@ fn thoughts_text_and_parallel_calls_come_in_pieces() {
             ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("glob"), arguments: Object {"pattern": String("*")}, signature: None }
             ToolCall { provider_call_id: Some("toolu_2"), name: ToolName("grep"), arguments: Object {}, signature: None }
             ToolCall { provider_call_id: Some("toolu_3"), name: ToolName("grep"), arguments: String("{\"a\": "), signature: None }
-            Stop Usage { prompt_tokens: 100, cached_tokens: 65, output_tokens: 89, thought_tokens: 0 }
+            Stop Usage { prompt_tokens: 100, cached_tokens: 65, cache_write_tokens: 10, output_tokens: 89, thought_tokens: 0 }
             {"role":"assistant","content":[{"type":"thinking","thinking":"I think","signature":"c2ln"},{"type":"redacted_thinking","data":"b3BhcXVl"},{"type":"text","text":"Hello","citations":null},{"type":"tool_use","id":"toolu_1","name":"glob","input":{"pattern":"*"}},{"type":"tool_use","id":"toolu_2","name":"grep","input":{}},{"type":"tool_use","id":"toolu_3","name":"grep","input":{"arguments":"{\"a\": "}}]}
         "#]],
     );
@@ -84,14 +84,14 @@ fn a_call_that_the_limit_cut_is_none() {
         &[WHOLE, CUT, PIECE, END],
         expect![[r#"
             ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("pwd"), arguments: Object {}, signature: None }
-            Length Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pwd","input":{}}]}
         "#]],
     );
     check(
         &[CUT, END],
         expect![[r#"
-            Length Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
 
         "#]],
     );
@@ -102,7 +102,7 @@ fn a_call_that_the_limit_cut_is_none() {
         expect![[r#"
             ThoughtDelta("hm")
             Thought { text: "hm", signature: Some("c2ln") }
-            Length Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
 
         "#]],
     );
@@ -113,7 +113,7 @@ fn a_call_that_the_limit_cut_is_none() {
             TextDelta("I lo")
             ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("pwd"), arguments: Object {}, signature: None }
             Text("I lo")
-            Length Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pwd","input":{}},{"type":"text","text":"I lo"}]}
         "#]],
     );

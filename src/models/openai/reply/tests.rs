@@ -54,7 +54,7 @@ fn text_thoughts_and_parallel_calls_come_in_pieces() {
             Text("Hello")
             ToolCall { provider_call_id: Some("c1"), name: ToolName("glob"), arguments: Object {"pattern": String("*")}, signature: None }
             ToolCall { provider_call_id: Some("c2"), name: ToolName("grep"), arguments: Object {"pattern": String("x")}, signature: None }
-            Stop Usage { prompt_tokens: 100, cached_tokens: 60, output_tokens: 18, thought_tokens: 12 } Some("{\"reasoning_content\":\"I think\",\"reasoning\":\"think\",\"reasoning_details\":[{\"a\":1},{\"b\":1}]}")
+            Stop Usage { prompt_tokens: 100, cached_tokens: 60, cache_write_tokens: 0, output_tokens: 18, thought_tokens: 12 } Some("{\"reasoning_content\":\"I think\",\"reasoning\":\"think\",\"reasoning_details\":[{\"a\":1},{\"b\":1}]}")
         "#]],
     );
 }
@@ -78,7 +78,7 @@ fn calls_of_servers_that_number_them_badly_are_told_apart() {
             ToolCall { provider_call_id: Some("d"), name: ToolName("four"), arguments: Object {"y": Number(2)}, signature: None }
             ToolCall { provider_call_id: None, name: ToolName("five"), arguments: Object {}, signature: None }
             ToolCall { provider_call_id: Some("e"), name: ToolName("six"), arguments: String("{\"a\": "), signature: None }
-            Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 } None
+            Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 } None
         "#]],
     );
 }

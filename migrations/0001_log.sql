@@ -85,6 +85,7 @@ create table runs (
     cached_tokens   integer not null,
     output_tokens   integer not null,
     thought_tokens  integer not null,
+    cache_write_tokens integer not null default 0,
     cost_nanos      integer,
     unpriced_tokens integer not null default 0,
     active_us       integer not null,

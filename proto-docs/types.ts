@@ -2996,6 +2996,11 @@ export interface Usage {
   promptTokens?: number;
   /** Of these, served from the provider's cache. */
   cachedTokens?: number;
+  /**
+   * Of the others, put into the provider's cache, where that has a price of its own; left out when there are
+   * none.
+   */
+  cacheWriteTokens?: number;
   /** Tokens of the reply, thoughts not included. */
   outputTokens?: number;
   thoughtTokens?: number;

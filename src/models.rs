@@ -80,6 +80,9 @@ pub struct ModelRequest {
     /// Which reply of the whole tree of runs this will be, from 0, for recordings that know no paths. A reply that is
     /// asked for again keeps its number. The daemon's own questions are counted by run.
     pub tree_ordinal: u32,
+    /// Tokens that this leaves of the model's window, about: `None` = nobody looked. For providers that refuse what leaves
+    /// less than the longest answer.
+    pub room: Option<u64>,
 }
 
 /// What a call is for; recordings keep the two apart (spec 04, "replay and recording").

@@ -176,8 +176,13 @@ impl EntryShape for WindowShape {
 /// Shape of one of `models.prices`.
 pub(super) struct PriceShape;
 
-const PRICES: [&str; 4] =
-    ["inputPerMillion", "cachedInputPerMillion", "outputPerMillion", "thoughtPerMillion"];
+const PRICES: [&str; 5] = [
+    "inputPerMillion",
+    "cachedInputPerMillion",
+    "cacheWritePerMillion",
+    "outputPerMillion",
+    "thoughtPerMillion",
+];
 
 impl EntryShape for PriceShape {
     type Out = Price;
@@ -190,20 +195,23 @@ impl EntryShape for PriceShape {
         let expected = "an object with `inputPerMillion` and `outputPerMillion`";
         let mut fields = Fields::open(&entry.path, value, (&PRICES, expected), mistakes)?;
         let expected = "a number of US dollars from 0 to 1000000";
-        let [input, cached_input, output, thought] = PRICES;
+        let [input, cached_input, cache_write, output, thought] = PRICES;
         let input = fields.need(input, &Dollars, expected);
         let cached_input = fields.take(cached_input, &Dollars, expected);
+        let cache_write = fields.take(cache_write, &Dollars, expected);
         let output = fields.need(output, &Dollars, expected);
         let thought = fields.take(thought, &Dollars, expected);
         let (input, output) = (input?, output?);
-        let (cached_input, thought) = (cached_input.unwrap_or(input), thought.unwrap_or(output));
-        Some(Price { input, cached_input, output, thought })
+        let (cached_input, cache_write) = (cached_input.unwrap_or(input), cache_write.unwrap_or(input));
+        Some(Price { input, cached_input, cache_write, output, thought: thought.unwrap_or(output) })
     }
 
     fn schema(&self) -> Json {
         let meanings = [
             "US dollars for a million tokens of requests.",
             "For those of them that the provider's cache served; when missing, as the others.",
+            "For those of them that the provider put into its cache; when missing, as the others. Anthropic takes a quarter \
+             more than for others.",
             "For a million tokens of replies.",
             "For a million tokens of thought; when missing, as those of replies.",
         ];
@@ -212,7 +220,7 @@ impl EntryShape for PriceShape {
             schema["description"] = json!(meaning);
             (field.to_owned(), schema)
         });
-        object_schema(properties.collect(), &[PRICES[0], PRICES[2]])
+        object_schema(properties.collect(), &[PRICES[0], PRICES[3]])
     }
 
     fn schema_of_names(&self) -> Json {
@@ -222,8 +230,9 @@ impl EntryShape for PriceShape {
 
 /// As a file would say it, with what was left out.
 pub(super) fn prices_shown(prices: &BTreeMap<String, Price>) -> Json {
-    let shown = prices.iter().map(|(name, Price { input, cached_input, output, thought })| {
-        let amounts = [input, cached_input, output, thought];
+    let shown = prices.iter().map(|(name, price)| {
+        let Price { input, cached_input, cache_write, output, thought } = price;
+        let amounts = [input, cached_input, cache_write, output, thought];
         let fields = PRICES.into_iter().zip(amounts);
         let fields = fields.map(|(field, amount)| (field.to_owned(), plain(amount.dollars())));
         (name.clone(), Json::Object(fields.collect()))

@@ -3,10 +3,13 @@
 //! A turn's request is the last turn's and a little more. So what was encoded is kept: a turn copies bytes, and encodes
 //! only the messages that are new.
 
-use std::sync::{Arc, Weak};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Weak},
+};
 
 use super::{ModelRequest, Purpose, tool_names::WireNames};
-use crate::protocol::{Message, ToolDeclaration};
+use crate::protocol::{Message, Part, ProviderMessage, ToolCall, ToolDeclaration};
 
 /// Sets of tools that are kept: those of ordinary turns, and of the grace turn.
 const KEPT_TOOLS: usize = 2;
@@ -16,7 +19,11 @@ pub(super) trait Form: Send + 'static {
     /// One message as it stands in a request.
     type Encoded: Send + Sync;
 
-    /// `before` is the message in front of this one.
+    /// The provider's kind, as it stands in [`ProviderMessage`].
+    const KIND: &'static str;
+
+    /// `before` is the message in front of this one. What the message has in a provider's own form, and its signatures, are
+    /// of this very provider.
     fn message(&self, message: &Message, before: Option<&Self::Encoded>, names: &WireNames) -> Self::Encoded;
 
     /// The tools' declarations, as a JSON value.
@@ -36,6 +43,8 @@ pub(super) struct EncodedTools {
 /// Encodes the requests of one run.
 pub(super) struct Encoder<F: Form> {
     form: F,
+    /// The provider's entry in the settings.
+    entry: Box<str>,
     /// Of the last turn, by place. Never longer than that turn's request, and gone with the run.
     messages: Vec<Kept<F::Encoded>>,
     tools: Vec<Arc<EncodedTools>>,
@@ -48,8 +57,8 @@ struct Kept<E> {
 }
 
 impl<F: Form> Encoder<F> {
-    pub(super) fn new(form: F) -> Encoder<F> {
-        Encoder { form, messages: Vec::new(), tools: Vec::new() }
+    pub(super) fn new(form: F, entry: &str) -> Encoder<F> {
+        Encoder { form, entry: entry.into(), messages: Vec::new(), tools: Vec::new() }
     }
 
     /// The body, and the names by which it calls the tools.
@@ -92,7 +101,7 @@ impl<F: Form> Encoder<F> {
         self.messages.truncate(n_kept);
         for message in &messages[n_kept..] {
             let before = self.messages.last().map(|kept| &*kept.encoded);
-            let encoded = Arc::new(self.form.message(message, before, names));
+            let encoded = Arc::new(self.form.message(&self.to_go_back(message), before, names));
             self.messages.push(Kept { message: Arc::downgrade(message), encoded });
         }
         self.messages.iter().map(|kept| Arc::clone(&kept.encoded)).collect()
@@ -102,8 +111,30 @@ impl<F: Form> Encoder<F> {
         let mut encoded: Vec<Arc<F::Encoded>> = Vec::with_capacity(messages.len());
         for message in messages {
             let before = encoded.last().map(|before| &**before);
-            encoded.push(Arc::new(self.form.message(message, before, names)));
+            encoded.push(Arc::new(self.form.message(&self.to_go_back(message), before, names)));
         }
         encoded
     }
+
+    /// The message as this provider may see it. Thoughts, signatures and ids of another mean nothing here; a server may refuse
+    /// even the names of fields that it does not have itself.
+    fn to_go_back<'a>(&self, message: &'a Message) -> Cow<'a, Message> {
+        let is_own = |raw: &ProviderMessage| {
+            &*raw.provider == F::KIND && raw.entry.as_ref().is_none_or(|entry| **entry == *self.entry)
+        };
+        match &message.raw {
+            Some(raw) if !is_own(raw) => Cow::Owned(unsigned(message)),
+            _ => Cow::Borrowed(message),
+        }
+    }
+}
+
+/// What anybody may be told.
+fn unsigned(message: &Message) -> Message {
+    let parts = message.parts.iter().cloned().map(|part| match part {
+        Part::Thought { text, .. } => Part::Thought { text, signature: None },
+        Part::ToolCall(call) => Part::ToolCall(ToolCall { signature: None, ..call }),
+        other => other,
+    });
+    Message { role: message.role, parts: parts.collect(), raw: None }
 }

@@ -13,6 +13,7 @@ use reqwest::{
     Client, Url,
     header::{CONTENT_TYPE, HeaderMap},
 };
+use serde::de::IgnoredAny;
 
 use self::reading::Reading;
 use super::{
@@ -53,6 +54,12 @@ pub(super) trait Gathering: Default + Send + 'static {
 
     /// The whole reply, once the stream has ended, or why it is none.
     fn finish(self) -> Result<ModelReply, ModelError>;
+}
+
+/// Whether the arguments of a call, as far as they came, are those of one that was cut: they are no JSON yet, or have not
+/// begun. For the last call of a reply that came to its limit; any other that has none is whole without.
+pub(super) fn is_cut(arguments: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(arguments).is_err()
 }
 
 /// Where a provider listens, and what lets us in.
@@ -113,7 +120,8 @@ pub(super) struct Remote<D: Dialect> {
 
 impl<D: Dialect> Remote<D> {
     pub(super) fn new(endpoint: Endpoint, dialect: D, media: Media) -> Remote<D> {
-        Remote { endpoint: Arc::new(endpoint), encoder: Mutex::new(Encoder::new(dialect)), media }
+        let encoder = Encoder::new(dialect, &endpoint.key_place.entry);
+        Remote { endpoint: Arc::new(endpoint), encoder: Mutex::new(encoder), media }
     }
 }
 

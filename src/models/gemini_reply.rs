@@ -16,6 +16,9 @@ use crate::protocol::{FinishReason, ProviderMessage, Usage};
 /// Fields of a part that only say something about its data.
 const ABOUT_DATA: &[&str] = &["thought", "thoughtSignature", "partMetadata", "videoMetadata"];
 
+/// Why a response ended that came to the limit on output.
+const OUT_OF_ROOM: &str = "MAX_TOKENS";
+
 /// Gathers the chunks of one response: each yields its deltas at once, the end yields the whole reply.
 #[derive(Debug, Default)]
 pub(super) struct GeminiReply {
@@ -78,10 +81,13 @@ impl Gathering for GeminiReply {
     }
 
     /// A reply that is empty, cut or malformed is worth another try (spec 04, "Retry").
-    fn finish(self) -> Result<ModelReply, ModelError> {
-        let Some(finish) = self.finish else {
+    fn finish(mut self) -> Result<ModelReply, ModelError> {
+        let Some(finish) = self.finish.take() else {
             return Err(unusable("the response ended without a finish reason".to_owned()));
         };
+        if finish.reason == OUT_OF_ROOM {
+            self.drop_cut_call();
+        }
         // Sent back, it would be refused for as long as the conversation lasts.
         let is_nameless =
             |part: &ReplyPart| matches!(part, ReplyPart::ToolCall { name, .. } if name.as_str().is_empty());
@@ -92,7 +98,7 @@ impl Gathering for GeminiReply {
         let reason = match finish.reason.as_str() {
             "STOP" if says_something => FinishReason::Stop,
             "STOP" => return Err(unusable("the response is empty".to_owned())),
-            "MAX_TOKENS" => FinishReason::Length,
+            OUT_OF_ROOM => FinishReason::Length,
             "MALFORMED_FUNCTION_CALL"
             | "UNEXPECTED_TOOL_CALL"
             | "MALFORMED_RESPONSE"
@@ -144,6 +150,23 @@ impl GeminiReply {
             _ => self.parts.push(ReplyPart::Thought { text: text.to_owned(), signature }),
         }
     }
+
+    /// Only a whole call counts (spec 03). Gemini gives calls whole, at most without arguments; who speaks alike may not.
+    fn drop_cut_call(&mut self) {
+        let is_cut = |part: &mut ReplyPart| match part {
+            ReplyPart::ToolCall { arguments, .. } => !arguments.is_object(),
+            _ => false,
+        };
+        if self.parts.pop_if(is_cut).is_none() {
+            return;
+        }
+        let is_call = |raw: &Box<RawValue>| {
+            serde_json::from_str::<ChunkPart>(raw.get()).is_ok_and(|part| part.function_call.is_some())
+        };
+        if let Some(last) = self.raw_parts.iter().rposition(is_call) {
+            self.raw_parts.remove(last);
+        }
+    }
 }
 
 impl Finish {
@@ -165,7 +188,7 @@ fn raw_message(raw_parts: &[Box<RawValue>]) -> Option<ProviderMessage> {
     let content = format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","));
     // Each part was parsed as JSON, so their list is JSON; `None` would only cost the verbatim form.
     let raw = RawValue::from_string(content).ok()?;
-    Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+    Some(ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) })
 }
 
 #[derive(Deserialize)]
@@ -221,6 +244,8 @@ struct PromptFeedback {
 struct UsageMetadata {
     prompt_token_count: u64,
     cached_content_token_count: u64,
+    /// Not Gemini's: recordings have it of others.
+    cache_write_token_count: u64,
     candidates_token_count: u64,
     thoughts_token_count: u64,
 }
@@ -230,6 +255,7 @@ impl From<UsageMetadata> for Usage {
         Usage {
             prompt_tokens: usage.prompt_token_count,
             cached_tokens: usage.cached_content_token_count,
+            cache_write_tokens: usage.cache_write_token_count,
             output_tokens: usage.candidates_token_count,
             thought_tokens: usage.thoughts_token_count,
         }

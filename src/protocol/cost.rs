@@ -162,10 +162,12 @@ impl JsonSchema for Cost {
 /// What a model's tokens cost, each kind for a million of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
-    /// Of the request, but for the cached ones.
+    /// Of the request, but for those that came from the provider's cache or went into it.
     pub input: Cost,
     /// Of the request, served from the provider's cache.
     pub cached_input: Cost,
+    /// Of the request, put into the provider's cache.
+    pub cache_write: Cost,
     /// Of the reply, but for thoughts.
     pub output: Cost,
     pub thought: Cost,
@@ -176,10 +178,12 @@ impl Price {
     pub fn cost(&self, usage: &Usage) -> Cost {
         // A provider that counts more cached tokens than tokens has miscounted the former.
         let cached = usage.cached_tokens.min(usage.prompt_tokens);
+        let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
         let of = |tokens: u64, price: Cost| u128::from(tokens) * u128::from(price.nanos);
         let kinds = [
-            of(usage.prompt_tokens - cached, self.input),
+            of(usage.prompt_tokens - cached - written, self.input),
             of(cached, self.cached_input),
+            of(written, self.cache_write),
             of(usage.output_tokens, self.output),
             of(usage.thought_tokens, self.thought),
         ];
@@ -231,6 +235,7 @@ mod tests {
         let price = Price {
             input: dollars(2.0),
             cached_input: dollars(0.5),
+            cache_write: dollars(2.5),
             output: dollars(8.0),
             thought: dollars(4.0),
         };
@@ -239,13 +244,18 @@ mod tests {
             cached_tokens: cached,
             output_tokens: output,
             thought_tokens: thought,
+            ..Usage::default()
         };
+        let writing = |written, usage: Usage| Usage { cache_write_tokens: written, ..usage };
         let cases = [
             (usage(0, 0, 0, 0), 0),
             (usage(1_000_000, 0, 0, 0), 2_000_000_000),
             // Cached tokens are part of the request's.
             (usage(1_000_000, 400_000, 0, 0), 1_400_000_000),
             (usage(10, 100, 0, 0), 5_000),
+            // As are those that the cache is to keep.
+            (writing(100_000, usage(1_000_000, 400_000, 0, 0)), 1_450_000_000),
+            (writing(100, usage(10, 4, 0, 0)), 17_000),
             (usage(0, 0, 1_000, 500), 10_000_000),
             (usage(1, 0, 1, 1), 14_000),
         ];

@@ -24,7 +24,7 @@ pub enum Role {
 pub struct Message {
     pub role: Role,
     pub parts: Vec<Part>,
-    /// The same in one provider's own form, verbatim. Sent back when the provider is the same, since
+    /// The same in one provider's own form, verbatim. Sent back when the provider's entry is the same, since
     /// signatures are bound to it; never rewritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<ProviderMessage>,
@@ -47,6 +47,10 @@ impl Message {
 pub struct ProviderMessage {
     /// The provider's kind, e.g. `gemini`.
     pub provider: Arc<str>,
+    /// Its entry in the settings: others of the kind may be somebody else. `None` = it was said before this was kept, or by a
+    /// recording; then all of the kind count as the one who said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Arc<str>>,
     pub raw: Arc<RawValue>,
 }
 
@@ -126,6 +130,9 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// Of these, served from the provider's cache.
     pub cached_tokens: u64,
+    /// Of the others, put into the provider's cache, where that has a price of its own; left out when there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens of the reply, thoughts not included.
     pub output_tokens: u64,
     pub thought_tokens: u64,
@@ -142,9 +149,15 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
         self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.thought_tokens = self.thought_tokens.saturating_add(other.thought_tokens);
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Why a model stopped.

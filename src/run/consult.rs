@@ -144,6 +144,7 @@ impl Consulting {
             others: *replies,
             path: Arc::clone(path),
             tree_ordinal: ordinal,
+            room: None,
         };
         let mut backoff = BACKOFF;
         for n in 1.. {

@@ -229,6 +229,7 @@ pub(super) fn plausible(usage: Usage) -> Usage {
     Usage {
         prompt_tokens: usage.prompt_tokens.min(MOST),
         cached_tokens: usage.cached_tokens.min(MOST),
+        cache_write_tokens: usage.cache_write_tokens.min(MOST),
         output_tokens: usage.output_tokens.min(MOST),
         thought_tokens: usage.thought_tokens.min(MOST),
     }

@@ -124,7 +124,10 @@ async fn thoughts_text_and_parallel_calls_come_in_cut_anywhere_and_go_back_signe
         assert_eq!((record["reason"].as_str(), record["result"].as_str()), (Some("GOAL"), Some("finished")));
         assert_eq!(
             record["usage"],
-            json!({ "promptTokens": 200, "cachedTokens": 140, "outputTokens": 10, "thoughtTokens": 0 })
+            json!({
+                "promptTokens": 200, "cachedTokens": 140, "cacheWriteTokens": 40, "outputTokens": 10,
+                "thoughtTokens": 0,
+            })
         );
         let back = &asked[1]["messages"][1]["content"];
         let kinds: Vec<&str> =
@@ -227,4 +230,19 @@ async fn whatever_goes_wrong_passes_or_is_told() {
     let server = ProviderServer::anthropic([text("Whole.").then_cut()]).await;
     let house = house(&server);
     assert_eq!(run(house, server, "talker").await.0["result"], "Whole.");
+}
+
+#[tokio::test]
+async fn an_answer_may_be_no_longer_than_what_the_request_leaves_of_the_window() {
+    let server = ProviderServer::anthropic([done()]).await;
+    let long = "word ".repeat(4_000);
+    let mut house =
+        house(&server).agent("worker", &format!("{}\n{long}\n", READER.replace("reader", "worker")));
+    house.config.models.context_window.value.insert("claude-*".to_owned(), 10_000);
+    let (record, _, asked) = run(house, server, "worker").await;
+    assert_eq!(record["reason"], "GOAL", "{record}");
+    let most = asked[0]["max_tokens"].as_u64().unwrap();
+    // Four letters are about a token.
+    assert!((2_048..5_000).contains(&most), "{most}");
+    assert!(asked[0]["thinking"]["budget_tokens"].as_u64().unwrap() < most);
 }

@@ -27,10 +27,11 @@ mod proxies;
 mod refusing;
 mod replying;
 
-const AGENTS: [(&str, &str); 4] = [
+const AGENTS: [(&str, &str); 5] = [
     ("talker", "completion: message\ntools: [read_file]\n"),
     ("reader", "completion: tool\ntools: [read_file, glob]\n"),
     ("thinker", "completion: tool\ntools: [read_file]\nmodel: { thinkingBudget: 2000 }\n"),
+    ("chooser", "completion: message\ntools: [read_file]\nmodel: { temperature: 0.1, topP: 0.95 }\n"),
     (
         "reporter",
         "completion: tool\ntools: [read_file]\noutput:\n  name: report\n  schema:\n    type: object\n    properties:\n      \

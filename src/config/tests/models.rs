@@ -27,7 +27,7 @@ fn models_have_roles_aliases_windows_and_prices() {
     },
     "contextWindow": {"local/*": 32768, "gemini-2.5-pro": 1},
     "prices": {
-      "gpt-5": {"inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "outputPerMillion": 10, "thoughtPerMillion": 11},
+      "gpt-5": {"inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "cacheWritePerMillion": 1.5, "outputPerMillion": 10, "thoughtPerMillion": 11},
       "local/*": {"inputPerMillion": 0, "outputPerMillion": 0.5}
     }
   },
@@ -59,13 +59,17 @@ fn models_have_roles_aliases_windows_and_prices() {
     let price = Price {
         input: dollars(1.25),
         cached_input: dollars(0.125),
+        cache_write: dollars(1.5),
         output: dollars(10.0),
         thought: dollars(11.0),
     };
     assert_eq!(models.prices.value["gpt-5"], price);
     // What is left out costs what its like costs.
     let price = models.prices.value["local/*"];
-    assert_eq!((price.cached_input, price.thought), (Cost::ZERO, dollars(0.5)));
+    assert_eq!(
+        (price.cached_input, price.cache_write, price.thought),
+        (Cost::ZERO, Cost::ZERO, dollars(0.5))
+    );
     assert!(!config.compression.enabled.value && config.next_speaker_check.value);
     assert_eq!(config.compression.threshold, Setting { value: 1.0, origin: Origin::User });
     let loops = &config.loop_detection;
@@ -75,7 +79,7 @@ fn models_have_roles_aliases_windows_and_prices() {
     expect![[r#"
         {"llama3:8b":{"model":"local/llama3:8b"},"quick":{"temperature":0.0,"topP":1.0,"maxOutputTokens":9,"thinkingBudget":-1,"model":"gemini/flash"}}
         {"gemini-2.5-pro":1,"local/*":32768}
-        {"gpt-5":{"inputPerMillion":1.25,"cachedInputPerMillion":0.125,"outputPerMillion":10,"thoughtPerMillion":11},"local/*":{"inputPerMillion":0,"cachedInputPerMillion":0,"outputPerMillion":0.5,"thoughtPerMillion":0.5}}
+        {"gpt-5":{"inputPerMillion":1.25,"cachedInputPerMillion":0.125,"cacheWritePerMillion":1.5,"outputPerMillion":10,"thoughtPerMillion":11},"local/*":{"inputPerMillion":0,"cachedInputPerMillion":0,"cacheWritePerMillion":0,"outputPerMillion":0.5,"thoughtPerMillion":0.5}}
     "#]]
     .assert_eq(&format!(
         "{}\n{}\n{}\n",

@@ -250,5 +250,6 @@ fn question(sampling: Sampling) -> ModelRequest {
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }

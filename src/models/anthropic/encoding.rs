@@ -11,6 +11,7 @@ use super::{
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
+    PROVIDER,
     generation::{Taken, Thoughts, taken},
     message::{EncodedMessage, WireRole},
 };
@@ -32,6 +33,8 @@ impl Messages {
 
 impl Form for Messages {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,
@@ -81,7 +84,8 @@ impl Form for Messages {
 
 impl Messages {
     fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
-        let Taken { max_tokens, temperature, top_p, thoughts } = taken(&self.model, &request.sampling);
+        let Taken { max_tokens, temperature, top_p, thoughts } =
+            taken(&self.model, &request.sampling, request.room);
         let system = system(request);
         Head {
             model: &self.model,

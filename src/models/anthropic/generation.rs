@@ -49,10 +49,12 @@ enum Generation {
     Current,
 }
 
-/// The settings, as the model takes them.
-pub(super) fn taken(model: &str, sampling: &Sampling) -> Taken {
+/// The settings, as the model takes them. `room` is what the request leaves of its window: one whose answer might be longer
+/// is refused.
+pub(super) fn taken(model: &str, sampling: &Sampling, room: Option<u64>) -> Taken {
     let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = *sampling;
-    let most = most_output(model);
+    let room = room.unwrap_or(u64::MAX).max(LEAST_THINKING + LEAST_ANSWER);
+    let most = most_output(model).min(room);
     let answer = max_output_tokens.unwrap_or(most).min(most);
     let generation = generation(model);
     if generation == Generation::Current {

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{super::tool_names::WireNames, PROVIDER};
+use super::super::tool_names::WireNames;
 use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
 
 /// The blocks of a message as they stand between the brackets of `content`.
@@ -89,7 +89,7 @@ struct Verbatim {
 }
 
 impl Verbatim {
-    /// `None` when it is another provider's, its calls are not those that were run, or their ids would be refused.
+    /// `None` when its calls are not those that were run, or their ids would be refused.
     fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
         #[derive(Deserialize)]
         struct RawMessage<'a> {
@@ -101,9 +101,6 @@ impl Verbatim {
             #[serde(rename = "type")]
             kind: Box<str>,
             id: Option<Box<str>>,
-        }
-        if &*raw.provider != PROVIDER {
-            return None;
         }
         let text = raw.raw.get();
         let list = serde_json::from_str::<RawMessage<'_>>(text).ok()?.content.get();

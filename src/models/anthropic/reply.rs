@@ -8,12 +8,15 @@ use serde_json::{Map, Value, json, value::to_raw_value};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        exchange::{Complaint, Gathering},
+        exchange::{Complaint, Gathering, is_cut},
     },
     PROVIDER,
     complaint::WireError,
 };
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
+
+/// Why a message ended that came to the limit on output, or to the end of the model's window.
+const OUT_OF_ROOM: [&str; 2] = ["max_tokens", "model_context_window_exceeded"];
 
 #[derive(Debug, Default)]
 pub(in crate::models) struct MessageReply {
@@ -74,11 +77,15 @@ impl Gathering for MessageReply {
         self.error.take()
     }
 
-    fn finish(self) -> Result<ModelReply, ModelError> {
+    fn finish(mut self) -> Result<ModelReply, ModelError> {
         let unusable = |message: String| Err(ModelError::Unusable { message });
         let Some(stop_reason) = self.stop_reason.clone() else {
             return unusable("the response ended without a stop reason".to_owned());
         };
+        if OUT_OF_ROOM.contains(&stop_reason.as_str()) {
+            // Only the last can be cut, and only a whole call counts (spec 03).
+            self.blocks.pop_if(|block| block.is_cut_call());
+        }
         let usage = self.usage.into();
         let parts: Vec<ReplyPart> = self.blocks.iter().filter_map(Block::part).collect();
         let says_something = parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
@@ -87,7 +94,7 @@ impl Gathering for MessageReply {
             "end_turn" | "tool_use" | "stop_sequence" => {
                 return unusable("the response is empty".to_owned());
             }
-            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+            reason if OUT_OF_ROOM.contains(&reason) => FinishReason::Length,
             "refusal" => FinishReason::Refused { words: "refusal".to_owned() },
             other => return unusable(format!("the response is malformed: it stopped for {other:?}")),
         };
@@ -104,8 +111,11 @@ impl Gathering for MessageReply {
         let content: Vec<Value> = self.blocks.into_iter().filter_map(Block::whole).collect();
         // JSON that was read cannot fail to be written; `None` would only cost the verbatim form.
         let raw = to_raw_value(&json!({ "role": "assistant", "content": content })).ok();
-        let raw = raw.filter(|_| !content.is_empty());
-        let raw = raw.map(|raw| ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) });
+        // A message that ends with a thought is refused.
+        let is_thought = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
+        let raw = raw.filter(|_| content.last().is_some_and(|last| !is_thought(last)));
+        let raw =
+            raw.map(|raw| ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) });
         Ok(ModelReply { parts, raw, usage, reason })
     }
 }
@@ -169,6 +179,13 @@ impl Block {
             }),
             _ => None,
         }
+    }
+
+    /// Servers that give the arguments at once give them with the beginning.
+    fn is_cut_call(&self) -> bool {
+        let has_begun_whole =
+            self.fields.get("input").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+        self.kind() == "tool_use" && is_cut(&self.input) && !(self.input.is_empty() && has_begun_whole)
     }
 
     /// What is no JSON stays a text, which no tool takes: the model is told.
@@ -290,6 +307,7 @@ impl From<WireUsage> for Usage {
             // Here what came from the cache, or went into it, is not part of the input.
             prompt_tokens: input.saturating_add(created).saturating_add(read),
             cached_tokens: read,
+            cache_write_tokens: created,
             // Thoughts are among these; how many is not told.
             output_tokens: output,
             thought_tokens: 0,

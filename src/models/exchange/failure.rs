@@ -142,6 +142,7 @@ fn is_too_long(status: u16, error: Option<&Complaint>, what: &str) -> bool {
     const WORDS: &[&str] = &[
         "context_length_exceeded",
         "context length",
+        "context limit",
         "context window",
         "context size",
         "prompt is too long",

@@ -126,6 +126,9 @@ impl<D: Dialect> Reading<D> {
         }
         let mut reply = std::mem::take(&mut self.reply).finish()?;
         self.name_tools(&mut reply);
+        if let Some(raw) = &mut reply.raw {
+            raw.entry = Some(self.endpoint.key_place.entry.as_str().into());
+        }
         Ok(ModelEvent::Finished(reply))
     }
 

@@ -11,6 +11,7 @@ use super::{
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
+    PROVIDER,
     message::{EncodedMessage, UnsignedCalls, WireRole},
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
@@ -26,6 +27,8 @@ pub(in crate::models) struct Gemini {
 
 impl Form for Gemini {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,

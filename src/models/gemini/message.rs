@@ -6,7 +6,7 @@ use std::{ops::Range, sync::Arc};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{super::tool_names::WireNames, PROVIDER};
+use super::super::tool_names::WireNames;
 use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
 
 /// What Gemini wants in place of a signature on a call that it did not sign
@@ -63,15 +63,12 @@ impl EncodedMessage {
         }
         let mut parts = PartList::default();
         let mut calls = Vec::new();
-        // Signatures of other providers mean nothing here, and Gemini refuses what it did not sign.
-        let is_foreign = message.raw.as_ref().is_some_and(|raw| &*raw.provider != PROVIDER);
-        let signed = |signature: &Option<String>| signature.clone().filter(|_| !is_foreign);
         for part in &message.parts {
             match part {
                 Part::ToolCall(call) => {
                     let name = names.to_wire(&call.name);
                     // A signature is for the arguments that were written, not for what stands in a secret's place.
-                    let signature = signed(&call.signature).filter(|_| !call.redacted);
+                    let signature = call.signature.clone().filter(|_| !call.redacted);
                     let must_be_signed = calls.is_empty() && unsigned_calls == UnsignedCalls::Refused;
                     let signature = signature.or_else(|| must_be_signed.then(|| UNSIGNED.to_owned()));
                     parts.push(&call_part(call, &name, signature));
@@ -85,7 +82,7 @@ impl EncodedMessage {
                 }
                 // Only signed thoughts are the provider's to read again.
                 Part::Thought { text, signature } => {
-                    if let Some(signature) = signed(signature) {
+                    if let Some(signature) = signature.clone() {
                         parts.push(&WirePart {
                             text: Some(text),
                             thought: Some(true),
@@ -127,7 +124,7 @@ struct Verbatim {
 }
 
 impl Verbatim {
-    /// `None` when it is another provider's, its calls are not those that were run, or the model would refuse it.
+    /// `None` when its calls are not those that were run, or the model would refuse it.
     fn new(message: &Message, raw: &ProviderMessage, unsigned_calls: UnsignedCalls) -> Option<Verbatim> {
         #[derive(Deserialize)]
         struct RawContent<'a> {
@@ -143,9 +140,6 @@ impl Verbatim {
         #[derive(Deserialize)]
         struct RawCall {
             name: Box<str>,
-        }
-        if &*raw.provider != PROVIDER {
-            return None;
         }
         let text = raw.raw.get();
         let list = serde_json::from_str::<RawContent<'_>>(text).ok()?.parts.get();

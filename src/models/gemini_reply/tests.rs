@@ -45,7 +45,7 @@ fn thoughts_text_and_calls_become_parts_and_stay_verbatim() {
             ToolCall { provider_call_id: Some("7"), name: ToolName("read_file"), arguments: Object {"file_path": String("a"), "n": Number(1.5)}, signature: Some("c2ln") }
             ToolCall { provider_call_id: None, name: ToolName("glob"), arguments: Object {}, signature: None }
             gemini {"role":"model","parts":[{"text":"**Plan**","thought":true},{"text":" on","thought":true},{"text":"I read "},{"text":"two."},{"functionCall":{"id":"7","name":"read_file","args":{"file_path": "a","n":1.50}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"glob"}}]}
-            Usage { prompt_tokens: 10, cached_tokens: 3, output_tokens: 6, thought_tokens: 4 }
+            Usage { prompt_tokens: 10, cached_tokens: 3, cache_write_tokens: 0, output_tokens: 6, thought_tokens: 4 }
             Stop
         "#]],
     );
@@ -65,7 +65,7 @@ fn a_signature_closes_a_thought() {
             Thought { text: "b", signature: None }
             Text("done")
             gemini {"role":"model","parts":[{"text":"a","thought":true,"thoughtSignature":"eA=="},{"text":"b","thought":true},{"text":"","thoughtSignature":"eQ=="},{"text":"done"}]}
-            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             Length
         "#]],
     );
@@ -81,7 +81,7 @@ fn withheld_answers_carry_the_providers_words() {
             TextDelta("I")
             Text("I")
             gemini {"role":"model","parts":[{"text":"I"}]}
-            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             Refused { words: "SAFETY: too sharp" }
         "#]],
     );
@@ -89,7 +89,7 @@ fn withheld_answers_carry_the_providers_words() {
         &[r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#],
         expect![[r#"
         gemini {"role":"model","parts":[]}
-        Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+        Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
         Refused { words: "PROHIBITED_CONTENT" }
     "#]],
     );
@@ -140,8 +140,23 @@ fn parts_without_data_do_not_go_back() {
             TextDelta("a")
             Text("a")
             gemini {"role":"model","parts":[{"text":"a"},{"text":""},{"newKind":{}}]}
-            Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             Stop
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_the_limit_cut_is_none() {
+    check(
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"pwd"},"thoughtSignature":"eA=="},{"functionCall":{"name":"glob","args":"{\"pat"}}]},"finishReason":"MAX_TOKENS"}]}"#,
+        ],
+        expect![[r#"
+            ToolCall { provider_call_id: None, name: ToolName("pwd"), arguments: Object {}, signature: Some("eA==") }
+            gemini {"role":"model","parts":[{"functionCall":{"name":"pwd"},"thoughtSignature":"eA=="}]}
+            Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Length
         "#]],
     );
 }

@@ -11,6 +11,7 @@ use super::{
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
+    PROVIDER,
     message::{EncodedMessage, plain},
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
@@ -35,6 +36,8 @@ impl ChatCompletions {
 
 impl Form for ChatCompletions {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(&self, message: &Message, _: Option<&EncodedMessage>, names: &WireNames) -> EncodedMessage {
         EncodedMessage::new(message, names, self.media)
@@ -94,7 +97,7 @@ impl Form for ChatCompletions {
 impl ChatCompletions {
     fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
         let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
-        let thinks = self.is_own && thinks(&self.model);
+        let thinks = thinks(&self.model);
         // OpenAI's models that think know only the newer name; other servers may know only the older one.
         let (max_completion_tokens, max_tokens) = match self.is_own {
             true => (max_output_tokens, None),
@@ -104,11 +107,12 @@ impl ChatCompletions {
             model: &self.model,
             stream: true,
             stream_options: StreamOptions { include_usage: true },
-            temperature,
-            top_p,
+            // Refused by models that think, also where somebody else passes on what is asked: an agent's file is for any model.
+            temperature: temperature.filter(|_| !thinks),
+            top_p: top_p.filter(|_| !thinks),
             max_completion_tokens,
             max_tokens,
-            reasoning_effort: thinking_budget.filter(|_| thinks).map(effort),
+            reasoning_effort: thinking_budget.filter(|_| thinks && self.is_own).map(effort),
             response_format: request.schema.as_deref().map(|schema| ResponseFormat {
                 kind: "json_schema",
                 json_schema: NamedSchema { name: "reply", schema },
@@ -117,9 +121,11 @@ impl ChatCompletions {
     }
 }
 
-/// Whether OpenAI's model of this name can be told how much to think
+/// Whether OpenAI's model of this name can be told how much to think, but not how to choose its words
 /// (<https://platform.openai.com/docs/guides/reasoning>).
 pub(in crate::models) fn thinks(model: &str) -> bool {
+    // Routers put the maker in front: `openai/gpt-5`.
+    let model = model.rsplit('/').next().unwrap_or(model);
     ["o1", "o3", "o4", "gpt-5"].iter().any(|family| model.starts_with(family)) && !model.contains("chat")
 }
 

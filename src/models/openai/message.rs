@@ -3,10 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{
-    super::{Media, tool_names::WireNames},
-    PROVIDER,
-};
+use super::super::{Media, tool_names::WireNames};
 use crate::protocol::{Message, Part, Role, ToolCall};
 
 /// One message of ours, which may be several here: each result of a tool is one of its own.
@@ -17,8 +14,8 @@ pub(in crate::models) struct EncodedMessage {
     pub json: Box<str>,
 }
 
-/// Fields of a reply in which thoughts came. A model that thinks between its calls wants to see what it thought; servers
-/// that do not know a field never sent it.
+/// Fields of a reply in which thoughts came. A model that thinks between its calls wants to see what it thought; a server
+/// that does not know a field never sent it, and is not sent what another did.
 pub(super) const THOUGHT_FIELDS: &[&str] = &["reasoning_details", "reasoning_content", "reasoning"];
 
 impl EncodedMessage {
@@ -99,10 +96,11 @@ fn assistant(message: &Message, names: &WireNames) -> Option<Value> {
     Some(Value::Object(fields))
 }
 
-/// What the same kind of provider said of its thoughts, as it said it.
+/// What the server said of its thoughts, as it said it.
 fn thoughts(message: &Message) -> Vec<(String, Value)> {
-    let raw = message.raw.as_ref().filter(|raw| &*raw.provider == PROVIDER);
-    let Some(Ok(Value::Object(said))) = raw.map(|raw| serde_json::from_str::<Value>(raw.raw.get())) else {
+    let Some(Ok(Value::Object(said))) =
+        message.raw.as_ref().map(|raw| serde_json::from_str::<Value>(raw.raw.get()))
+    else {
         return Vec::new();
     };
     let is_thought = |(name, _): &(String, Value)| THOUGHT_FIELDS.contains(&name.as_str());

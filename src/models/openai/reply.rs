@@ -8,7 +8,7 @@ use serde_json::{Map, Value, value::to_raw_value};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        exchange::{Complaint, Gathering},
+        exchange::{Complaint, Gathering, is_cut},
     },
     PROVIDER, complaint,
     message::THOUGHT_FIELDS,
@@ -17,6 +17,8 @@ use crate::protocol::{FinishReason, ProviderMessage, Usage};
 
 /// Stands in place of a chunk when all have come.
 const DONE: &str = "[DONE]";
+/// Why a reply ended that came to the limit on output.
+const OUT_OF_ROOM: &str = "length";
 
 #[derive(Debug, Default)]
 pub(in crate::models) struct ChatReply {
@@ -79,8 +81,12 @@ impl Gathering for ChatReply {
         self.error.take()
     }
 
-    fn finish(self) -> Result<ModelReply, ModelError> {
+    fn finish(mut self) -> Result<ModelReply, ModelError> {
         let unusable = |message: String| Err(ModelError::Unusable { message });
+        if self.finish.as_deref() == Some(OUT_OF_ROOM) {
+            // Only the last can be cut, and only a whole one counts (spec 03).
+            self.calls.pop_if(|call| is_cut(&call.arguments));
+        }
         let Some(finish) = &self.finish else {
             return unusable("the response ended without a finish reason".to_owned());
         };
@@ -88,7 +94,7 @@ impl Gathering for ChatReply {
         let reason = match finish.as_str() {
             _ if !self.refusal.is_empty() => FinishReason::Refused { words: self.refusal.clone() },
             "content_filter" => FinishReason::Refused { words: "content_filter".to_owned() },
-            "length" => FinishReason::Length,
+            OUT_OF_ROOM => FinishReason::Length,
             "stop" | "tool_calls" | "function_call" | "end_turn" | "eos" if says_something => {
                 FinishReason::Stop
             }
@@ -179,7 +185,7 @@ impl ChatReply {
         }
         // JSON that was read cannot fail to be written; without it only the thoughts are lost to the model.
         let raw = to_raw_value(&self.raw_thoughts).ok()?;
-        Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+        Some(ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) })
     }
 }
 
@@ -271,6 +277,8 @@ impl From<WireUsage> for Usage {
         Usage {
             prompt_tokens: usage.prompt_tokens.unwrap_or(0),
             cached_tokens: cached.unwrap_or(0),
+            // Here that costs no more than other input.
+            cache_write_tokens: 0,
             // Here the thoughts are part of what was put out.
             output_tokens: usage.completion_tokens.unwrap_or(0).saturating_sub(thought),
             thought_tokens: thought,

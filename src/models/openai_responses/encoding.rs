@@ -12,6 +12,7 @@ use super::{
         openai::{effort, thinks},
         tool_names::WireNames,
     },
+    PROVIDER,
     message::EncodedMessage,
 };
 use crate::protocol::{Message, Sampling, ToolDeclaration};
@@ -43,6 +44,8 @@ impl Responses {
 
 impl Form for Responses {
     type Encoded = EncodedMessage;
+
+    const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,
@@ -109,8 +112,9 @@ impl Responses {
             // OpenAI refuses to be asked for thoughts of a model that has none; others have models of any name.
             include: (thinks || !self.is_own).then_some(ENCRYPTED_THOUGHTS),
             instructions: Some(&*request.system).filter(|system| !system.is_empty()),
-            temperature,
-            top_p,
+            // Refused by models that think, also where somebody else passes on what is asked: an agent's file is for any model.
+            temperature: temperature.filter(|_| !thinks),
+            top_p: top_p.filter(|_| !thinks),
             max_output_tokens: max_output_tokens.map(|it| it.max(LEAST_OUTPUT)),
             // Without `summary`: OpenAI refuses it to whom it has not verified.
             reasoning: thinking_budget

@@ -6,10 +6,7 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{
-    super::{Media, tool_names::WireNames},
-    PROVIDER,
-};
+use super::super::{Media, tool_names::WireNames};
 use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
 
 /// The items of a message as they stand between the brackets of `input`: each call and each result is one of its own.
@@ -72,7 +69,7 @@ struct Verbatim {
 }
 
 impl Verbatim {
-    /// `None` when it is another provider's, its calls are not those that were run, or it would be refused.
+    /// `None` when its calls are not those that were run, or it would be refused.
     fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
         #[derive(Deserialize)]
         struct RawOutput<'a> {
@@ -87,9 +84,6 @@ impl Verbatim {
             encrypted_content: Option<Box<str>>,
             /// Where thoughts stand openly, at other servers.
             content: Option<Vec<IgnoredAny>>,
-        }
-        if &*raw.provider != PROVIDER {
-            return None;
         }
         let text = raw.raw.get();
         let list = serde_json::from_str::<RawOutput<'_>>(text).ok()?.output.get();

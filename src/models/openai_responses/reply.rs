@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        exchange::{Complaint, Gathering},
+        exchange::{Complaint, Gathering, is_cut},
     },
     PROVIDER, complaint,
     wire::{
@@ -20,6 +20,9 @@ use crate::protocol::{FinishReason, ProviderMessage, Usage};
 
 /// Some servers, and proxies of some, end every stream with it.
 const DONE: &str = "[DONE]";
+
+/// Why a response is incomplete that came to the limit on output.
+const OUT_OF_ROOM: &str = "max_output_tokens";
 
 /// Between the sections of a thought, which are told one after the other.
 const BETWEEN_SECTIONS: &str = "\n\n";
@@ -135,6 +138,10 @@ impl Gathering for ItemReply {
 
     fn finish(mut self) -> Result<ModelReply, ModelError> {
         self.items.sort_by_key(|item| item.index);
+        if matches!(&self.end, Some(End::Incomplete(why)) if why == OUT_OF_ROOM) {
+            // Only the last can be cut, and only a whole call counts (spec 03).
+            self.items.pop_if(|item| item.call.as_ref().is_some_and(|call| is_cut(&call.arguments)));
+        }
         let unusable = |message: String| Err(ModelError::Unusable { message });
         let refusal: String = self.items.iter().map(|item| item.refusal.as_str()).collect();
         let says_something = self.items.iter().any(|item| !item.text.is_empty() || item.call.is_some());
@@ -144,7 +151,7 @@ impl Gathering for ItemReply {
             Some(End::Completed) if says_something => FinishReason::Stop,
             Some(End::Completed) => return unusable("the response is empty".to_owned()),
             Some(End::Incomplete(why)) => match why.as_str() {
-                "max_output_tokens" => FinishReason::Length,
+                OUT_OF_ROOM => FinishReason::Length,
                 "content_filter" => FinishReason::Refused { words: "content_filter".to_owned() },
                 other => {
                     return unusable(format!(
@@ -331,7 +338,7 @@ fn raw_message(items: &[Item]) -> Option<ProviderMessage> {
     }
     // Each item was read as JSON, so their list is JSON.
     let raw = RawValue::from_string(format!(r#"{{"output":[{}]}}"#, items.join(","))).ok()?;
-    Some(ProviderMessage { provider: PROVIDER.into(), raw: Arc::from(raw) })
+    Some(ProviderMessage { provider: PROVIDER.into(), entry: None, raw: Arc::from(raw) })
 }
 
 #[cfg(test)]

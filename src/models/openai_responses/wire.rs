@@ -113,6 +113,8 @@ impl From<WireUsage> for Usage {
         Usage {
             prompt_tokens: usage.input_tokens.unwrap_or(0),
             cached_tokens: cached.unwrap_or(0),
+            // Here that costs no more than other input.
+            cache_write_tokens: 0,
             // Here the thoughts are part of what was put out.
             output_tokens: usage.output_tokens.unwrap_or(0).saturating_sub(thought),
             thought_tokens: thought,

@@ -100,13 +100,18 @@ fn in_shape(
 }
 
 fn metadata(usage: Usage) -> Value {
-    json!({
+    let mut metadata = json!({
         "promptTokenCount": usage.prompt_tokens,
         "cachedContentTokenCount": usage.cached_tokens,
         "candidatesTokenCount": usage.output_tokens,
         "thoughtsTokenCount": usage.thought_tokens,
         "totalTokenCount": usage.total(),
-    })
+    });
+    // No field of Gemini's, which has no such thing.
+    if usage.cache_write_tokens != 0 {
+        metadata["cacheWriteTokenCount"] = usage.cache_write_tokens.into();
+    }
+    metadata
 }
 
 /// The reply's parts in their order, texts and thoughts in the pieces in which they came.

@@ -52,6 +52,7 @@ fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
         others: 0,
         path: path.into(),
         tree_ordinal: ordinal,
+        room: None,
     }
 }
 
@@ -82,7 +83,13 @@ fn place(folder: &TempDir) -> PathBuf {
 }
 
 fn usage(n: u64) -> Usage {
-    Usage { prompt_tokens: 100 + n, cached_tokens: n, output_tokens: 7, thought_tokens: 3 }
+    Usage {
+        prompt_tokens: 100 + n,
+        cached_tokens: n,
+        cache_write_tokens: n,
+        output_tokens: 7,
+        thought_tokens: 3,
+    }
 }
 
 fn says(text: &str) -> Events {
@@ -275,6 +282,8 @@ async fn a_line_has_geminis_shape() {
         json!({ "promptTokenCount": prompt, "cachedContentTokenCount": cached, "candidatesTokenCount": 7,
             "thoughtsTokenCount": 3, "totalTokenCount": prompt + 10 })
     };
+    let mut with_written = metadata(101, 1);
+    with_written["cacheWriteTokenCount"] = 1.into();
     let expected = [
         json!({ "method": "generateContentStream", "path": "lead#1/reader#2", "ordinal": 4, "response": [
             chunk(json!({ "text": "Hm.", "thought": true, "thoughtSignature": "c2ln" })),
@@ -282,7 +291,7 @@ async fn a_line_has_geminis_shape() {
             chunk(json!({ "text": "lo" })),
             chunk(json!({ "functionCall": { "id": "id 1", "name": "grep", "args": { "pattern": "x" } },
                 "thoughtSignature": "c2lnMg==" })),
-            { "candidates": [{ "finishReason": "STOP", "index": 0 }], "usageMetadata": metadata(101, 1) },
+            { "candidates": [{ "finishReason": "STOP", "index": 0 }], "usageMetadata": with_written },
         ] }),
         json!({ "method": "generateContent", "path": "lead#1", "ordinal": 0, "response": {
             "candidates": [{ "finishReason": "STOP", "index": 0,

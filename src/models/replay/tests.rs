@@ -53,6 +53,7 @@ fn play_in_tree(
         others: 0,
         path: path.into(),
         tree_ordinal,
+        room: None,
     };
     match stream_to_end(replay, request).pop() {
         Some(Ok(ModelEvent::Finished(reply))) => match &reply.parts[0] {

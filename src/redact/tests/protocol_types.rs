@@ -14,7 +14,11 @@ const MARK: &str = "[redacted:env:SERVICE_TOKEN]";
 
 fn message(parts: Vec<Part>, raw: &str) -> Message {
     let raw = Arc::from(RawValue::from_string(raw.to_owned()).unwrap());
-    Message { role: Role::Model, parts, raw: Some(ProviderMessage { provider: "p".into(), raw }) }
+    Message {
+        role: Role::Model,
+        parts,
+        raw: Some(ProviderMessage { provider: "p".into(), entry: None, raw }),
+    }
 }
 
 fn thought(text: &str) -> Part {

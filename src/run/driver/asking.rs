@@ -17,6 +17,13 @@ use crate::{
     protocol::Consultation,
 };
 
+/// Tokens for an answer, without which asking is of no use.
+const LEAST_ANSWER: u64 = 2_048;
+/// Of a small window this part is enough.
+const LEAST_SHARE: u64 = 8;
+/// An eighth: the ratio that corrects estimates follows the last request, and a tool's output may be of other stuff.
+const ESTIMATE_IS_SHORT_BY: u64 = 8;
+
 impl Driver {
     pub(super) fn begin_thinking(&mut self, ask: ModelAsk, want: Want) {
         // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
@@ -24,6 +31,7 @@ impl Driver {
         let Identity { session, run, .. } = &self.identity;
         let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
         let weight = self.weight(ask.is_grace);
+        let room = self.machine.window().map(|window| room(window, self.estimator.tokens(weight)));
         if let Some(failure) = self.too_long(weight) {
             self.live = Some(live);
             return self.launch(
@@ -46,6 +54,7 @@ impl Driver {
             others: self.machine.consulted(),
             path: self.machine.start().path.as_str().into(),
             tree_ordinal,
+            room,
         };
         let model = self.machine.model();
         let thinking = Thinking {
@@ -104,17 +113,42 @@ impl Driver {
         estimated.max(self.transcript.past().prompt_tokens)
     }
 
-    /// Why a request is not worth asking with: the model's window is smaller.
+    /// Why a request is not worth asking with: it leaves too little of the model's window.
     fn too_long(&self, weight: Weight) -> Option<ModelFailure> {
         let window = self.machine.window()?;
         let tokens = self.estimator.tokens(weight);
-        if tokens <= window {
+        let answer = least_answer(window);
+        if tokens <= window - answer {
             return None;
         }
         let model = self.machine.model();
-        let message =
-            format!("the request is about {tokens} tokens long, and the window of {model} takes {window}");
+        let message = format!(
+            "the request is about {tokens} tokens long, and the window of {model} takes {window}, of which an answer needs \
+             {answer}"
+        );
         let (kind, partial, now) = (FailureKind::TooLong, Partial::default(), self.parts.clock.now());
         Some(ModelFailure { message, kind, partial, now, jitter: 0.0 })
+    }
+}
+
+/// What a request leaves of a window, in tokens. The estimate may fall short of what the provider counts.
+fn room(window: u64, tokens: u64) -> u64 {
+    window.saturating_sub(tokens.saturating_add(tokens / ESTIMATE_IS_SHORT_BY))
+}
+
+/// What an answer needs of a window, in tokens.
+fn least_answer(window: u64) -> u64 {
+    LEAST_ANSWER.min(window / LEAST_SHARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_leaves_is_told_with_caution() {
+        assert_eq!((room(200_000, 0), room(200_000, 80_000)), (200_000, 110_000));
+        assert_eq!((room(200_000, 180_000), room(1_000, u64::MAX)), (0, 0));
+        assert_eq!((least_answer(200_000), least_answer(1_000)), (2_048, 125));
     }
 }

@@ -176,6 +176,7 @@ impl RunPatch {
             // SQLite's numbers end at 2^63; nobody has so many billionths of dollars.
             self.more.cost.map(|cost| i64::try_from(cost.nanos()).unwrap_or(i64::MAX)),
             self.more.unpriced_tokens,
+            self.more.usage.cache_write_tokens,
         ])
     }
 
@@ -283,6 +284,7 @@ update runs set
     cached_tokens = runs.cached_tokens + patch.cached_tokens,
     output_tokens = runs.output_tokens + patch.output_tokens,
     thought_tokens = runs.thought_tokens + patch.thought_tokens,
+    cache_write_tokens = runs.cache_write_tokens + patch.cache_write_tokens,
     cost_nanos = iif(patch.cost_nanos is null, runs.cost_nanos, coalesce(runs.cost_nanos, 0) + patch.cost_nanos),
     unpriced_tokens = runs.unpriced_tokens + patch.unpriced_tokens,
     active_us = max(runs.active_us, patch.active_us),
@@ -295,7 +297,8 @@ from (
         value->>4 as tool_calls, value->>5 as replies, value->>6 as prompt_tokens, value->>7 as cached_tokens,
         value->>8 as output_tokens, value->>9 as thought_tokens, value->>10 as active_us,
         value->>11 as keeps_stream, value->>12 as open_stream, value->>13 as open_stream_seq,
-        value->>14 as completed, value->>15 as cost_nanos, value->>16 as unpriced_tokens
+        value->>14 as completed, value->>15 as cost_nanos, value->>16 as unpriced_tokens,
+        value->>17 as cache_write_tokens
     from jsonb_each(?)
 ) as patch
 where runs.run_id = patch.run_id";

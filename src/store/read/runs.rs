@@ -240,6 +240,7 @@ pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
             cached_tokens: count("cached_tokens"),
             output_tokens: count("output_tokens"),
             thought_tokens: count("thought_tokens"),
+            cache_write_tokens: count("cache_write_tokens"),
         },
         cost: row.get::<Option<i64>, _>("cost_nanos").map(|nanos| Cost::from_nanos(nanos.unsigned_abs())),
         unpriced_tokens: count("unpriced_tokens"),

@@ -109,6 +109,8 @@ def anthropic_messages(provider, _, key, body):
     used = message.usage
     cached, created = used.cache_read_input_tokens, used.cache_creation_input_tokens
     counts = usage(used.input_tokens + cached + created, cached, used.output_tokens, 0)
+    if created:
+        counts["cacheWriteTokens"] = created
     finish = {"end_turn": "stop", "tool_use": "stop", "max_tokens": "length"}[message.stop_reason]
     return whole(text, thought, calls, finish, counts), signatures
 

@@ -192,12 +192,22 @@ async fn a_wait_that_is_asked_for_is_kept() {
 /// What a run does about it may be more than to end, e.g. to ask for less; the provider's words are told in any case.
 #[tokio::test]
 async fn what_is_too_long_is_told_in_the_providers_words() {
-    let script = |wire: Wire| vec![wire.refuses(413, "the request is too large"); MOST_TRIES];
-    for (wire, error) in told_errors(script).await {
-        let message = error["message"].as_str().unwrap_or_default();
-        assert!(message.contains("the request is too large"), "{}: {error}", wire.name());
+    let too_large = |wire: Wire| vec![wire.refuses(413, "the request is too large"); MOST_TRIES];
+    let no_room = |wire: Wire| vec![wire.refuses(400, NO_ROOM); MOST_TRIES];
+    for (errors, words) in
+        [(told_errors(too_large).await, "the request is too large"), (told_errors(no_room).await, NO_ROOM)]
+    {
+        for (wire, error) in errors {
+            let message = error["message"].as_str().unwrap_or_default();
+            assert!(message.contains(words), "{}: {error}", wire.name());
+            assert_eq!(error["code"], "CONTEXT_OVERFLOW", "{}: {error}", wire.name());
+        }
     }
 }
+
+/// Anthropic's words for a prompt that fits the window, but not together with the longest answer.
+const NO_ROOM: &str = "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` \
+                       and try again";
 
 /// A run asks less often than this, whatever it makes of a refusal.
 const MOST_TRIES: usize = 10;

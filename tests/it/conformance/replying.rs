@@ -20,6 +20,16 @@ async fn words_and_thoughts() {
             |wire| vec![wire.text("Grüße, — 🦀")],
         ),
         row(
+            "text of a model that is told how to choose its words, where it can be",
+            "chooser",
+            expect![[r#"
+            says "Well.", 0 calls
+            ends GOAL "Well."
+            used 100, 30 of it cached, for 27
+        "#]],
+            |wire| vec![wire.text("Well.")],
+        ),
+        row(
             "text, byte by byte",
             "talker",
             expect![[r#"
@@ -241,6 +251,41 @@ async fn calls() {
             },
         ),
         row(
+            "a call that the limit cut",
+            "reader",
+            expect![[r#"
+            says "I look.", 0 calls
+            says "", 1 calls
+            says "", 1 calls
+            complete_task "success": "accepted"
+            read_file "success": "hello\n"
+            ends GOAL "finished"
+            used 300, 90 of it cached, for 81
+        "#]],
+            |wire| {
+                let cut = Call { id: "call_1", name: "read_file", arguments: "{\"path\": \"a.tx".to_owned() };
+                let whole = call("call_2", "read_file", &json!({ "path": "a.txt" }));
+                vec![wire.says(&cut_short("I look.", [cut])), wire.calls([whole]), wire.done()]
+            },
+        ),
+        row(
+            "a call that the limit cut before its arguments, behind a whole one",
+            "reader",
+            expect![[r#"
+            says "", 1 calls
+            says "", 1 calls
+            complete_task "success": "accepted"
+            read_file "success": "hello\n"
+            ends GOAL "finished"
+            used 200, 60 of it cached, for 54
+        "#]],
+            |wire| {
+                let whole = call("call_1", "read_file", &json!({ "path": "a.txt" }));
+                let cut = Call { id: "call_2", name: "glob", arguments: String::new() };
+                vec![wire.says(&cut_short("", [whole, cut])), wire.done()]
+            },
+        ),
+        row(
             "a tool that does not exist",
             "reader",
             expect![[r#"
@@ -275,4 +320,9 @@ async fn calls() {
         ),
     ])
     .await;
+}
+
+/// A reply that the limit ended within the last of these calls, or right after it.
+fn cut_short<const N: usize>(text: &str, calls: [Call; N]) -> Said {
+    Said { text: text.to_owned(), calls: calls.into(), why: Why::Length, ..Said::default() }
 }

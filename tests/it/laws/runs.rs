@@ -190,7 +190,7 @@ pub fn the_record_counts_what_the_log_shows(run: &Run, violations: &mut Violatio
             violations.add(end, format_args!("`filesChanged` is {counted:?}, the log shows {shown:?}"));
         }
         // Calls of the daemon's own, such as a summary, count as well.
-        for field in ["promptTokens", "cachedTokens", "outputTokens", "thoughtTokens"] {
+        for field in ["promptTokens", "cachedTokens", "cacheWriteTokens", "outputTokens", "thoughtTokens"] {
             let in_usage = |event: &Event| event.data("usage")[field].as_i64().unwrap_or(0);
             let (counted, shown) = (in_usage(end), asked(run).map(in_usage).sum::<i64>());
             if counted != shown {

@@ -14,6 +14,8 @@ mod tests;
 pub struct Judge {
     wants_key: bool,
     violations: Vec<String>,
+    /// Thoughts that were told, one a reply.
+    thoughts: BTreeSet<String>,
     n_requests: usize,
 }
 
@@ -77,14 +79,32 @@ impl super::Judge for Judge {
         }
     }
 
+    fn remember(&mut self, events: &[String]) {
+        let events = events.iter().filter_map(|event| serde_json::from_str::<Value>(event).ok());
+        let thought = events.map(|event| {
+            event["choices"][0]["delta"]["reasoning_content"].as_str().unwrap_or_default().to_owned()
+        });
+        self.thoughts.insert(thought.collect());
+    }
+
     fn violations(&mut self) -> &mut Vec<String> {
         &mut self.violations
     }
 }
 
+/// Models that think have no other temperature than theirs
+/// (<https://platform.openai.com/docs/guides/latest-model>, "GPT-5 parameter compatibility").
+pub fn sampling_violation(body: &Value) -> Option<String> {
+    let model = body["model"].as_str().unwrap_or_default();
+    let thinks = ["o1", "o3", "o4", "gpt-5"].iter().any(|it| model.starts_with(it));
+    let thinks = thinks && !model.contains("chat");
+    let said = ["temperature", "top_p"].into_iter().find(|name| !body[*name].is_null())?;
+    thinks.then(|| format!("{model} does not take `{said}`"))
+}
+
 impl Judge {
     pub fn new(wants_key: bool) -> Judge {
-        Judge { wants_key, violations: Vec::new(), n_requests: 0 }
+        Judge { wants_key, violations: Vec::new(), thoughts: BTreeSet::new(), n_requests: 0 }
     }
 
     fn report(&mut self, violation: impl Into<String>) {
@@ -119,6 +139,7 @@ impl Judge {
 
     fn body(&mut self, body: &Value) {
         self.fields("request", body);
+        self.violations.extend(sampling_violation(body));
         if body["stream"] != true || body["stream_options"]["include_usage"] != true {
             self.report("no stream with its usage is asked for");
         }
@@ -181,6 +202,10 @@ impl Judge {
                     let calls = message["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
                     if !message["content"].is_string() && calls.is_empty() {
                         self.report(format!("message {at} says nothing"));
+                    }
+                    let thought = message["reasoning_content"].as_str();
+                    if thought.is_some_and(|thought| !self.thoughts.contains(thought)) {
+                        self.report(format!("message {at} gives back a thought that nobody had"));
                     }
                     for call in calls {
                         self.call(call);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Asked, KEY};
+use super::{Asked, KEY, openai};
 
 mod tests;
 
@@ -151,6 +151,7 @@ impl Judge {
 
     fn body(&mut self, body: &Value) {
         self.fields("request", body);
+        self.violations.extend(openai::sampling_violation(body));
         if body["stream"] != true || !body["model"].is_string() {
             self.report("no stream of a model is asked for");
         }

@@ -70,7 +70,7 @@ impl Wire {
     pub fn model(self) -> &'static str {
         match self {
             Wire::Gemini => "gemini-2.5-pro",
-            Wire::OpenAi => "gpt-x",
+            Wire::OpenAi => "gpt-5.1",
             Wire::OpenAiResponses => "gpt-5.1",
             Wire::Anthropic => "claude-haiku-4-5",
         }

@@ -21,11 +21,12 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }
 
 fn body(model: &str, request: &ModelRequest) -> Value {
-    let (body, _) = Encoder::new(Messages::new(model)).encode(request);
+    let (body, _) = Encoder::new(Messages::new(model), "mine").encode(request);
     serde_json::from_slice(&body)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
@@ -45,6 +46,7 @@ fn message(role: Role, parts: Vec<Part>) -> Message {
 fn said(provider: &str, raw: &str, parts: Vec<Part>) -> Message {
     let raw = ProviderMessage {
         provider: provider.into(),
+        entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     };
     Message { raw: Some(raw), ..message(Role::Model, parts) }

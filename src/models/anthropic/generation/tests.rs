@@ -50,7 +50,7 @@ fn a_current_model_is_told_an_effort_and_nothing_else() {
         let sampling =
             Sampling { temperature: Some(0.3), top_p: Some(0.9), max_output_tokens, thinking_budget };
         let expected = Taken { max_tokens, thoughts, ..Taken::default() };
-        assert_eq!(taken("claude-sonnet-5-5", &sampling), expected, "{thinking_budget:?}");
+        assert_eq!(taken("claude-sonnet-5-5", &sampling, None), expected, "{thinking_budget:?}");
     }
 }
 
@@ -59,7 +59,7 @@ fn only_one_sampling_setting_is_told_where_two_are_refused() {
     let both = Sampling { temperature: Some(0.3), top_p: Some(0.9), ..Sampling::default() };
     let one = Sampling { temperature: None, ..both };
     let told = |model: &str, sampling: &Sampling| {
-        let taken = taken(model, sampling);
+        let taken = taken(model, sampling, None);
         (taken.temperature, taken.top_p)
     };
     for model in ["claude-opus-4-0", "claude-3-5-haiku-latest", "somebody-elses"] {
@@ -71,4 +71,30 @@ fn only_one_sampling_setting_is_told_where_two_are_refused() {
     }
     let thinking = Sampling { thinking_budget: Some(2_000), ..both };
     assert_eq!(told("claude-haiku-4-5", &thinking), (None, None));
+}
+
+#[test]
+fn an_answer_may_be_as_long_as_there_is_room() {
+    let budget = |taken: &Taken| match taken.thoughts {
+        Thoughts::Budget(budget) => budget,
+        _ => 0,
+    };
+    let cases = [
+        (None, None, None, 64_000, 0),
+        (None, None, Some(100_000), 64_000, 0),
+        (None, None, Some(21_041), 21_041, 0),
+        (Some(4_000), None, Some(21_041), 4_000, 0),
+        (Some(4_000), Some(30_000), Some(21_041), 21_041, 20_017),
+        (None, Some(-1), Some(10_000), 10_000, 8_976),
+        // So much is always asked for: whether it fits the provider knows best.
+        (None, Some(30_000), Some(0), 2_048, 1_024),
+        (None, None, Some(0), 2_048, 0),
+    ];
+    for (max_output_tokens, thinking_budget, room, max_tokens, thoughts) in cases {
+        let sampling = Sampling { max_output_tokens, thinking_budget, ..Sampling::default() };
+        let taken = taken("claude-haiku-4-5", &sampling, room);
+        assert_eq!((taken.max_tokens, budget(&taken)), (max_tokens, thoughts), "{sampling:?} {room:?}");
+    }
+    let sampling = Sampling { thinking_budget: Some(20_000), ..Sampling::default() };
+    assert_eq!(taken("claude-opus-5", &sampling, Some(9_000)).max_tokens, 9_000);
 }

@@ -66,8 +66,55 @@ fn thoughts_text_and_parallel_calls_come_in_pieces() {
             ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("glob"), arguments: Object {"pattern": String("*")}, signature: None }
             ToolCall { provider_call_id: Some("toolu_2"), name: ToolName("grep"), arguments: Object {}, signature: None }
             ToolCall { provider_call_id: Some("toolu_3"), name: ToolName("grep"), arguments: String("{\"a\": "), signature: None }
-            Stop Usage { prompt_tokens: 100, cached_tokens: 65, output_tokens: 89, thought_tokens: 0 }
+            Stop Usage { prompt_tokens: 100, cached_tokens: 65, cache_write_tokens: 10, output_tokens: 89, thought_tokens: 0 }
             {"role":"assistant","content":[{"type":"thinking","thinking":"I think","signature":"c2ln"},{"type":"redacted_thinking","data":"b3BhcXVl"},{"type":"text","text":"Hello","citations":null},{"type":"tool_use","id":"toolu_1","name":"glob","input":{"pattern":"*"}},{"type":"tool_use","id":"toolu_2","name":"grep","input":{}},{"type":"tool_use","id":"toolu_3","name":"grep","input":{"arguments":"{\"a\": "}}]}
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_the_limit_cut_is_none() {
+    const WHOLE: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"pwd","input":{}}}"#;
+    const CUT: &str = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_2","name":"glob","input":{}}}"#;
+    const TEXT: &str =
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"I lo"}}"#;
+    const PIECE: &str = r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"pat"}}"#;
+    const END: &str = r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#;
+    check(
+        &[WHOLE, CUT, PIECE, END],
+        expect![[r#"
+            ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("pwd"), arguments: Object {}, signature: None }
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pwd","input":{}}]}
+        "#]],
+    );
+    check(
+        &[CUT, END],
+        expect![[r#"
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+
+        "#]],
+    );
+    // Nothing is left for what was thought.
+    let thought = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"hm","signature":"c2ln"}}"#;
+    check(
+        &[thought, CUT, END],
+        expect![[r#"
+            ThoughtDelta("hm")
+            Thought { text: "hm", signature: Some("c2ln") }
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+
+        "#]],
+    );
+    // What stands before something else was whole.
+    check(
+        &[WHOLE, TEXT, END],
+        expect![[r#"
+            TextDelta("I lo")
+            ToolCall { provider_call_id: Some("toolu_1"), name: ToolName("pwd"), arguments: Object {}, signature: None }
+            Text("I lo")
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pwd","input":{}},{"type":"text","text":"I lo"}]}
         "#]],
     );
 }

@@ -119,6 +119,25 @@ fn passing_refusals_are_short_and_readable() {
 }
 
 #[test]
+fn a_request_that_is_too_long_is_known_by_the_words_of_each_provider() {
+    let too_long = [
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+        "Your input exceeds the context window of this model.",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or \
+         `max_tokens` and try again",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+    ];
+    for words in too_long {
+        let body = serde_json::json!({ "error": { "code": 400, "message": words } }).to_string();
+        assert!(told(400, &[], &body).starts_with("too long: "), "{words}");
+        // So many at once may be fewer in a while.
+        assert!(told(429, &[], &body).starts_with("passing, "), "{words}");
+    }
+}
+
+#[test]
 fn every_form_of_a_hint_is_read() {
     let info = r#"{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3.5s"},{"retryDelay":"junk"},{"retryDelay":"-1s"}]}}"#;
     let date = ("date", "Wed, 21 Oct 2026 07:28:00 GMT");

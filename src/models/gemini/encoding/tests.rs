@@ -8,7 +8,7 @@ use crate::models::{Purpose, encoder::Encoder};
 use crate::protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind};
 
 fn encoder_of(model: &str) -> Encoder<Gemini> {
-    Encoder::new(Gemini::new(model))
+    Encoder::new(Gemini::new(model), "mine")
 }
 
 fn request(messages: Vec<Message>) -> ModelRequest {
@@ -23,6 +23,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }
 
@@ -47,6 +48,7 @@ fn check_for(model: &str, messages: Vec<Message>, expected: Expect) {
 fn model(parts: Vec<Part>, raw: Option<(&str, &str)>) -> Message {
     let raw = raw.map(|(provider, raw)| ProviderMessage {
         provider: provider.into(),
+        entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     });
     Message { role: Role::Model, parts, raw }

@@ -80,6 +80,7 @@ pub(super) fn request(messages: Vec<Arc<Message>>, tools: Arc<[ToolDeclaration]>
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }
 

@@ -21,13 +21,14 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }
 
 const ALL: Media = Media { audio: true, pdf: true };
 
 fn body(form: ChatCompletions, request: &ModelRequest) -> Value {
-    let (body, _) = Encoder::new(form).encode(request);
+    let (body, _) = Encoder::new(form, "mine").encode(request);
     serde_json::from_slice(&body)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
@@ -140,10 +141,11 @@ fn what_people_give_is_text_or_parts_and_what_cannot_be_said_is_named() {
 }
 
 #[test]
-fn thoughts_go_back_with_calls_to_the_kind_of_provider_that_had_them() {
-    let said = |provider: &str, parts: Vec<Part>| Message {
+fn thoughts_go_back_with_calls_to_the_server_that_had_them() {
+    let said = |provider: &str, entry: Option<&str>, parts: Vec<Part>| Message {
         raw: Some(ProviderMessage {
             provider: provider.into(),
+            entry: entry.map(Into::into),
             raw: Arc::from(
                 RawValue::from_string(
                     r#"{"reasoning_content":"hm","reasoning_details":[{"type":"x","data":1.0}],"other":1}"#
@@ -157,14 +159,19 @@ fn thoughts_go_back_with_calls_to_the_kind_of_provider_that_had_them() {
     check(
         vec![
             Message::user("go"),
-            said("openai", vec![call("c1", "glob", json!({}))]),
-            said("gemini", vec![call("c2", "glob", json!({}))]),
-            said("openai", vec![Part::text("done")]),
+            said("openai", Some("mine"), vec![call("c1", "glob", json!({}))]),
+            said("gemini", Some("mine"), vec![call("c2", "glob", json!({}))]),
+            said("openai", Some("other"), vec![call("c3", "glob", json!({}))]),
+            // Of before entries were kept.
+            said("openai", None, vec![call("c4", "glob", json!({}))]),
+            said("openai", Some("mine"), vec![Part::text("done")]),
         ],
         expect![[r#"
             {"role":"user","content":"go"}
             {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"glob","arguments":"{}"}}],"reasoning_content":"hm","reasoning_details":[{"type":"x","data":1.0}]}
             {"role":"assistant","tool_calls":[{"id":"c2","type":"function","function":{"name":"glob","arguments":"{}"}}]}
+            {"role":"assistant","tool_calls":[{"id":"c3","type":"function","function":{"name":"glob","arguments":"{}"}}]}
+            {"role":"assistant","tool_calls":[{"id":"c4","type":"function","function":{"name":"glob","arguments":"{}"}}],"reasoning_content":"hm","reasoning_details":[{"type":"x","data":1.0}]}
             {"role":"assistant","content":"done"}
         "#]],
     );
@@ -194,13 +201,14 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         schema,
         ..request(vec![Message::user("x")])
     };
-    let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false)]
+    let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false), ("openai/o4-mini", false)]
         .map(|(model, is_own)| format!("{}\n", body(ChatCompletions::new(model, is_own, ALL), &asked)))
         .concat();
     expect![[r#"
-        {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+        {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_completion_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"qwen3","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
+        {"model":"openai/o4-mini","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
     "#]].assert_eq(&told);
     let plain = body(ChatCompletions::new("m", true, ALL), &request(vec![Message::user("x")]));
     let fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();

@@ -54,7 +54,7 @@ fn text_thoughts_and_parallel_calls_come_in_pieces() {
             Text("Hello")
             ToolCall { provider_call_id: Some("c1"), name: ToolName("glob"), arguments: Object {"pattern": String("*")}, signature: None }
             ToolCall { provider_call_id: Some("c2"), name: ToolName("grep"), arguments: Object {"pattern": String("x")}, signature: None }
-            Stop Usage { prompt_tokens: 100, cached_tokens: 60, output_tokens: 18, thought_tokens: 12 } Some("{\"reasoning_content\":\"I think\",\"reasoning\":\"think\",\"reasoning_details\":[{\"a\":1},{\"b\":1}]}")
+            Stop Usage { prompt_tokens: 100, cached_tokens: 60, cache_write_tokens: 0, output_tokens: 18, thought_tokens: 12 } Some("{\"reasoning_content\":\"I think\",\"reasoning\":\"think\",\"reasoning_details\":[{\"a\":1},{\"b\":1}]}")
         "#]],
     );
 }
@@ -78,9 +78,53 @@ fn calls_of_servers_that_number_them_badly_are_told_apart() {
             ToolCall { provider_call_id: Some("d"), name: ToolName("four"), arguments: Object {"y": Number(2)}, signature: None }
             ToolCall { provider_call_id: None, name: ToolName("five"), arguments: Object {}, signature: None }
             ToolCall { provider_call_id: Some("e"), name: ToolName("six"), arguments: String("{\"a\": "), signature: None }
-            Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 } None
+            Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 } None
         "#]],
     );
+}
+
+#[test]
+fn a_call_that_the_limit_cut_is_none() {
+    let call = |index: u8, name: &str, arguments: &str| {
+        let function = serde_json::json!({ "name": name, "arguments": arguments });
+        serde_json::json!({ "choices": [{ "delta": { "tool_calls": [
+            { "index": index, "id": format!("c{index}"), "function": function },
+        ] } }] })
+        .to_string()
+    };
+    let whole = call(0, "glob", r#"{"pattern":"*"}"#);
+    let cases = [
+        vec![call(0, "list_directory", "")],
+        vec![call(0, "list_directory", "{\"pa")],
+        vec![whole.clone(), call(1, "", "")],
+        vec![whole.clone(), call(1, "glob", " ")],
+        // This one needs none, or was there before the limit: another began after it.
+        vec![call(0, "list_directory", ""), call(1, "glob", "{}")],
+        vec![whole],
+    ];
+    let mut told = String::new();
+    for calls in cases {
+        let mut reply = ChatReply::default();
+        let end = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#.to_owned();
+        for chunk in calls.into_iter().chain([end]) {
+            reply.push(&chunk).unwrap();
+        }
+        let ModelReply { parts, reason, .. } = reply.finish().unwrap();
+        let calls = parts.iter().map(|part| match part {
+            ReplyPart::ToolCall { name, arguments, .. } => format!(" {}{arguments}", name.as_str()),
+            other => panic!("{other:?}"),
+        });
+        told.push_str(&format!("{reason:?}:{}\n", calls.collect::<String>()));
+    }
+    expect![[r#"
+        Length:
+        Length:
+        Length: glob{"pattern":"*"}
+        Length: glob{"pattern":"*"}
+        Length: list_directory{} glob{}
+        Length: glob{"pattern":"*"}
+    "#]]
+    .assert_eq(&told);
 }
 
 #[test]

@@ -21,13 +21,14 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         others: 0,
         path: "".into(),
         tree_ordinal: 0,
+        room: None,
     }
 }
 
 const WITH_PDF: Media = Media { audio: false, pdf: true };
 
 fn text(form: Responses, request: &ModelRequest) -> String {
-    String::from_utf8(Encoder::new(form).encode(request).0).unwrap()
+    String::from_utf8(Encoder::new(form, "mine").encode(request).0).unwrap()
 }
 
 /// The items of a request byte for byte, one a line.
@@ -49,6 +50,7 @@ fn message(role: Role, parts: Vec<Part>) -> Message {
 fn said(provider: &str, raw: &str, parts: Vec<Part>) -> Message {
     let raw = ProviderMessage {
         provider: provider.into(),
+        entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     };
     Message { raw: Some(raw), ..message(Role::Model, parts) }
@@ -261,7 +263,7 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         .map(|(model, is_own)| format!("{}\n", text(Responses::new(model, is_own, WITH_PDF), &asked)))
         .concat();
     expect![[r#"
-        {"model":"gpt-5","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"Be kind.","temperature":0.5,"top_p":0.9,"max_output_tokens":100,"reasoning":{"effort":"medium"},"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
+        {"model":"gpt-5","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"Be kind.","max_output_tokens":100,"reasoning":{"effort":"medium"},"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
         {"model":"gpt-4o","stream":true,"store":false,"instructions":"Be kind.","temperature":0.5,"top_p":0.9,"max_output_tokens":100,"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
         {"model":"qwen3","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"Be kind.","temperature":0.5,"top_p":0.9,"max_output_tokens":100,"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
     "#]].assert_eq(&told);

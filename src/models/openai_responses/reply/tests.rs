@@ -88,7 +88,7 @@ fn thoughts_text_and_parallel_calls_come_in_pieces() {
             Text("Hello")
             ToolCall { provider_call_id: Some("call_1"), name: ToolName("glob"), arguments: Object {"pattern": String("*")}, signature: None }
             ToolCall { provider_call_id: Some("call_2"), name: ToolName("grep"), arguments: Object {}, signature: None }
-            Stop Usage { prompt_tokens: 100, cached_tokens: 60, output_tokens: 18, thought_tokens: 12 }
+            Stop Usage { prompt_tokens: 100, cached_tokens: 60, cache_write_tokens: 0, output_tokens: 18, thought_tokens: 12 }
             openai-responses {"output":[{"id":"rs_1","type":"reasoning","encrypted_content":"gAAAx=","summary":[{"type":"summary_text","text":"**Plan** é"},{"type":"summary_text","text":"then"}]},{"id":"msg_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello"}],"role":"assistant"},{"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"pattern\":\"*\"}","call_id":"call_1","name":"glob"},{"name":"grep","type":"function_call","status":"completed","arguments":"{}","call_id":"call_2"}]}
         "#]],
     );
@@ -124,7 +124,7 @@ fn servers_that_say_less_are_understood() {
             TextDelta("ab")
             Thought { text: "hm\n\nso", signature: None }
             Text("ab")
-            Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             openai-responses {"output":[{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"},{"type":"reasoning_text","text":"so"}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}]}
         "#]],
     );
@@ -143,7 +143,7 @@ fn servers_that_say_less_are_understood() {
             Thought { text: "hm", signature: None }
             Text("Well")
             ToolCall { provider_call_id: None, name: ToolName("glob"), arguments: Object {}, signature: None }
-            Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             openai-responses {"output":[{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]},{"type":"message","content":[{"type":"output_text","text":"Well"}]},{"type":"function_call","call_id":"","name":"glob","arguments":"{}"},{"type":"web_search_call","action":{"query":"x"},"arguments":{}}]}
         "#]],
     );
@@ -159,7 +159,7 @@ fn servers_that_say_less_are_understood() {
         expect![[r#"
             ToolCall { provider_call_id: Some("c1"), name: ToolName("glob"), arguments: Object {"b": Number(2)}, signature: None }
             ToolCall { provider_call_id: Some("c2"), name: ToolName("grep"), arguments: Object {"a": Number(1)}, signature: None }
-            Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
 
         "#]],
     );
@@ -176,7 +176,7 @@ fn servers_that_say_less_are_understood() {
         expect![[r#"
             ToolCall { provider_call_id: Some("c1"), name: ToolName("glob"), arguments: Object {}, signature: None }
             ToolCall { provider_call_id: Some("c2"), name: ToolName("grep"), arguments: Object {}, signature: None }
-            Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+            Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
             openai-responses {"output":[{"type":"function_call","call_id":"c1","name":"glob","arguments":"{}"},{"type":"function_call","call_id":"c2","name":"grep","arguments":"{}"}]}
         "#]],
     );
@@ -219,7 +219,7 @@ fn servers_that_say_less_are_understood() {
         ToolCall { provider_call_id: Some("c1"), name: ToolName("glob"), arguments: String("{\"n\":1"), signature: None }
         ToolCall { provider_call_id: Some("c2"), name: ToolName("glob"), arguments: Array [Number(2)], signature: None }
         ToolCall { provider_call_id: Some("c3"), name: ToolName("glob"), arguments: Object {"n": Number(3)}, signature: None }
-        Stop Usage { prompt_tokens: 0, cached_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+        Stop Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
         openai-responses {"output":[{"type":"function_call","call_id":"c0","name":"glob","arguments":"{}"},{"type":"function_call","call_id":"c1","name":"glob","arguments":"{\"arguments\":\"{\\\"n\\\":1\"}"},{"type":"function_call","call_id":"c2","name":"glob","arguments":"{\"arguments\":[2]}"},{"type":"function_call","call_id":"c3","name":"glob","arguments":"{\"n\":3}"}]}
     "#]].assert_eq(&told(&events));
 }
@@ -325,4 +325,30 @@ fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
     for new in new {
         assert_eq!(ItemReply::default().push(new).unwrap().len(), 0, "{new}");
     }
+}
+
+#[test]
+fn a_call_that_the_limit_cut_is_none() {
+    const WHOLE: &str = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c1","name":"pwd","arguments":"{}"}}"#;
+    const BEGUN: &str = r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","call_id":"c2","name":"glob","arguments":""}}"#;
+    const CUT: &str = r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"c2","name":"glob","arguments":"{\"pat","status":"incomplete"}}"#;
+    const END: &str =
+        r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}"#;
+    for rest in [&[BEGUN][..], &[BEGUN, CUT]] {
+        check(
+            &[&[WHOLE], rest, &[END]].concat(),
+            expect![[r#"
+                ToolCall { provider_call_id: Some("c1"), name: ToolName("pwd"), arguments: Object {}, signature: None }
+                Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+                openai-responses {"output":[{"type":"function_call","call_id":"c1","name":"pwd","arguments":"{}"}]}
+            "#]],
+        );
+    }
+    check(
+        &[BEGUN, CUT, END],
+        expect![[r#"
+            Length Usage { prompt_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 0, thought_tokens: 0 }
+
+        "#]],
+    );
 }

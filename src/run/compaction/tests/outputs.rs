@@ -160,7 +160,7 @@ fn messages_without_a_replaced_result_stay_the_same() {
     let mut messages = outputs(&[&text, &text]);
     let raw = serde_json::value::to_raw_value(&json!("verbatim")).unwrap();
     Arc::make_mut(&mut messages[2]).raw =
-        Some(ProviderMessage { provider: "gemini".into(), raw: raw.into() });
+        Some(ProviderMessage { provider: "gemini".into(), entry: None, raw: raw.into() });
     let news = replaced(&messages, 6_000);
     assert_eq!(news.len(), messages.len());
     for (at, (old, new)) in messages.iter().zip(&news).enumerate() {

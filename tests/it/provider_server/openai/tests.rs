@@ -27,6 +27,8 @@ fn a_good_request_is_good_and_each_rule_can_be_broken() {
         (r#""stream":true"#, r#""stream":false"#, "no stream"),
         (r#""include_usage":true"#, r#""include_usage":false"#, "no stream"),
         (r#""model":"m""#, r#""model":"m","x":1"#, "unknown field `x`"),
+        (r#""model":"m""#, r#""model":"gpt-5-mini","temperature":0"#, "does not take `temperature`"),
+        (r#""model":"m""#, r#""model":"o3","top_p":1"#, "does not take `top_p`"),
         (r#"{"role":"system""#, r#"{"role":"root""#, "the role `root`"),
         (r#""text":"t""#, r#""text":"""#, "is none"),
         (r#""content":"y""#, r#""content":"""#, "is none"),

@@ -29,9 +29,13 @@ pub fn gemini(said: &Said) -> Vec<String> {
         }
         chunks.push(chunk(json!([part])));
     }
+    // Calls come whole or not at all.
+    let has_come =
+        |call: &&Call| said.why != Why::Length || serde_json::from_str::<Value>(&call.arguments).is_ok();
     let parts: Vec<Value> = said
         .calls
         .iter()
+        .filter(has_come)
         .map(|call| {
             // There is no such thing as arguments in pieces here; what is no JSON can only be a text.
             let arguments = serde_json::from_str(&call.arguments);

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 /// A call, or a round of calls, that comes this often in a row is a circle (spec 04).
 const CALL_REPEATS: usize = 5;
-/// Calls of a round at most. Spec 04 names single calls; a model that alternates between two gets no further, either.
+/// Calls, or whole turns, of a round at most. Spec 04 names single calls; a model that alternates between two gets no
+/// further, either, nor does one that makes the same four at once in each turn.
 const LONGEST_ROUND: usize = 3;
 
 /// Letters that are compared (spec 04).
@@ -35,7 +36,10 @@ const LEAVES: u64 = BASE.wrapping_pow(CHUNK as u32);
 /// The last calls of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calls {
-    recent: VecDeque<u64>,
+    /// Each a round of one.
+    calls: Rounds,
+    /// Whole turns.
+    turns: Rounds,
 }
 
 /// How calls repeat.
@@ -46,21 +50,59 @@ pub struct Round {
 }
 
 impl Calls {
-    /// Takes in the next call; answers the round that was gone through [`CALL_REPEATS`] times with it.
-    pub fn push(&mut self, name: &str, arguments: &Value) -> Option<Round> {
-        let mut hasher = DefaultHasher::new();
-        name.hash(&mut hasher);
-        hash_canonical(arguments, &mut hasher);
-        if self.recent.len() == CALL_REPEATS * LONGEST_ROUND {
-            self.recent.pop_front();
+    /// Takes in the calls of a turn; answers the round that was gone through [`CALL_REPEATS`] times with one of them, or
+    /// with all of them.
+    pub fn push<'a>(&mut self, turn: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Option<Round> {
+        let mut found = None;
+        let mut hashes = Vec::new();
+        for (name, arguments) in turn {
+            let mut hasher = DefaultHasher::new();
+            name.hash(&mut hasher);
+            hash_canonical(arguments, &mut hasher);
+            let hash = hasher.finish();
+            found = found.or(self.calls.push(Item { hash, n_calls: 1 }));
+            hashes.push(hash);
         }
-        self.recent.push_back(hasher.finish());
-        (1..=LONGEST_ROUND).find(|length| self.repeats(*length)).map(|length| Round { length })
+        if hashes.is_empty() {
+            return None;
+        }
+        // They run beside each other: their order is no difference.
+        hashes.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        hashes.hash(&mut hasher);
+        let turn = Item { hash: hasher.finish(), n_calls: hashes.len() };
+        let whole = self.turns.push(turn);
+        found.or(whole)
     }
 
     /// Begins anew, after what was found was told.
     pub fn clear(&mut self) {
-        self.recent.clear();
+        *self = Calls::default();
+    }
+}
+
+/// What came last, of what may come round again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rounds {
+    recent: VecDeque<Item>,
+}
+
+/// A call, or those of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Item {
+    hash: u64,
+    n_calls: usize,
+}
+
+impl Rounds {
+    fn push(&mut self, item: Item) -> Option<Round> {
+        if self.recent.len() == CALL_REPEATS * LONGEST_ROUND {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(item);
+        let length = (1..=LONGEST_ROUND).find(|length| self.repeats(*length))?;
+        let round = self.recent.iter().rev().take(length);
+        Some(Round { length: round.map(|item| item.n_calls).sum() })
     }
 
     fn repeats(&self, length: usize) -> bool {

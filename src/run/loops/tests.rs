@@ -151,10 +151,13 @@ fn how_a_text_is_cut_into_pieces_changes_nothing() {
     }
 }
 
-fn rounds(calls: &[&str]) -> Option<(usize, usize)> {
+/// After how many turns a round is found, and how many calls it has. A turn's calls are letters.
+fn rounds(turns: &[&str]) -> Option<(usize, usize)> {
     let mut seen = Calls::default();
-    calls.iter().enumerate().find_map(|(at, call)| {
-        Some((at + 1, seen.push("read", &json!({ "path": call })).map(|round| round.length)?))
+    turns.iter().enumerate().find_map(|(at, turn)| {
+        let arguments: Vec<Value> = turn.chars().map(|call| json!({ "path": call })).collect();
+        let round = seen.push(arguments.iter().map(|arguments| ("read", arguments)))?;
+        Some((at + 1, round.length))
     })
 }
 
@@ -164,6 +167,7 @@ fn rounds_of_calls_are_circles_and_others_are_none() {
     assert_eq!(rounds(&["a"; 5]), Some((5, 1)));
     assert_eq!(rounds(&["b", "a", "a", "a", "a", "a"]), Some((6, 1)));
     assert_eq!(rounds(&["a", "a", "a", "a", "b", "a"]), None);
+    assert_eq!(rounds(&["aaaaa"]), Some((1, 1)));
     assert_eq!(rounds(&["a", "b"].repeat(5)), Some((10, 2)));
     assert_eq!(rounds(&["a", "b"].repeat(4)), None);
     assert_eq!(rounds(&["a", "b", "c"].repeat(5)), Some((15, 3)));
@@ -171,16 +175,27 @@ fn rounds_of_calls_are_circles_and_others_are_none() {
 }
 
 #[test]
+fn whole_turns_that_come_again_are_circles() {
+    assert_eq!(rounds(&["abcd"; 4]), None);
+    assert_eq!(rounds(&["abcd"; 5]), Some((5, 4)));
+    assert_eq!(rounds(&["abcd", "", "dcba", "abcd", "", "cdab", "bacd"]), Some((7, 4)), "in whatever order");
+    assert_eq!(rounds(&["abcd", "abcd", "abcd", "abcd", "abc", "abcd"]), None);
+    assert_eq!(rounds(&["abcd", "ef"].repeat(5)), Some((10, 6)));
+    assert_eq!(rounds(&["abcd", "e", "fghij"].repeat(5)), Some((15, 10)));
+    assert_eq!(rounds(&["abcd", "e", "f", "g"].repeat(10)), None);
+}
+
+#[test]
 fn calls_are_the_same_by_name_and_canonical_arguments() {
     let mut calls = Calls::default();
     let same =
         [json!({"a": 1, "b": [1, {"c": null, "d": "x"}]}), json!({"b": [1, {"d": "x", "c": null}], "a": 1})];
-    let found: Vec<bool> = (0..5).map(|n| calls.push("t", &same[n % 2]).is_some()).collect();
+    let found: Vec<bool> = (0..5).map(|n| calls.push([("t", &same[n % 2])]).is_some()).collect();
     assert_eq!(found, [false, false, false, false, true]);
     calls.clear();
     let others =
         [json!({"a": 1}), json!({"a": "1"}), json!({"a": [1]}), json!({"a": [[1]]}), json!({"a": true})];
-    assert!(others.iter().all(|arguments| calls.push("t", arguments).is_none()));
+    assert!(others.iter().all(|arguments| calls.push([("t", arguments)]).is_none()));
     calls.clear();
-    assert!(["t", "u", "t", "t", "t", "t"].iter().all(|name| calls.push(name, &json!({})).is_none()));
+    assert!(["t", "u", "t", "t", "t", "t"].iter().all(|name| calls.push([(*name, &json!({}))]).is_none()));
 }

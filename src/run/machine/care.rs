@@ -84,13 +84,11 @@ impl Care {
         if data.usage.prompt_tokens != 0 {
             self.prompt_tokens = data.usage.prompt_tokens;
         }
-        self.round = None;
-        for part in private.message.iter().flat_map(|message| &message.parts) {
-            if let Part::ToolCall(call) = part {
-                let round = self.calls.push(call.name.as_str(), &call.arguments);
-                self.round = self.round.or(round);
-            }
-        }
+        let calls = private.message.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+            Part::ToolCall(call) => Some((call.name.as_str(), &call.arguments)),
+            _ => None,
+        });
+        self.round = self.calls.push(calls);
     }
 
     pub fn apply_loop(&mut self, data: &LoopDetected) {

@@ -202,6 +202,46 @@ async fn a_reply_that_was_of_no_use_is_recorded_and_passed_over() {
     running.stop().await;
 }
 
+/// A recording of these replies; `path` is the run's.
+fn recording(folder: &Path, name: &str, path: Option<&str>, replies: &[Value]) -> String {
+    let file = folder.join(name);
+    let line = |parts: &Value| {
+        let response = json!([{ "candidates": [{ "content": { "parts": parts }, "finishReason": "STOP" }] }]);
+        let mut line = json!({ "method": "generateContentStream", "response": response });
+        if let Some(path) = path {
+            line["path"] = json!(path);
+        }
+        format!("{line}\n")
+    };
+    fs::write(&file, replies.iter().map(line).collect::<String>()).unwrap();
+    fs::canonicalize(&file).unwrap().display().to_string()
+}
+
+#[tokio::test]
+async fn a_recorded_reply_that_babbles_is_played_once() {
+    let babble = "I will now look into the file to see what is in it. ".repeat(30);
+    let babble = json!([{ "text": babble }]);
+    let done = json!([{ "functionCall": { "name": "complete_task", "args": { "result": "found" } } }]);
+    let house = House::new().agent("lead", &agent("lead", ""));
+    let folder = house.work().join("..");
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (name, path) in [("paths.jsonl", Some("lead#1")), ("none.jsonl", None)] {
+        let file = recording(&folder, name, path, &[babble.clone(), done.clone()]);
+        for model in ["replay", "replay+strict"] {
+            let (played, _) =
+                client.start(&running, "lead", json!({ "model": format!("{model}:{file}") })).await;
+            let end = client.ended(&played).await;
+            assert_eq!(
+                (&end["reason"], &end["result"]),
+                (&json!("GOAL"), &json!("found")),
+                "{model} {name}: {end}"
+            );
+        }
+    }
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn the_companion_records_where_the_person_stands() {
     let place = Place::with([Reply::done("found")]).await;

@@ -87,7 +87,7 @@ impl Asking<'_> {
     /// What the model answers, without secrets, or why it does not.
     async fn ask(&mut self, model: &str, question: Question) -> Result<String, String> {
         let deadline = question.deadline;
-        let asked = self.with.ask(model, question, self.n_answered());
+        let asked = self.with.ask(model, question, self.n_asked());
         let answered = tokio::select! {
             biased;
             answered = asked => answered,
@@ -111,16 +111,16 @@ impl Asking<'_> {
         error.map_or(Ok(text), Err)
     }
 
-    fn n_answered(&self) -> u32 {
-        let answered = self.calls.iter().filter(|call| call.error.is_none()).count();
-        u32::try_from(answered).unwrap_or(u32::MAX)
+    /// Whatever came of them: of some a recording has a line although nothing could be made of the answer.
+    fn n_asked(&self) -> u32 {
+        u32::try_from(self.calls.len()).unwrap_or(u32::MAX)
     }
 }
 
 impl Consulting {
-    async fn ask(&self, model: &str, question: Question, n_answered: u32) -> Result<ModelReply, String> {
+    async fn ask(&self, model: &str, question: Question, n_asked: u32) -> Result<ModelReply, String> {
         let Counter { consulted, replies, path } = &self.counter;
-        let ordinal = consulted + n_answered;
+        let ordinal = consulted + n_asked;
         let request = ModelRequest {
             purpose: Purpose::Utility,
             system: question.system.into(),

@@ -4,7 +4,11 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
-use subagentd::models::{ModelError, ReplyPart};
+use subagentd::{
+    config::Config,
+    models::{ModelError, ReplyPart},
+    protocol::FinishReason,
+};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -240,6 +244,64 @@ async fn a_recorded_reply_that_babbles_is_played_once() {
         }
     }
     running.stop().await;
+}
+
+/// A house in which these settings hold.
+fn settled(mut house: House, settings: &Value) -> House {
+    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
+    let (config, problems) = Config::load(&house.sources);
+    assert_eq!(problems, []);
+    house.config = config;
+    house
+}
+
+const TALKER: &str =
+    "---\nkind: agent\nname: talker\ndescription: Talks.\ncompletion: message\ntools: []\n---\nYou talk.\n";
+
+#[tokio::test]
+async fn questions_that_came_to_nothing_are_played_as_well() {
+    let refuses = |words: &str| Reply::Says {
+        chunks: vec!["no".to_owned()],
+        thought: None,
+        calls: Vec::new(),
+        finish: FinishReason::Refused { words: words.to_owned() },
+    };
+    let speaker = |who: &str| Reply::says(&json!({ "reasoning": "", "next_speaker": who }).to_string());
+    let small = Script::new([refuses("SAFETY"), speaker("model"), speaker("model"), refuses("OTHERS")]);
+    let script =
+        Script::new([Reply::says("I will look."), Reply::says("I look again."), Reply::says("It is blue.")]);
+    let models = |of_turns: &str, small: &str| {
+        json!({
+            "models": { "default": of_turns, "small": small, "auto": { "fast": of_turns, "strong": of_turns } },
+            "nextSpeakerCheck": true,
+        })
+    };
+    let house = House::new().script(&script).model("small", &small).agent("talker", TALKER);
+    let house = settled(house, &models("script", "small"));
+    let file = house.work().join("../run.jsonl");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let params = json!({ "model": "auto", "prompt": "which colour?", "record": file });
+    let (run, _) = client.start(&running, "talker", params).await;
+    let first = client.ended(&run).await;
+    assert_eq!((&first["result"], &first["turns"]), (&json!("It is blue."), &json!(3)), "{first}");
+    running.stop().await;
+    let methods: Vec<Value> = read(&file).iter().map(|line| line["method"].clone()).collect();
+    let (turn, question) = ("generateContentStream", "generateContent");
+    assert_eq!(methods, [question, turn, question, turn, question, turn, question]);
+
+    for model in ["replay", "replay+strict"] {
+        let model = format!("{model}:{}", fs::canonicalize(&file).unwrap().display());
+        let house = settled(House::new().agent("talker", TALKER), &models(&model, &model));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "talker", json!({ "model": "auto" })).await;
+        let played = client.ended(&run).await;
+        for field in ["reason", "result", "usage", "turns"] {
+            assert_eq!(played[field], first[field], "{model}: {field}: {played}");
+        }
+        running.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ pub struct Past {
 pub(super) struct Care {
     /// Questions of the daemon's own so far; names the next.
     pub consultations: u32,
-    /// Replies that they took.
+    /// Calls of models that they took, whatever came of them.
     pub consulted: u32,
     /// Of the context.
     pub epoch: u32,
@@ -120,7 +120,7 @@ impl RunMachine {
         self.care.epoch = self.care.epoch.max(epoch);
     }
 
-    /// Replies to questions of the daemon's own so far: the ordinal of the next one.
+    /// What models were asked of the daemon's own so far: the ordinal of the next reply.
     pub fn consulted(&self) -> u32 {
         self.care.consulted
     }
@@ -192,7 +192,8 @@ impl RunMachine {
 
     pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
         self.spent += Spent::of(data.usage, data.cost);
-        self.care.consulted += u32::from(data.error.is_none());
+        // Also what came to nothing: a recording may have a line of it.
+        self.care.consulted += 1;
         match data.purpose {
             Consultation::NextSpeaker => {
                 if let Phase::Considering(_) = self.phase {

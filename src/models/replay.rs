@@ -5,7 +5,7 @@
 //! crash gets the replies it would have got without it. Lines that say which run of a tree they belong to answer that
 //! run alone, so it does not matter in which order runs beside each other ask.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use futures_util::{
     StreamExt,
@@ -63,7 +63,7 @@ struct Line {
     end: Result<ModelReply, ModelError>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Method {
     GenerateContent,
@@ -128,18 +128,19 @@ impl Replay {
     }
 }
 
-/// A run that was taken up after a crash asked once more for the reply that was recorded and not committed: of two turns
-/// that say they are the same reply of the same run, the later one counts.
+/// A run that was taken up after a crash asks once more for replies that were recorded and not committed: a line that says
+/// which reply of its run it is tells that those before it which say the same, or a later one, were lost.
 fn without_outdated(lines: Vec<Line>) -> Vec<Line> {
-    let mut seen = BTreeSet::new();
+    let mut seen: HashMap<(Option<Box<str>>, Method), u32> = HashMap::new();
     let mut kept: Vec<Line> = lines
         .into_iter()
         .rev()
-        .filter(|line| match (line.method, line.ordinal, &line.end) {
-            (Method::GenerateContentStream, Some(ordinal), Ok(_)) => {
-                seen.insert((line.path.clone(), ordinal))
-            }
-            _ => true,
+        .filter(|line| {
+            let Some(ordinal) = line.ordinal else { return true };
+            let earliest = seen.entry((line.path.clone(), line.method)).or_insert(u32::MAX);
+            let counts = ordinal < *earliest;
+            *earliest = ordinal.min(*earliest);
+            counts
         })
         .collect();
     kept.reverse();

@@ -71,9 +71,9 @@ pub struct ModelRequest {
     /// JSON Schema the reply's text must follow; for `Utility` calls.
     pub schema: Option<Arc<Value>>,
     /// Which reply to its purpose in its run this will be, from 0: how many of these the run has committed. Makes
-    /// recorded replies a function of the request, also after a crash.
+    /// recorded replies a function of the request, also after a crash. A question counts whatever came of it.
     pub ordinal: u32,
-    /// How many replies to the other purpose the run has committed.
+    /// The same of the other purpose.
     pub others: u32,
     /// The run's path within its tree, as `run.started` says it; recordings that know paths answer by it.
     pub path: Arc<str>,

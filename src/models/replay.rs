@@ -5,7 +5,7 @@
 //! crash gets the replies it would have got without it. Lines that say which run of a tree they belong to answer that
 //! run alone, so it does not matter in which order runs beside each other ask.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use futures_util::{
     StreamExt,
@@ -63,14 +63,7 @@ struct Line {
     end: Result<ModelReply, ModelError>,
 }
 
-impl Line {
-    /// Other methods are never asked for here.
-    fn is_reply(&self) -> bool {
-        matches!(self.method, Method::GenerateContent | Method::GenerateContentStream)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Method {
     GenerateContent,
@@ -124,91 +117,120 @@ impl Replay {
     fn line_for(&self, method: Method, request: &ModelRequest) -> Result<&Line, ModelError> {
         let has_paths = self.lines.iter().any(|line| line.path.is_some());
         // A file without paths is one path: that of the whole tree.
-        let ordinal = if has_paths { request.ordinal } else { request.tree_ordinal } as usize;
-        let line = ordinal + request.others as usize;
+        let ordinal = if has_paths { request.ordinal } else { request.tree_ordinal };
         let is_of_run = |line: &&Line| line.path.as_deref().is_none_or(|path| *path == *request.path);
-        let mut lines = self.lines.iter().filter(is_of_run);
+        let lines = numbered(self.lines.iter().filter(is_of_run));
+        let asked = Asked { method, ordinal, others: request.others };
         match self.order {
-            Order::ByMethod => line_by_method(lines, method, ordinal),
-            Order::Strict => {
-                let n_lines = lines.clone().count();
-                let line = next_line(&mut lines, line).ok_or_else(|| exhausted(method, line, n_lines))?;
-                line_strictly(line, method)
-            }
+            Order::ByMethod => asked.among(&lines),
+            Order::Strict => asked.next_of(&lines),
         }
     }
 }
 
-/// A run that was taken up after a crash asked once more for the reply that was recorded and not committed: of two turns
-/// that say they are the same reply of the same run, the later one counts.
+/// A run that was taken up after a crash asks once more for replies that were recorded and not committed: a line that says
+/// which reply of its run it is tells that those before it which say the same, or a later one, were lost.
 fn without_outdated(lines: Vec<Line>) -> Vec<Line> {
-    let mut seen = BTreeSet::new();
+    let mut seen: HashMap<(Option<Box<str>>, Method), u32> = HashMap::new();
     let mut kept: Vec<Line> = lines
         .into_iter()
         .rev()
-        .filter(|line| match (line.method, line.ordinal, &line.end) {
-            (Method::GenerateContentStream, Some(ordinal), Ok(_)) => {
-                seen.insert((line.path.clone(), ordinal))
-            }
-            _ => true,
+        .filter(|line| {
+            let Some(ordinal) = line.ordinal else { return true };
+            let earliest = seen.entry((line.path.clone(), line.method)).or_insert(u32::MAX);
+            let counts = ordinal < *earliest;
+            *earliest = ordinal.min(*earliest);
+            counts
         })
         .collect();
     kept.reverse();
     kept
 }
 
-/// The ordinal counts committed replies, and an empty or malformed one is never committed but asked for again:
-/// so lines without a whole reply are passed over, as the recorded program went past them by asking again.
-fn line_by_method<'a>(
-    lines: impl Iterator<Item = &'a Line>,
+/// A line of a run's.
+struct Numbered<'a> {
+    line: &'a Line,
+    /// Which reply of its method it is, from 0; `None` = it is no reply.
+    number: Option<u32>,
+}
+
+/// The lines of one run, numbered as the run counts what it asks for.
+///
+/// A turn's reply that cannot be used is asked for again, so what follows it has its number; and babble that the recorded
+/// run cut off it counted, although there is no line of it. A question counts whatever comes of it, and may have left no
+/// line, either: the number is the one that its line says.
+fn numbered<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<Numbered<'a>> {
+    let (mut turns, mut questions) = (0, 0);
+    let number = |line: &'a Line| {
+        let (next, said) = match line.method {
+            Method::GenerateContentStream => (&mut turns, None),
+            Method::GenerateContent => (&mut questions, line.ordinal),
+            Method::CountTokens | Method::EmbedContent => return Numbered { line, number: None },
+        };
+        let number = said.unwrap_or(*next);
+        *next = number.saturating_add(u32::from(line.end.is_ok()));
+        Numbered { line, number: Some(number) }
+    };
+    lines.map(number).collect()
+}
+
+/// What is asked for.
+struct Asked {
     method: Method,
-    ordinal: usize,
-) -> Result<&'a Line, ModelError> {
-    let mut whole = 0;
-    let mut failed_last = None;
-    for line in lines.filter(|line| line.method == method) {
-        match &line.end {
-            Ok(_) if whole == ordinal => return Ok(line),
-            Ok(_) => {
-                whole += 1;
-                failed_last = None;
-            }
-            Err(_) => failed_last = Some(line),
-        }
+    /// Which reply of the method.
+    ordinal: u32,
+    /// How many of the other one there were.
+    others: u32,
+}
+
+impl Asked {
+    /// Lines without a whole reply are passed over, as the recorded program went past them by asking again.
+    fn among<'a>(&self, lines: &[Numbered<'a>]) -> Result<&'a Line, ModelError> {
+        let of_method = || lines.iter().filter(|it| it.line.method == self.method);
+        let fitting = || of_method().filter(|it| it.number == Some(self.ordinal)).map(|it| it.line);
+        let whole = || of_method().filter(|it| it.line.end.is_ok());
+        let line = fitting().find(|line| line.end.is_ok()).or_else(|| fitting().last());
+        line.ok_or_else(|| exhausted(self.method, self.ordinal, whole().count()))
     }
-    match failed_last {
-        Some(line) if whole == ordinal => Ok(line),
-        _ => Err(exhausted(method, ordinal, whole)),
+
+    /// The first line that was not played yet must be it. One that was asked for again is passed over here, too, as long as
+    /// another one follows.
+    fn next_of<'a>(&self, lines: &[Numbered<'a>]) -> Result<&'a Line, ModelError> {
+        let mut open = lines.iter().filter(|it| !self.is_behind(it));
+        let Some(first) = open.next() else {
+            return Err(exhausted(self.method, self.ordinal.saturating_add(self.others), lines.len()));
+        };
+        let is_whole = |it: &Numbered<'_>| it.line.end.is_ok();
+        let next = match is_whole(first) {
+            true => first,
+            false => open.find(|it| is_whole(it) && it.is_same_reply(first)).unwrap_or(first),
+        };
+        let Numbered { line, number } = *next;
+        if line.method == self.method && number == Some(self.ordinal) {
+            return Ok(line);
+        }
+        let (is, asked) = match number.filter(|_| line.method == self.method) {
+            Some(number) => (
+                format!("reply {} of {}", u64::from(number) + 1, line.method.as_str()),
+                format!("reply {}", u64::from(self.ordinal) + 1),
+            ),
+            None => (line.method.as_str().to_owned(), self.method.as_str().to_owned()),
+        };
+        let message = format!("line {} of the recording is {is}, but {asked} was asked for", line.number);
+        Err(ModelError::Final { code: RunErrorCode::ReplayMismatch, message })
+    }
+
+    /// It was played already.
+    fn is_behind(&self, it: &Numbered<'_>) -> bool {
+        let next = if it.line.method == self.method { self.ordinal } else { self.others };
+        it.number.is_some_and(|number| number < next)
     }
 }
 
-/// The line of an ordinal. Those that were asked for again are passed over here, too, as long as another one follows.
-fn next_line<'a>(lines: impl Iterator<Item = &'a Line>, ordinal: usize) -> Option<&'a Line> {
-    let mut counted = 0;
-    let mut failed_last = None;
-    for line in lines {
-        let was_asked_again = line.is_reply() && line.end.is_err();
-        match (counted == ordinal, was_asked_again) {
-            (true, true) => failed_last = Some(line),
-            (true, false) => return Some(line),
-            (false, true) => {}
-            (false, false) => counted += 1,
-        }
+impl Numbered<'_> {
+    fn is_same_reply(&self, other: &Numbered<'_>) -> bool {
+        self.line.method == other.line.method && self.number == other.number
     }
-    failed_last
-}
-
-fn line_strictly(line: &Line, method: Method) -> Result<&Line, ModelError> {
-    if line.method == method {
-        return Ok(line);
-    }
-    let message = format!(
-        "line {} of the recording is {}, but {} was asked for",
-        line.number,
-        line.method.as_str(),
-        method.as_str()
-    );
-    Err(ModelError::Final { code: RunErrorCode::ReplayMismatch, message })
 }
 
 impl Model for Replay {
@@ -229,10 +251,10 @@ impl Model for Replay {
     }
 }
 
-fn exhausted(method: Method, ordinal: usize, lines: usize) -> ModelError {
+fn exhausted(method: Method, ordinal: u32, lines: usize) -> ModelError {
     let message = format!(
         "the recording has run out: reply {} of {} was asked for, and it has {lines}",
-        ordinal + 1,
+        u64::from(ordinal) + 1,
         method.as_str()
     );
     ModelError::Final { code: RunErrorCode::ReplayExhausted, message }

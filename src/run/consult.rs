@@ -62,7 +62,8 @@ struct Asking<'a> {
     with: &'a Consulting,
     /// Those that were not told yet.
     calls: Vec<ConsultedModel>,
-    n_answered: u32,
+    /// Whatever came of them: of some a recording has a line although nothing could be made of the answer.
+    n_asked: u32,
     spent: Spent,
 }
 
@@ -78,7 +79,7 @@ struct Question {
 impl Consulting {
     /// Becomes what the machine is told.
     pub async fn run(self) -> Input {
-        let mut asking = Asking { with: &self, calls: Vec::new(), n_answered: 0, spent: Spent::default() };
+        let mut asking = Asking { with: &self, calls: Vec::new(), n_asked: 0, spent: Spent::default() };
         let advice = match self.consult.about {
             Consultation::Compression => asking.compress().await,
             Consultation::LoopCheck => asking.check_loop().await,
@@ -94,7 +95,7 @@ impl Asking<'_> {
     /// What the model answers, without secrets, or why it does not.
     async fn ask(&mut self, model: &str, question: Question) -> Result<String, String> {
         let deadline = question.deadline;
-        let asked = self.with.ask(model, question, self.n_answered);
+        let asked = self.with.ask(model, question, self.n_asked);
         let answered = tokio::select! {
             biased;
             answered = asked => answered,
@@ -114,7 +115,7 @@ impl Asking<'_> {
         let price = self.with.alternates.known(model).and_then(|known| known.price);
         let cost = price.map(|price| price.cost(&usage));
         let (told, why) = (text.clone(), error.clone());
-        self.n_answered += u32::from(error.is_none());
+        self.n_asked += 1;
         self.spent += Spent::of(usage, cost);
         let call = ConsultedModel { model: model.to_owned(), usage, cost, text: told, error: why };
         match self.with.compressing {
@@ -130,9 +131,9 @@ impl Asking<'_> {
 }
 
 impl Consulting {
-    async fn ask(&self, model: &str, question: Question, n_answered: u32) -> Result<ModelReply, String> {
+    async fn ask(&self, model: &str, question: Question, n_asked: u32) -> Result<ModelReply, String> {
         let Counter { consulted, replies, path } = &self.counter;
-        let ordinal = consulted + n_answered;
+        let ordinal = consulted + n_asked;
         let request = ModelRequest {
             purpose: Purpose::Utility,
             system: question.system.into(),

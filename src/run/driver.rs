@@ -31,7 +31,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        CallId, EventBody, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling, Seq, ToolDeclaration,
+        CallId, EventBody, LoopDetected, LoopKind, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling,
+        Seq, ToolDeclaration,
     },
     store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
@@ -257,6 +258,8 @@ impl Driver {
                     self.tree_ordinal = None;
                 }
             }
+            // The machine counts babble as a reply.
+            EventBody::LoopDetected(LoopDetected { kind: LoopKind::Text, .. }) => self.tree_ordinal = None,
             _ => (),
         }
     }

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 /// A call, or a round of calls, that comes this often in a row is a circle (spec 04).
 const CALL_REPEATS: usize = 5;
-/// Calls of a round at most. Spec 04 names single calls; a model that alternates between two gets no further, either.
+/// Calls, or whole turns, of a round at most. Spec 04 names single calls; a model that alternates between two gets no
+/// further, either, nor does one that makes the same four at once in each turn.
 const LONGEST_ROUND: usize = 3;
 
 /// Letters that are compared (spec 04).
@@ -21,11 +22,24 @@ const CHUNK_REPEATS: usize = 10;
 const MOST_APART: usize = CHUNK * 3 / 2;
 /// Letters that are remembered: those in which so many repeats must lie.
 const WINDOW: usize = CHUNK_REPEATS * MOST_APART;
+/// Letters and digits of a chunk that says something. Rulers, blanks to fill in and the dots of a table of contents repeat
+/// by their nature.
+const TELLING: usize = 12;
+/// Letters after which that has lasted too long for anything that somebody draws.
+const ENDLESS: usize = 2_000;
+
+/// An odd number without a pattern; what is hashed by it is told apart by all its letters.
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+/// What the letter that leaves the chunk counted.
+const LEAVES: u64 = BASE.wrapping_pow(CHUNK as u32);
 
 /// The last calls of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calls {
-    recent: VecDeque<u64>,
+    /// Each a round of one.
+    calls: Rounds,
+    /// Whole turns.
+    turns: Rounds,
 }
 
 /// How calls repeat.
@@ -36,21 +50,59 @@ pub struct Round {
 }
 
 impl Calls {
-    /// Takes in the next call; answers the round that was gone through [`CALL_REPEATS`] times with it.
-    pub fn push(&mut self, name: &str, arguments: &Value) -> Option<Round> {
-        let mut hasher = DefaultHasher::new();
-        name.hash(&mut hasher);
-        hash_canonical(arguments, &mut hasher);
-        if self.recent.len() == CALL_REPEATS * LONGEST_ROUND {
-            self.recent.pop_front();
+    /// Takes in the calls of a turn; answers the round that was gone through [`CALL_REPEATS`] times with one of them, or
+    /// with all of them.
+    pub fn push<'a>(&mut self, turn: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Option<Round> {
+        let mut found = None;
+        let mut hashes = Vec::new();
+        for (name, arguments) in turn {
+            let mut hasher = DefaultHasher::new();
+            name.hash(&mut hasher);
+            hash_canonical(arguments, &mut hasher);
+            let hash = hasher.finish();
+            found = found.or(self.calls.push(Item { hash, n_calls: 1 }));
+            hashes.push(hash);
         }
-        self.recent.push_back(hasher.finish());
-        (1..=LONGEST_ROUND).find(|length| self.repeats(*length)).map(|length| Round { length })
+        if hashes.is_empty() {
+            return None;
+        }
+        // They run beside each other: their order is no difference.
+        hashes.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        hashes.hash(&mut hasher);
+        let turn = Item { hash: hasher.finish(), n_calls: hashes.len() };
+        let whole = self.turns.push(turn);
+        found.or(whole)
     }
 
     /// Begins anew, after what was found was told.
     pub fn clear(&mut self) {
-        self.recent.clear();
+        *self = Calls::default();
+    }
+}
+
+/// What came last, of what may come round again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rounds {
+    recent: VecDeque<Item>,
+}
+
+/// A call, or those of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Item {
+    hash: u64,
+    n_calls: usize,
+}
+
+impl Rounds {
+    fn push(&mut self, item: Item) -> Option<Round> {
+        if self.recent.len() == CALL_REPEATS * LONGEST_ROUND {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(item);
+        let length = (1..=LONGEST_ROUND).find(|length| self.repeats(*length))?;
+        let round = self.recent.iter().rev().take(length);
+        Some(Round { length: round.map(|item| item.n_calls).sum() })
     }
 
     fn repeats(&self, length: usize) -> bool {
@@ -96,23 +148,14 @@ pub struct Text {
     chunks: VecDeque<(u64, Option<usize>)>,
     /// The number of the next chunk.
     n: usize,
+    /// Letters and digits among the last letters.
+    n_telling: usize,
+    /// Chunks in a row up to here that say nothing and were there before.
+    n_dull: usize,
+    tail: Tail,
     line: Line,
     is_in_code: bool,
 }
-
-/// What is known of the line that is being written.
-#[derive(Debug, Default)]
-struct Line {
-    /// Its first letters, white space left out: enough to tell what it is.
-    beginning: String,
-    /// It was told apart from prose, or is too long to be.
-    is_judged: bool,
-}
-
-/// An odd number without a pattern; what is hashed by it is told apart by all its letters.
-const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-/// What the letter that leaves the chunk counted.
-const LEAVES: u64 = BASE.wrapping_pow(CHUNK as u32);
 
 impl Text {
     /// Takes in more of the text; answers the chunk that is repeated, once there is one.
@@ -122,10 +165,9 @@ impl Text {
 
     fn letter(&mut self, letter: char) -> Option<String> {
         if letter == '\n' {
-            self.line = Line::default();
-        } else if !self.line.is_judged && (!letter.is_whitespace() || !self.line.beginning.is_empty()) {
-            self.line.beginning.push(letter);
-            self.judge_line();
+            self.end_line();
+        } else {
+            self.begin_line(letter);
         }
         if self.is_in_code {
             return None;
@@ -136,14 +178,23 @@ impl Text {
             && let Some(left) = self.letters.pop_front()
         {
             self.hash = self.hash.wrapping_sub(code(left).wrapping_mul(LEAVES));
+            self.n_telling -= usize::from(left.is_alphanumeric());
         }
         self.letters.push_back(letter);
-        let is_circle = self.letters.len() == CHUNK && self.chunk();
+        self.n_telling += usize::from(letter.is_alphanumeric());
+        self.tail.push(letter);
+        let seen = if self.letters.len() == CHUNK { self.chunk() } else { Seen::Never };
+        let is_telling = TELLING <= self.n_telling && self.tail.length < CHUNK;
+        self.n_dull = if is_telling || seen == Seen::Never { 0 } else { self.n_dull + 1 };
+        let is_circle = match is_telling {
+            true => seen == Seen::TooOften,
+            false => ENDLESS <= self.tail.length.max(self.n_dull),
+        };
         is_circle.then(|| self.letters.iter().collect())
     }
 
-    /// Takes in the chunk that the last letters are; answers whether it came too often.
-    fn chunk(&mut self) -> bool {
+    /// Takes in the chunk that the last letters are; answers how often it was there lately.
+    fn chunk(&mut self) -> Seen {
         let first = self.n - self.chunks.len();
         if self.chunks.len() == WINDOW
             && let Some((hash, _)) = self.chunks.pop_front()
@@ -158,10 +209,35 @@ impl Text {
         for _ in 1..CHUNK_REPEATS {
             match self.chunks[at - first].1.filter(|before| first <= *before) {
                 Some(before) => at = before,
-                None => return false,
+                None if at + 1 == self.n => return Seen::Never,
+                None => return Seen::Before,
             }
         }
-        self.n - 1 - at <= (CHUNK_REPEATS - 1) * MOST_APART
+        match self.n - 1 - at <= (CHUNK_REPEATS - 1) * MOST_APART {
+            true => Seen::TooOften,
+            false => Seen::Before,
+        }
+    }
+
+    fn begin_line(&mut self, letter: char) {
+        let line = &mut self.line;
+        line.n_ruling += usize::from(is_ruling(letter));
+        line.has_others |= !is_ruling(letter) && !letter.is_whitespace();
+        line.go_on_with_fence(letter);
+        if !line.is_judged && (!letter.is_whitespace() || !line.beginning.is_empty()) {
+            line.beginning.push(letter);
+            self.judge_line();
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if line.is_fence() {
+            self.is_in_code = !self.is_in_code;
+        }
+        if line.is_ruler() {
+            self.begin_anew();
+        }
     }
 
     fn judge_line(&mut self) {
@@ -175,16 +251,16 @@ impl Text {
         // A ruler is a heading's, or a table's.
         let is_heading =
             beginning.starts_with('#') || beginning.starts_with("===") || beginning.starts_with("---");
-        let is_fence = beginning.starts_with("```") || beginning.starts_with("~~~");
+        let fence = [("```", '`'), ("~~~", '~')].into_iter().find(|(marks, _)| beginning == *marks);
         /// Letters that tell what a line is, the longest number of a list item included.
-        const TELLING: usize = 8;
-        if is_fence {
-            self.is_in_code = !self.is_in_code;
+        const ENOUGH: usize = 8;
+        if let Some((_, mark)) = fence {
+            line.fence = Fence::Marks(mark);
         }
-        if is_fence || is_list || is_table || is_heading {
+        if line.is_fence() || is_list || is_table || is_heading {
             line.is_judged = true;
             self.begin_anew();
-        } else if TELLING <= beginning.chars().count() {
+        } else if ENOUGH <= beginning.chars().count() {
             line.is_judged = true;
         }
     }
@@ -194,126 +270,94 @@ impl Text {
         self.hash = 0;
         self.last.clear();
         self.chunks.clear();
+        (self.n_telling, self.n_dull) = (0, 0);
     }
+}
+
+/// How often a chunk was there lately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Never,
+    Before,
+    TooOften,
+}
+
+/// The longest end of a text that has no more than two different letters.
+#[derive(Debug, Default)]
+struct Tail {
+    length: usize,
+    /// The last letter, how often it stands at the very end, and the other one.
+    last: Option<char>,
+    n_last: usize,
+    other: Option<char>,
+}
+
+impl Tail {
+    fn push(&mut self, letter: char) {
+        if self.last == Some(letter) {
+            self.n_last += 1;
+            self.length += 1;
+            return;
+        }
+        // A third letter leaves of what was before it the end that was one letter alone.
+        self.length = if self.other == Some(letter) { self.length } else { self.n_last } + 1;
+        (self.other, self.last, self.n_last) = (self.last, Some(letter), 1);
+    }
+}
+
+/// What is known of the line that is being written.
+#[derive(Debug, Default)]
+struct Line {
+    /// Its first letters, white space left out: enough to tell what it is.
+    beginning: String,
+    /// It was told apart from prose, or is too long to be.
+    is_judged: bool,
+    fence: Fence,
+    /// Of those that rulers are made of.
+    n_ruling: usize,
+    /// It has other letters, blanks apart.
+    has_others: bool,
+}
+
+/// Whether a line begins a code block, or ends one.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    #[default]
+    No,
+    /// So far it has the marks alone, of which these are.
+    Marks(char),
+    /// Something follows the marks.
+    Named(char),
+    /// The marks come again: what looked like a fence is a piece of code in a line.
+    Closed,
+}
+
+impl Line {
+    /// Takes in a letter after those that began a fence.
+    fn go_on_with_fence(&mut self, letter: char) {
+        self.fence = match self.fence {
+            Fence::Marks(mark) if letter != mark => Fence::Named(mark),
+            // Those of the other kind may be named by what they are made of.
+            Fence::Named('`') if letter == '`' => Fence::Closed,
+            fence => fence,
+        };
+    }
+
+    fn is_fence(&self) -> bool {
+        matches!(self.fence, Fence::Marks(_) | Fence::Named(_))
+    }
+
+    fn is_ruler(&self) -> bool {
+        /// Fewer are an ellipsis, or the end of a block.
+        const SHORTEST: usize = 3;
+        SHORTEST <= self.n_ruling && !self.has_others
+    }
+}
+
+/// Whether rulers are made of it.
+fn is_ruling(letter: char) -> bool {
+    "-=_*.~#+|:·•…–—".contains(letter) || ('\u{2500}'..='\u{259f}').contains(&letter)
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// Letters until a circle is found.
-    fn found_after(text: &str) -> Option<usize> {
-        let mut reader = Text::default();
-        text.chars().position(|letter| reader.push(&letter.to_string()).is_some()).map(|at| at + 1)
-    }
-
-    const SENTENCE: &str = "I will now look into the file to see what it is about. ";
-
-    #[test]
-    fn a_sentence_said_again_and_again_is_a_circle() {
-        let length = SENTENCE.chars().count();
-        let found = found_after(&SENTENCE.repeat(20)).unwrap();
-        // The tenth time that its first chunk is whole.
-        assert_eq!(found, 9 * length + CHUNK);
-        assert_eq!(found_after(&SENTENCE.repeat(9)), None);
-        assert_eq!(found_after(&"ü".repeat(200)), Some(CHUNK + 9), "letters, not bytes");
-    }
-
-    #[test]
-    fn what_lies_far_apart_is_no_circle() {
-        let mut n = 0;
-        let mut text = String::new();
-        for _ in 0..40 {
-            text.push_str(SENTENCE);
-            for _ in 0..6 {
-                n += 1;
-                text.push_str(&format!("step{n} "));
-            }
-        }
-        assert_eq!(found_after(&text), None);
-    }
-
-    #[test]
-    fn what_repeats_by_its_nature_is_none() {
-        let rows = "| a cell of a table | and another cell that is the same |\n".repeat(30);
-        let list = "- the same item of a list, said once more to fill its line\n".repeat(30);
-        let numbered = "12. the same item of a list, said once more to fill its line\n".repeat(30);
-        let headings = "## The same heading, said once more, and long enough for a chunk\n".repeat(30);
-        let code = format!(
-            "```rust\n{}```\n",
-            "    vec.push(Item { name: String::new(), size: 0, kind: 1 });\n".repeat(30)
-        );
-        for text in [&rows, &list, &numbered, &headings, &code] {
-            assert_eq!(found_after(text), None, "{text}");
-            // What stands before it does not count towards what comes after.
-            let half = SENTENCE.repeat(6);
-            assert_eq!(found_after(&format!("{half}\n{text}\n{half}")), None, "{text}");
-        }
-        assert!(found_after(&format!("{code}{}", SENTENCE.repeat(20))).is_some(), "the code is over");
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let mut reader = Text::default();
-        for n in 0..50_000_u32 {
-            reader.push(&format!("{n:x} "));
-        }
-        assert!(reader.chunks.len() <= WINDOW && reader.last.len() <= WINDOW);
-    }
-
-    #[test]
-    fn how_a_text_is_cut_into_pieces_changes_nothing() {
-        let text = format!("{}\n# Head\n{}", SENTENCE.repeat(5), SENTENCE.repeat(20));
-        let whole = found_after(&text).unwrap();
-        for size in [2, 7, 49, 50, 51, 1_000] {
-            let letters: Vec<char> = text.chars().collect();
-            let mut reader = Text::default();
-            let mut read = 0;
-            for piece in letters.chunks(size) {
-                read += piece.len();
-                if reader.push(&piece.iter().collect::<String>()).is_some() {
-                    break;
-                }
-            }
-            assert!(read >= whole && read < whole + size, "{size}: {read} {whole}");
-        }
-    }
-
-    fn rounds(calls: &[&str]) -> Option<(usize, usize)> {
-        let mut seen = Calls::default();
-        calls.iter().enumerate().find_map(|(at, call)| {
-            Some((at + 1, seen.push("read", &json!({ "path": call })).map(|round| round.length)?))
-        })
-    }
-
-    #[test]
-    fn rounds_of_calls_are_circles_and_others_are_none() {
-        assert_eq!(rounds(&["a"; 4]), None);
-        assert_eq!(rounds(&["a"; 5]), Some((5, 1)));
-        assert_eq!(rounds(&["b", "a", "a", "a", "a", "a"]), Some((6, 1)));
-        assert_eq!(rounds(&["a", "a", "a", "a", "b", "a"]), None);
-        assert_eq!(rounds(&["a", "b"].repeat(5)), Some((10, 2)));
-        assert_eq!(rounds(&["a", "b"].repeat(4)), None);
-        assert_eq!(rounds(&["a", "b", "c"].repeat(5)), Some((15, 3)));
-        assert_eq!(rounds(&["a", "b", "c", "d"].repeat(10)), None);
-    }
-
-    #[test]
-    fn calls_are_the_same_by_name_and_canonical_arguments() {
-        let mut calls = Calls::default();
-        let same = [
-            json!({"a": 1, "b": [1, {"c": null, "d": "x"}]}),
-            json!({"b": [1, {"d": "x", "c": null}], "a": 1}),
-        ];
-        let found: Vec<bool> = (0..5).map(|n| calls.push("t", &same[n % 2]).is_some()).collect();
-        assert_eq!(found, [false, false, false, false, true]);
-        calls.clear();
-        let others =
-            [json!({"a": 1}), json!({"a": "1"}), json!({"a": [1]}), json!({"a": [[1]]}), json!({"a": true})];
-        assert!(others.iter().all(|arguments| calls.push("t", arguments).is_none()));
-        calls.clear();
-        assert!(["t", "u", "t", "t", "t", "t"].iter().all(|name| calls.push(name, &json!({})).is_none()));
-    }
-}
+mod tests;

@@ -149,7 +149,7 @@ pub struct RunMachine {
     tool_calls: u32,
     /// Paths that calls changed, each once, in that order.
     files_changed: Arc<Vec<String>>,
-    /// Whole replies so far: the ordinal of the next one.
+    /// Replies that are over so far, whole ones and babble that was cut: the ordinal of the next one.
     replies: u32,
     last_text: Arc<str>,
     /// The last reply was cut by the output limit and the model was told to go on.
@@ -249,7 +249,7 @@ impl RunMachine {
         self.active_us
     }
 
-    /// How many whole replies the run has had.
+    /// How many replies the run has had that it does not ask for again.
     pub fn replies(&self) -> u32 {
         self.replies
     }

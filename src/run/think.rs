@@ -14,6 +14,7 @@ use super::{
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
     protocol::{COMPLETE_TASK, CallId, FinishReason, Message, Part, Role, RunErrorCode, ToolCall, Usage},
+    redact::StreamRedactor,
     store::{LiveAppender, MAX_LIVE_BYTES, TooLong},
     sys::{clock::Clock, ids},
     tools::Lookup,
@@ -32,7 +33,14 @@ pub(super) struct Thinking {
     pub alternates: Arc<Alternates>,
     pub clock: Arc<dyn Clock>,
     /// Set where a model that repeats itself is to be cut off.
-    pub circles: Option<loops::Text>,
+    pub circles: Option<Circles>,
+}
+
+/// What it says and what it thinks, each looked at by itself.
+#[derive(Default)]
+pub(super) struct Circles {
+    text: loops::Text,
+    thought: loops::Text,
 }
 
 /// What a model call came to.
@@ -62,28 +70,21 @@ impl Thinking {
                     return Thought::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
             };
-            let pushed = match item {
-                Some(Ok(ModelEvent::TextDelta(delta))) => {
-                    let pushed = self.live.push_text(&text.push(&delta));
-                    if let Some(chunk) = self.circles.as_mut().and_then(|circles| circles.push(&delta)) {
-                        // What is still held back is no part of a secret any more.
-                        let rest = self.live.push_text(&text.finish());
-                        return Thought::of(match pushed.and(rest) {
-                            Ok(()) => self.babbled(&chunk),
-                            Err(TooLong) => self.failed(too_long()),
-                        });
-                    }
-                    pushed
-                }
-                Some(Ok(ModelEvent::ThoughtDelta(delta))) => self.live.push_thought(&thought.push(&delta)),
-                Some(Ok(ModelEvent::Alive)) => Ok(()),
-                Some(Ok(ModelEvent::Finished(reply))) => {
-                    let rest = self.live.push_thought(&thought.finish());
-                    match rest.and_then(|()| self.live.push_text(&text.finish())) {
-                        Ok(()) => return self.responded(reply),
-                        Err(TooLong) => return Thought::of(self.failed(too_long())),
-                    }
-                }
+            let circles = self.circles.as_mut();
+            let (pushed, circle) = match item {
+                Some(Ok(ModelEvent::TextDelta(delta))) => (
+                    self.live.push_text(&text.push(&delta)),
+                    circles.and_then(|circles| circles.text.push(&delta)),
+                ),
+                Some(Ok(ModelEvent::ThoughtDelta(delta))) => (
+                    self.live.push_thought(&thought.push(&delta)),
+                    circles.and_then(|circles| circles.thought.push(&delta)),
+                ),
+                Some(Ok(ModelEvent::Alive)) => (Ok(()), None),
+                Some(Ok(ModelEvent::Finished(reply))) => match self.push_rest(thought, text) {
+                    Ok(()) => return self.responded(reply),
+                    Err(TooLong) => return Thought::of(self.failed(too_long())),
+                },
                 Some(Err(error)) => return Thought::of(self.failed(error)),
                 None => {
                     let message = "the model's stream ended without a finish reason".to_owned();
@@ -93,7 +94,19 @@ impl Thinking {
             if let Err(TooLong) = pushed {
                 return Thought::of(self.failed(too_long()));
             }
+            if let Some(chunk) = circle {
+                return Thought::of(match self.push_rest(thought, text) {
+                    Ok(()) => self.babbled(&chunk),
+                    Err(TooLong) => self.failed(too_long()),
+                });
+            }
         }
+    }
+
+    /// What was still held back is no part of a secret any more.
+    fn push_rest(&self, thought: StreamRedactor, text: StreamRedactor) -> Result<(), TooLong> {
+        self.live.push_thought(&thought.finish())?;
+        self.live.push_text(&text.finish())
     }
 
     fn responded(self, reply: ModelReply) -> Thought {

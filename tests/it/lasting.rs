@@ -431,11 +431,20 @@ async fn a_request_that_does_not_fit_is_made_to_fit_or_ends_the_run_with_both_co
 #[tokio::test]
 async fn a_run_that_goes_round_in_circles_is_told_and_then_stopped() {
     let read = |path: &str| Reply::calls(&[("read_file", json!({ "path": path }))]);
-    let babble = Reply::says(&"I will now look into the file to see what is in it. ".repeat(30));
+    let circle = "I will now look into the file to see what is in it. ".repeat(30);
+    let babble = Reply::says(&circle);
+    let thought = ReplyPart::Thought { text: circle, signature: None };
+    let ponders = Reply::Parts(vec![thought, ReplyPart::Text("Well.".to_owned())]);
+    let lines = |order: [u32; 4]| {
+        let calls = order.map(|line| ("read_file", json!({ "path": "a.txt", "offset": line })));
+        Reply::calls(&calls)
+    };
     let cases = [
         ("repeats", [read("a.txt"), read("a.txt")], "calls"),
         ("alternates", [read("a.txt"), read("b.txt")], "calls"),
+        ("does the same four at once", [lines([1, 2, 3, 4]), lines([4, 2, 3, 1])], "calls"),
         ("babbles", [babble.clone(), babble], "text"),
+        ("ponders", [ponders.clone(), ponders], "text"),
     ];
     for (name, [even, odd], kind) in cases {
         let reply = |n| if n % 2 == 0 { even.clone() } else { odd.clone() };
@@ -452,7 +461,7 @@ async fn a_run_that_goes_round_in_circles_is_told_and_then_stopped() {
         assert!(found.iter().all(|it| it["kind"] == kind), "{name}: {found:?}");
         let nudged = told(&log, "context.nudged");
         assert_eq!((nudged.len(), &nudged[0]["because"]), (1, &json!("loop")), "{name}");
-        if kind == "text" {
+        if name == "babbles" {
             assert!(end["partialResult"].as_str().unwrap().starts_with("I will now look"), "{name}: {end}");
         }
         // The grace turn came, and its chance passed.

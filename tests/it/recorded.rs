@@ -4,7 +4,11 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
-use subagentd::models::{ModelError, ReplyPart};
+use subagentd::{
+    config::Config,
+    models::{ModelError, ReplyPart},
+    protocol::FinishReason,
+};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -200,6 +204,104 @@ async fn a_reply_that_was_of_no_use_is_recorded_and_passed_over() {
         assert_eq!(client.ended(&played).await["result"], "found");
     }
     running.stop().await;
+}
+
+/// A recording of these replies; `path` is the run's.
+fn recording(folder: &Path, name: &str, path: Option<&str>, replies: &[Value]) -> String {
+    let file = folder.join(name);
+    let line = |parts: &Value| {
+        let response = json!([{ "candidates": [{ "content": { "parts": parts }, "finishReason": "STOP" }] }]);
+        let mut line = json!({ "method": "generateContentStream", "response": response });
+        if let Some(path) = path {
+            line["path"] = json!(path);
+        }
+        format!("{line}\n")
+    };
+    fs::write(&file, replies.iter().map(line).collect::<String>()).unwrap();
+    fs::canonicalize(&file).unwrap().display().to_string()
+}
+
+#[tokio::test]
+async fn a_recorded_reply_that_babbles_is_played_once() {
+    let babble = "I will now look into the file to see what is in it. ".repeat(30);
+    let babble = json!([{ "text": babble }]);
+    let done = json!([{ "functionCall": { "name": "complete_task", "args": { "result": "found" } } }]);
+    let house = House::new().agent("lead", &agent("lead", ""));
+    let folder = house.work().join("..");
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (name, path) in [("paths.jsonl", Some("lead#1")), ("none.jsonl", None)] {
+        let file = recording(&folder, name, path, &[babble.clone(), done.clone()]);
+        for model in ["replay", "replay+strict"] {
+            let (played, _) =
+                client.start(&running, "lead", json!({ "model": format!("{model}:{file}") })).await;
+            let end = client.ended(&played).await;
+            assert_eq!(
+                (&end["reason"], &end["result"]),
+                (&json!("GOAL"), &json!("found")),
+                "{model} {name}: {end}"
+            );
+        }
+    }
+    running.stop().await;
+}
+
+/// A house in which these settings hold.
+fn settled(mut house: House, settings: &Value) -> House {
+    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
+    let (config, problems) = Config::load(&house.sources);
+    assert_eq!(problems, []);
+    house.config = config;
+    house
+}
+
+const TALKER: &str =
+    "---\nkind: agent\nname: talker\ndescription: Talks.\ncompletion: message\ntools: []\n---\nYou talk.\n";
+
+#[tokio::test]
+async fn questions_that_came_to_nothing_are_played_as_well() {
+    let refuses = |words: &str| Reply::Says {
+        chunks: vec!["no".to_owned()],
+        thought: None,
+        calls: Vec::new(),
+        finish: FinishReason::Refused { words: words.to_owned() },
+    };
+    let speaker = |who: &str| Reply::says(&json!({ "reasoning": "", "next_speaker": who }).to_string());
+    let small = Script::new([refuses("SAFETY"), speaker("model"), speaker("model"), refuses("OTHERS")]);
+    let script =
+        Script::new([Reply::says("I will look."), Reply::says("I look again."), Reply::says("It is blue.")]);
+    let models = |of_turns: &str, small: &str| {
+        json!({
+            "models": { "default": of_turns, "small": small, "auto": { "fast": of_turns, "strong": of_turns } },
+            "nextSpeakerCheck": true,
+        })
+    };
+    let house = House::new().script(&script).model("small", &small).agent("talker", TALKER);
+    let house = settled(house, &models("script", "small"));
+    let file = house.work().join("../run.jsonl");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let params = json!({ "model": "auto", "prompt": "which colour?", "record": file });
+    let (run, _) = client.start(&running, "talker", params).await;
+    let first = client.ended(&run).await;
+    assert_eq!((&first["result"], &first["turns"]), (&json!("It is blue."), &json!(3)), "{first}");
+    running.stop().await;
+    let methods: Vec<Value> = read(&file).iter().map(|line| line["method"].clone()).collect();
+    let (turn, question) = ("generateContentStream", "generateContent");
+    assert_eq!(methods, [question, turn, question, turn, question, turn, question]);
+
+    for model in ["replay", "replay+strict"] {
+        let model = format!("{model}:{}", fs::canonicalize(&file).unwrap().display());
+        let house = settled(House::new().agent("talker", TALKER), &models(&model, &model));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "talker", json!({ "model": "auto" })).await;
+        let played = client.ended(&run).await;
+        for field in ["reason", "result", "usage", "turns"] {
+            assert_eq!(played[field], first[field], "{model}: {field}: {played}");
+        }
+        running.stop().await;
+    }
 }
 
 #[tokio::test]

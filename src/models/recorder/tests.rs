@@ -409,6 +409,34 @@ async fn of_a_reply_that_a_crash_made_twice_the_later_is_played() {
 }
 
 #[tokio::test]
+async fn of_questions_that_a_crash_made_ask_again_the_later_are_played() {
+    let folder = TempDir::new().unwrap();
+    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    record(&recording, &says("turn"), request(Purpose::Turn, "lead#1", 0)).await;
+    // A compression of three parts, then after the crash one that was done after two, then another question.
+    let answers = [(0, "lost"), (1, "lost"), (2, "lost"), (0, "first"), (1, "second")];
+    for (ordinal, text) in answers {
+        record(&recording, &says(text), request(Purpose::Utility, "lead#1", ordinal)).await;
+    }
+    record(&recording, &says("next turn"), request(Purpose::Turn, "lead#1", 1)).await;
+    record(&recording, &says("third"), request(Purpose::Utility, "lead#1", 2)).await;
+    let asked = [
+        (Purpose::Turn, 0, 0, "turn"),
+        (Purpose::Utility, 0, 1, "first"),
+        (Purpose::Utility, 1, 1, "second"),
+        (Purpose::Turn, 1, 2, "next turn"),
+        (Purpose::Utility, 2, 2, "third"),
+    ];
+    for order in [Order::ByMethod, Order::Strict] {
+        for (purpose, ordinal, others, text) in asked {
+            let asked = ModelRequest { others, ..request(purpose, "lead#1", ordinal) };
+            let played = play(&place(&folder), order, asked).await;
+            assert_eq!(gist(&played).text, text, "{order:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_is_given_up_leaves_no_line() {
     let folder = TempDir::new().unwrap();
     let recording = Recordings::default().begin(&place(&folder)).unwrap();

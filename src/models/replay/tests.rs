@@ -32,7 +32,12 @@ const EMPTY_TURN: &str = r#"{"method":"generateContentStream","response":[{"cand
 const COUNT: &str = r#"{"method":"countTokens","response":{"totalTokens":100}}"#;
 
 fn play(replay: &Replay, purpose: Purpose, ordinal: u32) -> Result<String, ModelError> {
-    play_in_tree(replay, purpose, "agent#0", ordinal, ordinal)
+    play_after(replay, purpose, ordinal, 0)
+}
+
+/// After that many replies to the other purpose.
+fn play_after(replay: &Replay, purpose: Purpose, ordinal: u32, others: u32) -> Result<String, ModelError> {
+    ask(replay, ModelRequest { others, ..request(purpose, "agent#0", ordinal) })
 }
 
 fn play_in_tree(
@@ -42,7 +47,11 @@ fn play_in_tree(
     ordinal: u32,
     tree_ordinal: u32,
 ) -> Result<String, ModelError> {
-    let request = ModelRequest {
+    ask(replay, ModelRequest { tree_ordinal, ..request(purpose, path, ordinal) })
+}
+
+fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
+    ModelRequest {
         purpose,
         system: "".into(),
         messages: Vec::new(),
@@ -52,9 +61,12 @@ fn play_in_tree(
         ordinal,
         others: 0,
         path: path.into(),
-        tree_ordinal,
+        tree_ordinal: ordinal,
         room: None,
-    };
+    }
+}
+
+fn ask(replay: &Replay, request: ModelRequest) -> Result<String, ModelError> {
     match stream_to_end(replay, request).pop() {
         Some(Ok(ModelEvent::Finished(reply))) => match &reply.parts[0] {
             ReplyPart::Text(text) => Ok(text.clone()),
@@ -102,10 +114,53 @@ fn strictly_the_very_next_line_must_fit() {
             "line 3 of the recording is generateContent, but generateContentStream was asked for"
         )
     );
-    assert!(matches!(
-        play(&replay, Purpose::Turn, 2),
-        Err(ModelError::Final { code: RunErrorCode::ReplayExhausted, .. })
-    ));
+    assert_eq!(play_after(&replay, Purpose::Utility, 0, 1).as_deref(), Ok("u0"));
+    assert_eq!(
+        play_after(&replay, Purpose::Turn, 1, 1),
+        final_error(
+            RunErrorCode::ReplayExhausted,
+            "the recording has run out: reply 3 of generateContentStream was asked for, and it has 2"
+        )
+    );
+}
+
+/// Which question of its run it answers.
+fn numbered_utility(ordinal: u32, text: &str) -> String {
+    utility(text).replacen('{', &format!(r#"{{"path":"agent#0","ordinal":{ordinal},"#), 1)
+}
+
+#[test]
+fn questions_that_came_to_nothing_have_numbers_of_their_own() {
+    let refused = numbered_utility(1, "no").replace("STOP", "SAFETY");
+    let empty = numbered_utility(3, "");
+    // Nobody answered the first one, and the fourth was asked twice.
+    let (u2, u4) = (numbered_utility(2, "u2"), numbered_utility(4, "u4"));
+    let file = recording(&[&turn("t0"), &refused, &turn("t1"), &u2, &empty, &empty, &turn("t2"), &u4]);
+    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
+    assert!(matches!(play(&replay, Purpose::Utility, 0), Err(ModelError::Final { .. })));
+    assert_eq!(play(&replay, Purpose::Utility, 1).as_deref(), Ok("no"));
+    assert_eq!(play(&replay, Purpose::Utility, 2).as_deref(), Ok("u2"));
+    assert!(matches!(play(&replay, Purpose::Utility, 3), Err(ModelError::Unusable { .. })));
+    assert_eq!(play(&replay, Purpose::Utility, 4).as_deref(), Ok("u4"));
+
+    let replay = Replay::open(file.path(), Order::Strict).unwrap();
+    let mismatch = "line 1 of the recording is generateContentStream, but generateContent was asked for";
+    assert_eq!(
+        play_after(&replay, Purpose::Utility, 0, 0),
+        final_error(RunErrorCode::ReplayMismatch, mismatch)
+    );
+    assert_eq!(play_after(&replay, Purpose::Turn, 0, 1).as_deref(), Ok("t0"));
+    let mismatch = "line 2 of the recording is reply 2 of generateContent, but reply 1 was asked for";
+    assert_eq!(
+        play_after(&replay, Purpose::Utility, 0, 1),
+        final_error(RunErrorCode::ReplayMismatch, mismatch)
+    );
+    assert_eq!(play_after(&replay, Purpose::Utility, 1, 1).as_deref(), Ok("no"));
+    assert_eq!(play_after(&replay, Purpose::Turn, 1, 2).as_deref(), Ok("t1"));
+    assert_eq!(play_after(&replay, Purpose::Utility, 2, 2).as_deref(), Ok("u2"));
+    assert!(matches!(play_after(&replay, Purpose::Utility, 3, 2), Err(ModelError::Unusable { .. })));
+    assert_eq!(play_after(&replay, Purpose::Turn, 2, 4).as_deref(), Ok("t2"));
+    assert_eq!(play_after(&replay, Purpose::Utility, 4, 3).as_deref(), Ok("u4"));
 }
 
 #[test]

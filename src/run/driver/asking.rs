@@ -6,9 +6,8 @@ use super::{
     super::{
         compaction::Weight,
         consult::{Compressing, Consulting, Counter, Measure},
-        loops,
         machine::{Consult, FailureKind, Input, ModelAsk, ModelFailure, Partial, Want},
-        think::Thinking,
+        think::{Circles, Thinking},
     },
     Driver, Identity, Landing,
 };
@@ -65,7 +64,7 @@ impl Driver {
             gate: Arc::clone(&self.gate),
             alternates: Arc::clone(&self.alternates),
             clock: Arc::clone(&self.parts.clock),
-            circles: self.machine.start().care.loop_text.then(loops::Text::default),
+            circles: self.machine.start().care.loop_text.then(Circles::default),
         };
         self.live = Some(live);
         self.launch(want, async move { Landing::Thought(thinking.run().await) }, None);

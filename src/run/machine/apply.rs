@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Call, Care, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
-    CallState, Confirmation, EventBody, FinishReason, Part, Private, QueuedFor, RunQueued, RunStarted,
-    RunSteered, RunStopping, Spent, StopThen, Timestamp, ToolState,
+    CallState, Confirmation, EventBody, FinishReason, LoopKind, Part, Private, QueuedFor, RunQueued,
+    RunStarted, RunSteered, RunStopping, Spent, StopThen, Timestamp, ToolState,
 };
 
 /// A run's log does not begin as one must.
@@ -110,7 +110,11 @@ impl RunMachine {
             EventBody::ModelFallback(data) => self.apply_fallback(data),
             EventBody::ModelRouted(data) => self.apply_routed(data),
             EventBody::ContextCompressed(data) => self.apply_compressed(data),
-            EventBody::LoopDetected(data) => self.care.apply_loop(data),
+            EventBody::LoopDetected(data) => {
+                // A babbling reply is over although it was cut: a recording's next line answers what is asked next.
+                self.replies += u32::from(data.kind == LoopKind::Text);
+                self.care.apply_loop(data);
+            }
             EventBody::BudgetWarning(data) => drop(self.care.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
                 self.parked = None;

@@ -36,7 +36,7 @@ pub struct Past {
 pub(super) struct Care {
     /// Questions of the daemon's own so far; names the next.
     pub consultations: u32,
-    /// Replies that they took.
+    /// Calls of models that they took, whatever came of them.
     pub consulted: u32,
     /// Of the context.
     pub epoch: u32,
@@ -84,13 +84,11 @@ impl Care {
         if data.usage.prompt_tokens != 0 {
             self.prompt_tokens = data.usage.prompt_tokens;
         }
-        self.round = None;
-        for part in private.message.iter().flat_map(|message| &message.parts) {
-            if let Part::ToolCall(call) = part {
-                let round = self.calls.push(call.name.as_str(), &call.arguments);
-                self.round = self.round.or(round);
-            }
-        }
+        let calls = private.message.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+            Part::ToolCall(call) => Some((call.name.as_str(), &call.arguments)),
+            _ => None,
+        });
+        self.round = self.calls.push(calls);
     }
 
     pub fn apply_loop(&mut self, data: &LoopDetected) {
@@ -122,7 +120,7 @@ impl RunMachine {
         self.care.epoch = self.care.epoch.max(epoch);
     }
 
-    /// Replies to questions of the daemon's own so far: the ordinal of the next one.
+    /// What models were asked of the daemon's own so far: the ordinal of the next reply.
     pub fn consulted(&self) -> u32 {
         self.care.consulted
     }
@@ -196,7 +194,8 @@ impl RunMachine {
 
     pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
         self.spent += Spent::of(data.usage, data.cost);
-        self.care.consulted += u32::from(data.error.is_none());
+        // Also what came to nothing: a recording may have a line of it.
+        self.care.consulted += 1;
         match data.purpose {
             Consultation::NextSpeaker => {
                 if let Phase::Considering(_) = self.phase {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::{
     protocol::{
-        CallState, EventBody, QueuedFor, RunId, RunQueued, RunStarted, RunState, Seq, SessionId, Spent,
-        Timestamp,
+        CallState, EventBody, LoopKind, QueuedFor, RunId, RunQueued, RunStarted, RunState, Seq, SessionId,
+        Spent, Timestamp,
     },
     store::event::Encoded,
 };
@@ -111,6 +111,8 @@ impl RunPatch {
                 self.more += Spent::of(data.usage, data.cost);
                 self.more_replies += u32::from(!data.cut && data.finish_reason.is_some());
             }
+            // Babble that was cut is not asked for again.
+            EventBody::LoopDetected(data) => self.more_replies += u32::from(data.kind == LoopKind::Text),
             EventBody::ModelConsulted(data) => self.more += Spent::of(data.usage, data.cost),
             EventBody::ToolState(data) if data.to == CallState::Validating => self.more_tool_calls += 1,
             EventBody::RunCompleted(_) => {

@@ -149,7 +149,7 @@ impl Store {
         queue(&mut transaction, session).await
     }
 
-    /// Whole replies that a model gave in all runs of this run's tree.
+    /// Replies that a model gave in all runs of this run's tree and that are not asked for again.
     pub async fn tree_replies(&self, run: &RunId, model: &str) -> Result<u32, StoreError> {
         let sum: i64 = sqlx::query_scalar(
             "select coalesce(sum(replies), 0) from runs

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::protocol::{
-    CallId, CallState, FinishReason, ParkReason, QueuedFor, RunParked, RunQueued, RunState, SessionClosed,
-    SessionState, SessionUpdated, ToolName, ToolState,
+    CallId, CallState, FinishReason, LoopDetected, LoopKind, ParkReason, QueuedFor, RunParked, RunQueued,
+    RunState, SessionClosed, SessionState, SessionUpdated, ToolName, ToolState,
 };
 
 /// Every column of every row of the projections.
@@ -173,8 +173,12 @@ async fn children_know_their_root_also_when_all_begin_at_once() {
         .await
         .unwrap();
     store.append(vec![replied("d", "5", stop, false)]).await.unwrap();
+    // One that was cut because it repeated itself is not asked for again.
+    let babble = LoopDetected { kind: LoopKind::Text, message: "blah".to_owned(), stops: false };
+    let judged = LoopDetected { kind: LoopKind::Judge, ..babble.clone() };
+    store.append(vec![replied("b", "6", None, true), event("b", babble), event("b", judged)]).await.unwrap();
     for run in ["root", "b", "d"] {
-        assert_eq!(store.tree_replies(&RunId::from(run), "m").await.unwrap(), 3, "{run}");
+        assert_eq!(store.tree_replies(&RunId::from(run), "m").await.unwrap(), 4, "{run}");
     }
     assert_eq!(store.tree_replies(&RunId::from("nobody"), "m").await.unwrap(), 0);
     close(store, tracker).await;

@@ -493,5 +493,22 @@ fn what_a_run_takes_care_of_is_told() {
     let sent = sent.chain([completed(n_told + 1, &record)]).collect();
     let ran =
         Command::new(&["run", "scout", "-p", "q", "--new"]).against(vec![control(record), events(sent)]);
-    expect![[""]].assert_eq(&ran.stderr);
+    expect![[r#"
+        ▶ scout · local/a · run r1
+        ! local/a serves: the answer is empty
+        · local/b serves: it is hard
+        · the context was shortened: 41.3k tokens → 2809 tokens
+        ! the context could not be shortened: nobody listens
+        · the context begins anew
+        ! other/c takes over from local/b
+        ! 812 tokens of 1000 are used up
+        ! $0.08 of $0.1 are used up
+        ! little is left of a budget
+        ! the same, five times; it is told so
+        ! circles: the same; one last turn to finish
+        ■ scout · LOOP_DETECTED · 2 turns · 3 tool calls · 1234 tokens · $0.0421 · 4.2 s
+        error: the run ended LOOP_DETECTED: the run goes round in circles: the same
+        hint: put the question another way, or try another --model
+    "#]]
+    .assert_eq(&ran.stderr);
 }

@@ -471,7 +471,8 @@ fn two_calls_in_turns_and_parallel_ones_are_circles_too() {
     let once = "model a:one b:two\nrun a\nrun b\ntool a\ntool b\n";
     let played = CARED.play(&once.repeat(5));
     assert!(played.contains(r#"loop.detected Calls "the same 2 calls, the last of them `two`"#), "{played}");
-    let four = "model a:one b:two c:three d:four\nrun a\nrun b\nrun c\nrun d\ntool a\ntool b\ntool c\ntool d\n";
+    let four =
+        "model a:one b:two c:three d:four\nrun a\nrun b\nrun c\nrun d\ntool a\ntool b\ntool c\ntool d\n";
     let played = CARED.play(&four.repeat(5));
     assert!(played.contains(r#"loop.detected Calls "the same 4 calls, the last of them `four`"#), "{played}");
     let off = || RunCare { loop_calls: false, ..all() };

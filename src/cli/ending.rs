@@ -184,7 +184,9 @@ impl Ending {
         let code = self.error.as_ref().map(|error| error.code.as_str()).unwrap_or_default();
         let advice = match code {
             "PROVIDER_AUTH" => "check the provider's key, or try `--model offline`, which needs none",
-            "MODEL_FAILED" => "try again in a moment, or another --model",
+            "MODEL_FAILED" => {
+                "mend what the message names, or try another --model; `subagent models test MODEL` asks one question"
+            }
             "CONTEXT_OVERFLOW" => "ask for less at a time, or try a model with a larger context",
             "NO_SPACE_LEFT" => "make room on the disk, then run it again",
             "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED" => "the recording belongs to another run; record it anew",

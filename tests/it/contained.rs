@@ -94,7 +94,7 @@ async fn a_fork_bomb_ends_and_the_daemon_goes_on() {
         let (home, model) = home("bash ./build.sh", &settings);
         fs::write(
             home.work().join("build.sh"),
-            "grows() { sleep 0.05; grows | grows & }; grows; wait; sleep 1000\n",
+            "grows() { sleep 0.2; grows | grows & }; grows; wait; sleep 1000\n",
         )
         .unwrap();
         let ended = contained(&home, &model, path, None).await;

@@ -132,6 +132,17 @@ fn by_status(
                 format!("{what}; redirects are not followed, since the key would travel on: set `baseUrl`");
             ModelError::Final { code: RunErrorCode::ModelFailed, message }
         }
+        // A provider says which model it does not have; whoever says nothing is asked at the wrong place.
+        404 | 405 if error.is_none() => {
+            let mut place = endpoint.url.clone();
+            place.set_query(None);
+            let message = format!(
+                "{what}; nothing answers at {place}: is the `baseUrl` of the provider entry `{}` right? Many servers want `/v1` at \
+                 its end, Anthropic's API does not",
+                endpoint.key_place.entry
+            );
+            ModelError::Final { code: RunErrorCode::ModelFailed, message }
+        }
         _ => ModelError::Final { code: RunErrorCode::ModelFailed, message: what },
     }
 }

@@ -141,12 +141,12 @@ impl Scene {
         }
         match moment {
             Hung(_) => {
-                came(life, |_, hangs| hangs).await;
+                came(&self.home, life, |_, hangs| hangs).await;
                 // Half an answer has long been read when the context was looked at.
                 self.look(life, laws::check).await;
             }
             Around => {
-                came(life, |kind, _| kind == Kind::SecondLook).await;
+                came(&self.home, life, |kind, _| kind == Kind::SecondLook).await;
                 self.pause(AROUND_US);
             }
             Told => {
@@ -195,7 +195,7 @@ impl Scene {
 }
 
 /// Waits for a request.
-async fn came(life: &mut Life, is_awaited: impl Fn(Kind, bool) -> bool) {
+async fn came(home: &Home, life: &mut Life, is_awaited: impl Fn(Kind, bool) -> bool) {
     let coming = async {
         loop {
             let (kind, hangs) = life.came.recv().await.unwrap();
@@ -204,7 +204,12 @@ async fn came(life: &mut Life, is_awaited: impl Fn(Kind, bool) -> bool) {
             }
         }
     };
-    timeout(STUCK, coming).await.expect("the provider is not asked for it");
+    if timeout(STUCK, coming).await.is_err() {
+        // A connection that said nothing for so long may be closed.
+        let log = home.connect().await.log(json!({}), 0).await.unwrap();
+        let newest: Vec<String> = log.iter().rev().take(5).map(Value::to_string).collect();
+        panic!("the provider is not asked for it; the newest events:\n{}", newest.join("\n"));
+    }
 }
 
 /// Where the log ends.
@@ -392,7 +397,7 @@ async fn context_that_somebody_has_compressed_is_the_old_or_the_new() {
         let mut life = scene.start((*end == End::Cancelled).then_some(hang)).await;
         let run = compacting(&mut life.wire, from).await;
         if *end == End::Cancelled {
-            came(&mut life, |_, hangs| hangs).await;
+            came(&scene.home, &mut life, |_, hangs| hangs).await;
             life.wire.call("run/cancel", json!({ "runId": run })).await.unwrap();
         }
         let record = life.wire.ended(&run).await.unwrap();

@@ -25,6 +25,7 @@ use crate::{
 };
 
 mod asking;
+mod compressing;
 mod foreign;
 mod once;
 mod watching;

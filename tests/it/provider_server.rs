@@ -38,7 +38,7 @@ pub struct ProviderServer {
 }
 
 struct Shared {
-    script: Mutex<VecDeque<Answer>>,
+    source: Mutex<Source>,
     judge: Mutex<Box<dyn Judge>>,
     requests: Mutex<Vec<Asked>>,
     /// How many requests were read whole.
@@ -47,6 +47,30 @@ struct Shared {
     hung_up: watch::Sender<usize>,
     /// How many bytes may be written of answers that wait to be told.
     allowed: Semaphore,
+}
+
+/// Where answers come from.
+enum Source {
+    Script(VecDeque<Answer>),
+    /// What each request deserves: of a daemon that is killed, nobody knows what it will ask.
+    Thought(Box<dyn FnMut(&Asked) -> Answer + Send>),
+}
+
+impl Source {
+    /// `None` when the script has ended.
+    fn answer(&mut self, asked: &Asked) -> Option<Answer> {
+        match self {
+            Source::Script(script) => script.pop_front(),
+            Source::Thought(think) => Some(think(asked)),
+        }
+    }
+
+    fn n_left(&self) -> usize {
+        match self {
+            Source::Script(script) => script.len(),
+            Source::Thought(_) => 0,
+        }
+    }
 }
 
 /// Would the provider take this request? Every rule that its documentation or its refusals tell of.
@@ -226,6 +250,11 @@ impl ProviderServer {
         ProviderServer::start(Box::new(openai::Judge::new(wants_key)), script).await
     }
 
+    /// The same with a key, answered as each request deserves.
+    pub async fn openai_thinking(think: impl FnMut(&Asked) -> Answer + Send + 'static) -> ProviderServer {
+        ProviderServer::begin(Box::new(openai::Judge::new(true)), Source::Thought(Box::new(think))).await
+    }
+
     /// OpenAI's responses.
     pub async fn openai_responses(script: impl IntoIterator<Item = Answer>) -> ProviderServer {
         ProviderServer::start(Box::<openai_responses::Judge>::default(), script).await
@@ -237,10 +266,14 @@ impl ProviderServer {
     }
 
     async fn start(judge: Box<dyn Judge>, script: impl IntoIterator<Item = Answer>) -> ProviderServer {
+        ProviderServer::begin(judge, Source::Script(script.into_iter().collect())).await
+    }
+
+    async fn begin(judge: Box<dyn Judge>, source: Source) -> ProviderServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
-            script: Mutex::new(script.into_iter().collect()),
+            source: Mutex::new(source),
             judge: Mutex::new(judge),
             requests: Mutex::default(),
             asked: watch::Sender::new(0),
@@ -288,7 +321,7 @@ impl ProviderServer {
     pub fn assert_content(&self) {
         let violations = self.violations();
         assert!(violations.is_empty(), "\n{}\n{:#?}", violations.join("\n"), self.requests());
-        assert_eq!(self.shared.script.lock().unwrap().len(), 0, "not all of the script was asked for");
+        assert_eq!(self.shared.source.lock().unwrap().n_left(), 0, "not all of the script was asked for");
     }
 }
 
@@ -307,8 +340,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let mut stream = BufReader::new(stream);
     while let Ok(Some(asked)) = read_request(&mut stream).await {
         shared.judge.lock().unwrap().request(&asked);
+        let answer = shared.source.lock().unwrap().answer(&asked);
         shared.requests.lock().unwrap().push(asked);
-        let answer = shared.script.lock().unwrap().pop_front();
         let answer = answer.unwrap_or_else(|| {
             shared.judge.lock().unwrap().violations().push("more was asked than scripted".to_owned());
             Answer::status(400, "the script has ended")

@@ -367,6 +367,11 @@ impl Scene {
         for dialect in ["Gemini", "OpenAI", "Anthropic"] {
             plain = plain.replace(&format!("not {dialect}'s"), "not the provider's");
         }
+        if let Some((before, asked)) = plain.split_once("nothing answers at ")
+            && let Some((_, after)) = asked.split_once(": is the")
+        {
+            plain = format!("{before}nothing answers there: is the{after}");
+        }
         match plain.chars().count() {
             n if MAX_TOLD < n && !plain.contains("provider") => format!("{n} letters"),
             _ => format!("{plain:?}"),

@@ -30,7 +30,7 @@ async fn what_stays_is_told() {
             ends ERROR MODEL_FAILED: "the provider answered 404 Not Found: there is no such model (its name)"
         "#]], |wire| vec![wire.refuses(404, "there is no such model")]),
         row("404 of a page", "talker", expect![[r#"
-            ends ERROR MODEL_FAILED: "the provider answered 404 Not Found: Not here"
+            ends ERROR MODEL_FAILED: "the provider answered 404 Not Found: Not here; nothing answers there: is the `baseUrl` of the provider entry `row-5` right? Many servers want `/v1` at its end, Anthropic's API does not"
         "#]], |_| {
             vec![Answer::status(404, "<html><title>Not here</title></html>")]
         }),

@@ -160,10 +160,10 @@ impl GeminiReply {
         if self.parts.pop_if(is_cut).is_none() {
             return;
         }
-        let is_call = |raw: &Box<RawValue>| {
+        let is_call = |raw: &RawValue| {
             serde_json::from_str::<ChunkPart>(raw.get()).is_ok_and(|part| part.function_call.is_some())
         };
-        if let Some(last) = self.raw_parts.iter().rposition(is_call) {
+        if let Some(last) = self.raw_parts.iter().rposition(|raw| is_call(raw)) {
             self.raw_parts.remove(last);
         }
     }

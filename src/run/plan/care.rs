@@ -37,10 +37,15 @@ impl Cared {
         project: &Project,
         (models, defaults): (&Models, &RunDefaults),
     ) -> Cared {
+        let own = || within(model.named(), max_context);
         let mut warnings = Vec::new();
         let mut named = |setting: &str, model: &Option<ModelRef>| {
             let model = model.as_ref()?;
             match models.named(model) {
+                // What a recording's model took in stands in it, and only the run's own was opened.
+                Ok(named) if named.name == own().name => {
+                    Some(NamedModel { context_window: own().context_window, ..named })
+                }
                 Ok(named) => Some(within(named, max_context)),
                 Err(error) => {
                     warnings.push(format!("`{setting}`: {error}; the run goes without it"));
@@ -53,7 +58,6 @@ impl Cared {
         let summariser = named("models.compression", compression).or_else(|| small.clone());
         let fallback =
             fallback.iter().filter_map(|model| named("models.fallback", &Some(model.clone()))).collect();
-        let own = || within(model.named(), max_context);
         let auto = (choice == Choice::Auto).then(|| Tiers {
             fast: named("models.auto.fast", fast).unwrap_or_else(own),
             strong: named("models.auto.strong", strong).unwrap_or_else(own),

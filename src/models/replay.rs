@@ -197,7 +197,7 @@ impl Asked {
         let of_method = || lines.iter().filter(|it| it.line.method == self.method);
         let fitting = || of_method().filter(|it| it.number == Some(self.ordinal)).map(|it| it.line);
         let whole = || of_method().filter(|it| it.line.end.is_ok());
-        let line = fitting().find(|line| line.end.is_ok()).or_else(|| fitting().last());
+        let line = fitting().find(|line| line.end.is_ok()).or_else(|| fitting().next_back());
         line.ok_or_else(|| exhausted(self.method, self.ordinal, whole().count()))
     }
 

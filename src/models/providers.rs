@@ -87,6 +87,8 @@ pub(super) struct Served {
     pub model: Arc<dyn Model>,
     /// Of its entry.
     pub sampling: Sampling,
+    /// Of a recording that says what fitted the model that was recorded.
+    pub window: Option<u64>,
 }
 
 /// What holds for a kind where the settings say nothing else.
@@ -159,7 +161,7 @@ impl Providers {
             ProviderKind::OpenAiResponses => Arc::new(openai_responses::model(place, id)),
             ProviderKind::Anthropic => Arc::new(anthropic::model(place, id)),
         };
-        Ok(Served { name: full_name, id: id.to_owned(), model, sampling: settings.sampling })
+        Ok(Served { name: full_name, id: id.to_owned(), model, sampling: settings.sampling, window: None })
     }
 
     /// Every entry, by name.

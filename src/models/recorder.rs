@@ -12,7 +12,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use self::shape::{Failed, Heard};
+use self::shape::{Failed, Heard, Place};
 use super::{Media, Model, ModelError, ModelEvent, ModelRequest, Purpose, ResolvedModel};
 use crate::redact::Redactor;
 
@@ -27,13 +27,16 @@ impl Recording {
     /// The model, recorded. Secrets are taken out before anything is written.
     pub fn of(&self, model: ResolvedModel, redactor: &Redactor) -> ResolvedModel {
         let (recording, redactor) = (self.clone(), redactor.clone());
-        let recorder = Recorder { model: Arc::clone(&model.model), recording, redactor };
+        let window = model.window.tokens;
+        let recorder = Recorder { model: Arc::clone(&model.model), window, recording, redactor };
         ResolvedModel { model: Arc::new(recorder), ..model }
     }
 }
 
 struct Recorder {
     model: Arc<dyn Model>,
+    /// In tokens: a run that compressed itself does so again when it is played.
+    window: u64,
     recording: Recording,
     redactor: Redactor,
 }
@@ -46,6 +49,7 @@ struct Hearing {
     purpose: Purpose,
     path: Arc<str>,
     ordinal: u32,
+    window: u64,
     heard: Heard,
 }
 
@@ -57,6 +61,7 @@ impl Model for Recorder {
             purpose: request.purpose,
             path: Arc::clone(&request.path),
             ordinal: request.ordinal,
+            window: self.window,
             heard: Heard::default(),
             stream: self.model.stream(request),
         };
@@ -93,8 +98,9 @@ impl Hearing {
             Err(ModelError::Passing { .. } | ModelError::TooLong { .. } | ModelError::Final { .. }) => None,
         };
         if let Some(response) = response {
-            let line = shape::line(self.purpose, &self.path, self.ordinal, &response);
-            self.recording.append(line).await;
+            let Hearing { purpose, ordinal, window, .. } = self;
+            let place = Place { purpose, path: &self.path, ordinal, window };
+            self.recording.append(shape::line(&place, &response)).await;
         }
         Some((event, self))
     }

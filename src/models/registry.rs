@@ -178,8 +178,8 @@ impl Models {
     pub fn resolve(&self, model_ref: &ModelRef) -> Result<ResolvedModel, ResolveError> {
         let alias = self.said.aliases.get(model_ref.as_str());
         let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
-        let Served { name, id, model, sampling } = self.serving(name)?;
-        let window = self.window_of(&name, &id);
+        let Served { name, id, model, sampling, window } = self.serving(name)?;
+        let window = self.window_of(&name, &id, window);
         let price = self.price_of(&name, &id);
         let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(sampling);
         Ok(ResolvedModel { name, model, sampling, window, price })
@@ -188,7 +188,7 @@ impl Models {
     /// The name by which a model is known, and the tokens that fit it; no key is looked for.
     pub fn named(&self, model_ref: &ModelRef) -> Result<NamedModel, ResolveError> {
         let (name, id) = self.identity(model_ref)?;
-        let context_window = self.window_of(&name, &id).tokens;
+        let context_window = self.window_of(&name, &id, None).tokens;
         Ok(NamedModel { name, context_window })
     }
 
@@ -233,29 +233,33 @@ impl Models {
 
     /// What is known of the window of an entry's model.
     pub fn window(&self, entry: &str, id: &str) -> Window {
-        self.window_of(&format!("{entry}/{id}"), id)
+        self.window_of(&format!("{entry}/{id}"), id, None)
     }
 
     fn price_of(&self, name: &str, id: &str) -> Option<Price> {
         longest(&self.said.prices, &[name, id]).copied()
     }
 
-    fn window_of(&self, name: &str, id: &str) -> Window {
+    fn window_of(&self, name: &str, id: &str, recorded: Option<u64>) -> Window {
         /// Of a model that lives in this process: it takes what it gets.
         const OWN: u64 = 1 << 30;
         let is_own = || self.given.contains_key(name).then_some(OWN);
         let listed = name.split_once('/').and_then(|(entry, id)| self.listed.window(entry, id));
-        Window::new(longest(&self.said.windows, &[name, id]).copied(), listed.or_else(is_own), id)
+        Window::new(
+            longest(&self.said.windows, &[name, id]).copied(),
+            listed.or(recorded).or_else(is_own),
+            id,
+        )
     }
 
     /// The model of a name that is no alias.
     fn serving(&self, name: &str) -> Result<Served, ResolveError> {
-        let model: Arc<dyn Model> = if let Some(model) = self.given.get(name) {
-            model.clone()
+        let (model, window): (Arc<dyn Model>, Option<u64>) = if let Some(model) = self.given.get(name) {
+            (model.clone(), None)
         } else if name == OFFLINE {
-            Arc::new(Offline)
+            (Arc::new(Offline), None)
         } else if name == DICTATED {
-            Arc::new(Dictation)
+            (Arc::new(Dictation), None)
         } else if let Some(path) = name.strip_prefix("replay:") {
             open_recording(path, Order::ByMethod)?
         } else if let Some(path) = name.strip_prefix("replay+strict:") {
@@ -264,13 +268,17 @@ impl Models {
             return self.providers.resolve(name);
         };
         let sampling = Sampling::default();
-        Ok(Served { name: name.to_owned(), id: name.to_owned(), model, sampling })
+        Ok(Served { name: name.to_owned(), id: name.to_owned(), model, sampling, window })
     }
 }
 
-fn open_recording(path: &str, order: Order) -> Result<Arc<dyn Model>, ResolveError> {
+/// The recording, and the tokens that fitted the model that was recorded.
+fn open_recording(path: &str, order: Order) -> Result<(Arc<dyn Model>, Option<u64>), ResolveError> {
     match Replay::open(Path::new(path), order) {
-        Ok(replay) => Ok(Arc::new(replay)),
+        Ok(replay) => {
+            let window = replay.window();
+            Ok((Arc::new(replay), window))
+        }
         Err(problem) => {
             Err(ResolveError::BadRecording { path: PathBuf::from(path), problem: problem.to_string() })
         }

@@ -58,6 +58,8 @@ struct Line {
     path: Option<Box<str>>,
     /// Which reply of its run it is, from 0, where the recording says so.
     ordinal: Option<u32>,
+    /// Tokens that fit the model that gave it, where the recording says so.
+    window: Option<u64>,
     /// What a client would have seen, and then the whole reply or why there is none.
     deltas: Vec<ModelEvent>,
     end: Result<ModelReply, ModelError>,
@@ -112,6 +114,12 @@ impl Replay {
             })
             .collect::<Result<Vec<Line>, BadRecording>>()?;
         Ok(Replay { lines: without_outdated(lines).into(), order })
+    }
+
+    /// Tokens that fit the model that was recorded first: runs compress themselves by it.
+    pub(super) fn window(&self) -> Option<u64> {
+        let mut turns = self.lines.iter().filter(|line| line.method == Method::GenerateContentStream);
+        turns.find_map(|line| line.window).filter(|tokens| *tokens != 0)
     }
 
     fn line_for(&self, method: Method, request: &ModelRequest) -> Result<&Line, ModelError> {
@@ -189,7 +197,7 @@ impl Asked {
         let of_method = || lines.iter().filter(|it| it.line.method == self.method);
         let fitting = || of_method().filter(|it| it.number == Some(self.ordinal)).map(|it| it.line);
         let whole = || of_method().filter(|it| it.line.end.is_ok());
-        let line = fitting().find(|line| line.end.is_ok()).or_else(|| fitting().last());
+        let line = fitting().find(|line| line.end.is_ok()).or_else(|| fitting().next_back());
         line.ok_or_else(|| exhausted(self.method, self.ordinal, whole().count()))
     }
 
@@ -265,6 +273,7 @@ struct RecordedLine<'a> {
     method: Method,
     path: Option<Box<str>>,
     ordinal: Option<u32>,
+    window: Option<u64>,
     #[serde(borrow)]
     response: &'a RawValue,
 }
@@ -288,8 +297,8 @@ fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
             .map_err(|error| format!("chunk {} is not a response: {}", index + 1, without_place(&error)))?;
         deltas.extend(chunk_deltas);
     }
-    let RecordedLine { method, path, ordinal, .. } = recorded;
-    Ok(Line { number, method, path, ordinal, deltas, end: reply.finish() })
+    let RecordedLine { method, path, ordinal, window, .. } = recorded;
+    Ok(Line { number, method, path, ordinal, window, deltas, end: reply.finish() })
 }
 
 /// serde_json counts lines inside the piece it was given, which would contradict the line we name.

@@ -34,7 +34,7 @@ const TABLE: &[(&str, u64)] = &[
     // Rules, no language models: what they take in is bounded by memory alone.
     (super::OFFLINE, 1_048_576),
     (super::DICTATED, 1_048_576),
-    // A recording answers whatever it is asked with, as it did when it was made.
+    // A recording that does not say what its model took in answers whatever it is asked with.
     ("replay:*", 1 << 30),
     ("replay+strict:*", 1 << 30),
 ];
@@ -42,9 +42,10 @@ const TABLE: &[(&str, u64)] = &[
 impl Window {
     /// By the settings' word, else the provider's, else what is published of the model, else a guess.
     pub(super) fn new(set: Option<u64>, listed: Option<u64>, id: &str) -> Window {
-        // Routers put the maker in front: `anthropic/claude-…`.
-        let id = id.rsplit('/').next().unwrap_or(id);
-        let published = || TABLE.iter().find(|(pattern, _)| matches(pattern, id)).map(|(_, tokens)| *tokens);
+        let named = |id: &str| TABLE.iter().find(|(pattern, _)| matches(pattern, id));
+        // Routers put the maker in front: `anthropic/claude-…`. A recording's name is a path.
+        let of_maker = id.rsplit('/').next().unwrap_or(id);
+        let published = || named(of_maker).or_else(|| named(id)).map(|(_, tokens)| *tokens);
         let (tokens, from) = match (set, listed) {
             (Some(tokens), _) => (tokens, WindowSource::Settings),
             (None, Some(tokens)) => (tokens, WindowSource::Provider),
@@ -73,6 +74,9 @@ mod tests {
             (None, None, "gpt-5-mini", 400_000, Table),
             (None, None, "anthropic/claude-sonnet-4.5", 200_000, Table),
             (None, None, "offline", 1_048_576, Table),
+            (None, None, "replay:/home/me/run.jsonl", 1 << 30, Table),
+            (None, None, "replay+strict:/home/me/run.jsonl", 1 << 30, Table),
+            (None, Some(8), "replay:/home/me/run.jsonl", 8, Provider),
             (None, None, "llama3:8b", 128_000, Assumed),
         ];
         for (set, listed, id, tokens, from) in cases {

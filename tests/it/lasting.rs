@@ -206,6 +206,45 @@ async fn four_hundred_turns_fit_a_small_window_and_none_of_them_is_lost() {
 }
 
 #[tokio::test]
+async fn a_run_that_compressed_itself_does_so_when_its_recording_is_played() {
+    const TURNS: u32 = 30;
+    let model = Counting::new(|request| {
+        Ok(match request.purpose {
+            Purpose::Utility => snapshot("read all lines"),
+            Purpose::Turn if request.ordinal == TURNS => {
+                vec![call("complete_task", json!({ "result": "read" }))]
+            }
+            Purpose::Turn => {
+                let line = request.ordinal + 1;
+                vec![call("read_file", json!({ "path": "a.txt", "offset": line, "limit": 1 }))]
+            }
+        })
+    });
+    let settings = json!({ "models": { "contextWindow": { "counting": 6_000 } } });
+    let lines: String = (0..=TURNS).map(|n| format!("line {n} {}\n", "x".repeat(300))).collect();
+    let house = house(&settings).model("counting", &model).file("a.txt", lines);
+    let file = house.work().join("../run.jsonl");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let mut played = Vec::new();
+    let first = json!({ "model": "counting", "prompt": "go", "record": file });
+    let again = ["replay", "replay+strict"].map(|model| {
+        let model = format!("{model}:{}", running.work().with_file_name("run.jsonl").display());
+        json!({ "model": model, "prompt": "go" })
+    });
+    for params in [first].into_iter().chain(again) {
+        let (end, _) = run(&running, &mut client, "worker", params).await;
+        assert_eq!((&end["reason"], &end["result"]), (&json!("GOAL"), &json!("read")), "{end}");
+        played.push((end["usage"].clone(), end["turns"].clone()));
+    }
+    assert_eq!(played[1..], [played[0].clone(), played[0].clone()]);
+    let log = running.log().await;
+    let statuses: Vec<&Value> = told(&log, "context.compressed").iter().map(|it| &it["status"]).collect();
+    assert!(3 <= statuses.len() && statuses.iter().all(|it| *it == "COMPRESSED"), "{statuses:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_context_is_compressed_and_cleared_when_somebody_asks() {
     let model = Counting::new(|request| {
         Ok(match request.purpose {

@@ -50,13 +50,25 @@ impl Heard {
     }
 }
 
+/// Which reply it is.
+pub(super) struct Place<'a> {
+    pub purpose: Purpose,
+    /// The run's.
+    pub path: &'a str,
+    pub ordinal: u32,
+    /// Tokens that fit the model.
+    pub window: u64,
+}
+
 /// One line of a recording, with its end.
-pub(super) fn line(purpose: Purpose, path: &str, ordinal: u32, response: &Value) -> Vec<u8> {
+pub(super) fn line(place: &Place, response: &Value) -> Vec<u8> {
+    let Place { purpose, path, ordinal, window } = *place;
     let method = match purpose {
         Purpose::Turn => "generateContentStream",
         Purpose::Utility => "generateContent",
     };
-    let line = json!({ "method": method, "path": path, "ordinal": ordinal, "response": response });
+    let line =
+        json!({ "method": method, "path": path, "ordinal": ordinal, "window": window, "response": response });
     format!("{line}\n").into_bytes()
 }
 

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{
     super::{
-        ModelReply, Models, ReplyPart,
+        ModelReply, Models, ReplyPart, Window,
         replay::{MAX_RECORDING_BYTES, Order, Replay},
     },
     *,
@@ -285,7 +285,7 @@ async fn a_line_has_geminis_shape() {
     let mut with_written = metadata(101, 1);
     with_written["cacheWriteTokenCount"] = 1.into();
     let expected = [
-        json!({ "method": "generateContentStream", "path": "lead#1/reader#2", "ordinal": 4, "response": [
+        json!({ "method": "generateContentStream", "path": "lead#1/reader#2", "ordinal": 4, "window": 1 << 30, "response": [
             chunk(json!({ "text": "Hm.", "thought": true, "thoughtSignature": "c2ln" })),
             chunk(json!({ "text": "Hel" })),
             chunk(json!({ "text": "lo" })),
@@ -293,7 +293,7 @@ async fn a_line_has_geminis_shape() {
                 "thoughtSignature": "c2lnMg==" })),
             { "candidates": [{ "finishReason": "STOP", "index": 0 }], "usageMetadata": with_written },
         ] }),
-        json!({ "method": "generateContent", "path": "lead#1", "ordinal": 0, "response": {
+        json!({ "method": "generateContent", "path": "lead#1", "ordinal": 0, "window": 1 << 30, "response": {
             "candidates": [{ "finishReason": "STOP", "index": 0,
                 "content": { "role": "model", "parts": [{ "text": "yes" }] } }],
             "usageMetadata": metadata(100, 0),
@@ -433,6 +433,26 @@ async fn of_questions_that_a_crash_made_ask_again_the_later_are_played() {
             let played = play(&place(&folder), order, asked).await;
             assert_eq!(gist(&played).text, text, "{order:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_fitted_the_model_is_known_when_it_is_played() {
+    let folder = TempDir::new().unwrap();
+    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let model = |tokens: u64| {
+        let resolved = resolved("scripted", Scripted(says("x")));
+        ResolvedModel { window: Window { tokens, ..resolved.window }, ..resolved }
+    };
+    let asked =
+        [(Purpose::Utility, "lead#1", 9), (Purpose::Turn, "lead#1", 8_000), (Purpose::Turn, "lead#1/a#1", 7)];
+    for (purpose, path, tokens) in asked {
+        let recorded = recording.of(model(tokens), &Redactor::none());
+        recorded.model.stream(request(purpose, path, 0)).collect::<Events>().await;
+    }
+    for model in ["replay", "replay+strict"] {
+        let name = ModelRef::from(format!("{model}:{}", place(&folder).display()));
+        assert_eq!(Models::new().resolve(&name).unwrap().window.tokens, 8_000, "{model}");
     }
 }
 

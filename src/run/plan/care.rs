@@ -42,6 +42,7 @@ impl Cared {
         project: &Project,
         (models, defaults): (&Models, &RunDefaults),
     ) -> Cared {
+        let own = || within(model.named(), max_context);
         let (mut warnings, mut unpriced) = (Vec::new(), Vec::new());
         let mut note_price = |model: &str| {
             let is_known = models.has_known_cost(&ModelRef::from(model)).unwrap_or(false);
@@ -57,7 +58,9 @@ impl Cared {
             match models.named(model) {
                 Ok(named) => {
                     note_price(&named.name);
-                    Some(within(named, max_context))
+                    // What a recording's model took in stands in it, and only the run's own was opened.
+                    let own = own();
+                    Some(if named.name == own.name { own } else { within(named, max_context) })
                 }
                 Err(error) => {
                     warnings.push(format!("`{setting}`: {error}; the run goes without it"));
@@ -70,7 +73,6 @@ impl Cared {
         let summariser = named("models.compression", compression).or_else(|| small.clone());
         let fallback =
             fallback.iter().filter_map(|model| named("models.fallback", &Some(model.clone()))).collect();
-        let own = || within(model.named(), max_context);
         let auto = (choice == Choice::Auto).then(|| Tiers {
             fast: named("models.auto.fast", fast).unwrap_or_else(own),
             strong: named("models.auto.strong", strong).unwrap_or_else(own),

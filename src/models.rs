@@ -35,6 +35,7 @@ pub use listing::{Lister, ModelList, Moment, ProviderModel};
 pub use providers::{EntryKey, KeyState, ProviderEntry};
 pub use recorder::{NotRecordable, Recording, Recordings};
 pub use registry::{DICTATED, Models, OFFLINE, ResolveError, ResolvedModel};
+pub use sse::{SseDecoder, SseError};
 pub use window::Window;
 
 /// A provider's streaming endpoint for one model.

@@ -42,8 +42,8 @@ pub use follow::Follower;
 pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{
-    ClientCall, ConfirmationFilter, KeptOutput, Listed, LiveView, OpenStream, Page, RunFilter, SessionFilter,
-    SessionView, StoredConfirmation, StoredTrust, Unfinished,
+    ClientCall, ConfirmationFilter, ContextEvents, KeptOutput, Listed, LiveView, OpenStream, Page, RunFilter,
+    SessionFilter, SessionView, StoredConfirmation, StoredTrust, Unfinished,
 };
 pub use schema::MIGRATIONS;
 

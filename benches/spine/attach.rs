@@ -18,7 +18,7 @@ const EVENTS: i64 = 10_000;
 const ATTACHES: usize = 100;
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
-    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(1) } else { Reply::done() });
+    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });
     let house = House::open(HouseParts::zero(&model))?;
     let (long, short) = client_runtime()?.block_on(async {
         let mut client = house.client().await?;

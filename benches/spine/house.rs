@@ -33,7 +33,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{ground, model::Zero};
+use crate::{
+    ground,
+    model::{FILES, Zero},
+};
 
 /// Longer than anything here takes; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
@@ -94,7 +97,7 @@ impl House {
         for (name, file) in [("reader", READER.to_owned())].into_iter().chain(parts.agents) {
             std::fs::write(folder.path().join(format!("agents/{name}.md")), file)?;
         }
-        for n in 0..20 {
+        for n in 0..FILES {
             let text = format!("line of file {n}\n").repeat(40);
             std::fs::write(folder.path().join(format!("work/{n}.txt")), text)?;
         }

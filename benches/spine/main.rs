@@ -5,19 +5,24 @@
 //! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
 
 mod attach;
+mod canned;
 mod commands;
 mod edits;
+mod frames;
 mod ground;
 mod house;
 mod http;
+mod lasting;
 mod log;
 mod model;
 mod policy;
 mod process;
 mod provider;
 mod questions;
+mod requests;
 mod search;
 mod shell;
+mod streaming;
 mod table;
 mod texts;
 mod timed;
@@ -36,7 +41,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 14] = [
+    let groups: [(&str, Group); 17] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -51,6 +56,9 @@ fn main() -> anyhow::Result<()> {
         ("questions", questions::measure),
         ("wire", wire::measure),
         ("process", process::measure),
+        ("streaming", streaming::measure),
+        ("requests", requests::measure),
+        ("lasting", lasting::measure),
     ];
     for (name, measure) in groups {
         if is_wanted(name) {

@@ -15,14 +15,16 @@ use tokio::{sync::Semaphore, task::yield_now};
 
 use crate::ground::now;
 
-/// One delta's text: as long as a few tokens.
-const CHUNK: &str = "a few words ";
+/// Files that there are to be read.
+pub const FILES: usize = 20;
 
 /// What the model says in one turn.
 pub enum Reply {
     Calls(Vec<(&'static str, Value)>),
     /// Text in this many deltas once the gate is open, others getting a turn after each; then the end.
     Text(usize),
+    /// A text at once, and calls.
+    Says(String, Vec<(&'static str, Value)>),
 }
 
 impl Reply {
@@ -30,16 +32,22 @@ impl Reply {
         Reply::Calls(vec![("complete_task", json!({ "result": "done" }))])
     }
 
-    /// Reads of the files `0.txt` up to this many.
-    pub fn reads(files: usize) -> Reply {
-        let read = |n| ("read_file", json!({ "path": format!("{n}.txt") }));
+    /// Reads of so many files; of other ones than the reply before, or else the run would be found to go in circles.
+    pub fn reads(asked: &ModelRequest, files: usize) -> Reply {
+        let first = asked.ordinal as usize;
+        let read = |n| ("read_file", json!({ "path": format!("{}.txt", (first + n) % FILES) }));
         Reply::Calls((0..files).map(read).collect())
     }
 }
 
 /// The text of a reply of so many deltas.
 pub fn text_of(deltas: usize) -> String {
-    CHUNK.repeat(deltas)
+    (0..deltas).map(delta).collect()
+}
+
+/// One delta's text: as long as a few tokens, and no two alike, or else the run would be found to babble.
+fn delta(n: usize) -> String {
+    format!("a few words {n} ")
 }
 
 #[derive(Clone)]
@@ -48,7 +56,7 @@ pub struct Zero {
 }
 
 struct Shared {
-    script: fn(&ModelRequest) -> Reply,
+    script: Box<dyn Fn(&ModelRequest) -> Reply + Send + Sync>,
     times: Mutex<Times>,
     gate: Semaphore,
 }
@@ -68,7 +76,8 @@ struct Times {
 
 impl Zero {
     /// The script is a function of the request, e.g. of the reply's ordinal in its run.
-    pub fn new(script: fn(&ModelRequest) -> Reply) -> Zero {
+    pub fn new(script: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static) -> Zero {
+        let script = Box::new(script);
         Zero { shared: Arc::new(Shared { script, times: Mutex::default(), gate: Semaphore::new(0) }) }
     }
 
@@ -102,6 +111,12 @@ impl Model for Zero {
                 let parts = calls.into_iter().map(|(name, arguments)| call(name, arguments));
                 stream::iter([Ok(finished(parts.collect()))]).boxed()
             }
+            Reply::Says(text, calls) => {
+                let said = Ok(ModelEvent::TextDelta(text.clone()));
+                let calls = calls.into_iter().map(|(name, arguments)| call(name, arguments));
+                let parts = std::iter::once(ReplyPart::Text(text)).chain(calls);
+                stream::iter([said, Ok(finished(parts.collect()))]).boxed()
+            }
             Reply::Text(deltas) => {
                 let shared = Arc::clone(&self.shared);
                 let event = move |n| {
@@ -124,7 +139,7 @@ impl Shared {
             yield_now().await;
         }
         if n < deltas {
-            return Some(ModelEvent::TextDelta(CHUNK.to_owned()));
+            return Some(ModelEvent::TextDelta(delta(n)));
         }
         let parts =
             vec![ReplyPart::Text(text_of(deltas)), call("complete_task", json!({ "result": "done" }))];

@@ -25,7 +25,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{ground::now, house::SECRET};
+use crate::{ground::now, house::SECRET, model::FILES};
 
 /// What runs call it.
 pub const MODEL: &str = "loopback/gemini-2.5-flash";
@@ -45,7 +45,8 @@ pub struct Provider {
 struct Shared {
     /// As many turns of a run read a file; the next ends it.
     read_turns: usize,
-    read: Vec<u8>,
+    /// One after the other: a run that made the same call again and again would be found to go in circles.
+    reads: Vec<Vec<u8>>,
     done: Vec<u8>,
     exchanges: Mutex<Vec<Exchange>>,
     connections: AtomicUsize,
@@ -69,7 +70,7 @@ impl Provider {
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
             read_turns,
-            read: reply("read_file", json!({ "path": "0.txt" })),
+            reads: (0..FILES).map(|n| reply("read_file", json!({ "path": format!("{n}.txt") }))).collect(),
             done: reply("complete_task", json!({ "result": "done" })),
             exchanges: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -163,7 +164,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<()> {
         let began = now();
         let body = read_request(&mut stream).await?;
         let results = memmem::find_iter(&body, b"\"functionResponse\"").count();
-        let reply = if results < shared.read_turns { &shared.read } else { &shared.done };
+        let read = &shared.reads[results % FILES];
+        let reply = if results < shared.read_turns { read } else { &shared.done };
         let exchange = Exchange { began, read: now(), results, body };
         shared.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         stream.get_mut().write_all(reply).await?;
@@ -172,7 +174,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<()> {
 }
 
 /// The body of a request whose first byte is there.
-async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Vec<u8>> {
+pub async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Vec<u8>> {
     let (mut line, mut length) = (String::new(), 0);
     loop {
         line.clear();

@@ -45,7 +45,7 @@ fn turns_of(house: &House, model: &Zero) -> anyhow::Result<Vec<Duration>> {
 }
 
 fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
-    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(1) } else { Reply::done() });
+    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });
     let house = House::open(HouseParts::zero(&model))?;
     let (mut all, mut growth, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..REPEATS {
@@ -78,7 +78,8 @@ fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
 }
 
 fn wide_turns(table: &mut Table, sync: f64) -> anyhow::Result<()> {
-    let model = Zero::new(|asked| if asked.ordinal < WIDE_TURNS { Reply::reads(20) } else { Reply::done() });
+    let model =
+        Zero::new(|asked| if asked.ordinal < WIDE_TURNS { Reply::reads(asked, 20) } else { Reply::done() });
     let house = House::open(HouseParts::zero(&model))?;
     let mut figures = Vec::new();
     for _ in 0..REPEATS {
@@ -97,7 +98,8 @@ fn wide_turns(table: &mut Table, sync: f64) -> anyhow::Result<()> {
 }
 
 fn many_sessions(table: &mut Table) -> anyhow::Result<()> {
-    let model = Zero::new(|asked| if asked.ordinal < READ_TURNS { Reply::reads(1) } else { Reply::done() });
+    let model =
+        Zero::new(|asked| if asked.ordinal < READ_TURNS { Reply::reads(asked, 1) } else { Reply::done() });
     let house = House::open(HouseParts::zero(&model))?;
     let (mut figures, mut processor) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {

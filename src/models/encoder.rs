@@ -42,40 +42,51 @@ pub(super) struct EncodedTools {
 
 /// Encodes the requests of one run.
 pub(super) struct Encoder<F: Form> {
-    form: F,
-    /// The provider's entry in the settings.
-    entry: Box<str>,
-    /// Of the last turn, by place. Never longer than that turn's request, and gone with the run.
-    messages: Vec<Kept<F::Encoded>>,
+    scribe: Scribe<F>,
+    /// Which messages the last turn had, by place. While these live, no other message can lie at their places in memory.
+    messages: Vec<Weak<Message>>,
+    /// The same as they were encoded, gone with the run.
+    ///
+    /// Invariant: never shorter than `messages`; longer only after a message could not be encoded.
+    encoded: Vec<Arc<F::Encoded>>,
     tools: Vec<Arc<EncodedTools>>,
 }
 
-struct Kept<E> {
-    /// Which message it is. While this lives, no other message can lie at its place in memory.
-    message: Weak<Message>,
-    encoded: Arc<E>,
+/// Writes messages for one provider.
+struct Scribe<F> {
+    form: F,
+    /// The provider's entry in the settings.
+    entry: Box<str>,
 }
 
 impl<F: Form> Encoder<F> {
     pub(super) fn new(form: F, entry: &str) -> Encoder<F> {
-        Encoder { form, entry: entry.into(), messages: Vec::new(), tools: Vec::new() }
+        let scribe = Scribe { form, entry: entry.into() };
+        Encoder { scribe, messages: Vec::new(), encoded: Vec::new(), tools: Vec::new() }
     }
 
     /// The body, and the names by which it calls the tools.
     pub(super) fn encode(&mut self, request: &ModelRequest) -> (Vec<u8>, Arc<WireNames>) {
         let tools = self.tools(&request.tools);
-        let messages = match request.purpose {
-            Purpose::Turn => self.turn_messages(&request.messages, &tools.names),
+        let body = match request.purpose {
+            Purpose::Turn => {
+                self.keep(&request.messages, &tools.names);
+                self.scribe.form.body(request, &tools, &self.encoded)
+            }
             // Asked once; it must not take the place of the run's own.
-            Purpose::Utility => self.utility_messages(&request.messages, &tools.names),
+            Purpose::Utility => {
+                let mut encoded = Vec::with_capacity(request.messages.len());
+                self.scribe.extend(&mut encoded, &request.messages, &tools.names);
+                self.scribe.form.body(request, &tools, &encoded)
+            }
         };
-        (self.form.body(request, &tools, &messages), Arc::clone(&tools.names))
+        (body, Arc::clone(&tools.names))
     }
 
     /// How many messages are kept; for tests of what is encoded anew.
     #[cfg(test)]
     pub(super) fn kept(&self) -> Vec<Arc<F::Encoded>> {
-        self.messages.iter().map(|kept| Arc::clone(&kept.encoded)).collect()
+        self.encoded.clone()
     }
 
     fn tools(&mut self, declared: &Arc<[ToolDeclaration]>) -> Arc<EncodedTools> {
@@ -83,7 +94,7 @@ impl<F: Form> Encoder<F> {
             return Arc::clone(kept);
         }
         let names = WireNames::new(declared.iter().map(|tool| &tool.name));
-        let json = self.form.tools(declared, &names);
+        let json = self.scribe.form.tools(declared, &names);
         let tools = Arc::new(EncodedTools { declared: Arc::clone(declared), names: Arc::new(names), json });
         if self.tools.len() == KEPT_TOOLS {
             self.tools.remove(0);
@@ -92,28 +103,25 @@ impl<F: Form> Encoder<F> {
         tools
     }
 
-    /// The encoded messages; those that stood at the same place in the last turn are taken from there.
-    fn turn_messages(&mut self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<F::Encoded>> {
-        let is_kept = |(kept, message): &(&Kept<F::Encoded>, &Arc<Message>)| {
-            kept.message.as_ptr() == Arc::as_ptr(message)
-        };
+    /// Brings what is kept up to these messages; those that stood at the same place in the last turn stay as they are.
+    fn keep(&mut self, messages: &[Arc<Message>], names: &WireNames) {
+        let is_kept =
+            |(kept, message): &(&Weak<Message>, &Arc<Message>)| kept.as_ptr() == Arc::as_ptr(message);
         let n_kept = self.messages.iter().zip(messages).take_while(is_kept).count();
         self.messages.truncate(n_kept);
-        for message in &messages[n_kept..] {
-            let before = self.messages.last().map(|kept| &*kept.encoded);
-            let encoded = Arc::new(self.form.message(&self.to_go_back(message), before, names));
-            self.messages.push(Kept { message: Arc::downgrade(message), encoded });
-        }
-        self.messages.iter().map(|kept| Arc::clone(&kept.encoded)).collect()
+        self.encoded.truncate(n_kept);
+        self.scribe.extend(&mut self.encoded, &messages[n_kept..], names);
+        self.messages.extend(messages[n_kept..].iter().map(Arc::downgrade));
     }
+}
 
-    fn utility_messages(&self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<F::Encoded>> {
-        let mut encoded: Vec<Arc<F::Encoded>> = Vec::with_capacity(messages.len());
+impl<F: Form> Scribe<F> {
+    /// Encodes messages behind those that are encoded.
+    fn extend(&self, encoded: &mut Vec<Arc<F::Encoded>>, messages: &[Arc<Message>], names: &WireNames) {
         for message in messages {
             let before = encoded.last().map(|before| &**before);
             encoded.push(Arc::new(self.form.message(&self.to_go_back(message), before, names)));
         }
-        encoded
     }
 
     /// The message as this provider may see it. Thoughts, signatures and ids of another mean nothing here; a server may refuse

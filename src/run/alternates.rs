@@ -62,21 +62,36 @@ impl Alternates {
         let asked = async move {
             match alternates.find(&name).await {
                 Ok(found) => found.model.stream(request),
-                Err(error) => {
-                    let code = match error.is_about_a_key() {
-                        true => RunErrorCode::ProviderAuth,
-                        false => RunErrorCode::ModelFailed,
-                    };
-                    let error = ModelError::Final { code, message: error.to_string() };
-                    stream::iter([Err(error)]).boxed()
-                }
+                Err(error) => unfound(&error),
             }
         };
         stream::once(asked).flatten().boxed()
+    }
+
+    /// Asks a model what it is not told turn by turn. All of it is written for this once, maybe megabytes, so that is done where
+    /// it holds up no other run.
+    pub async fn stream_apart(
+        &self,
+        name: &str,
+        request: ModelRequest,
+    ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        match self.find(name).await {
+            Ok(found) => unblocked(move || found.model.stream(request)).await,
+            Err(error) => unfound(&error),
+        }
     }
 
     fn found(&self) -> MutexGuard<'_, HashMap<String, ResolvedModel>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn unfound(error: &ResolveError) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+    let code = match error.is_about_a_key() {
+        true => RunErrorCode::ProviderAuth,
+        false => RunErrorCode::ModelFailed,
+    };
+    let error = ModelError::Final { code, message: error.to_string() };
+    stream::iter([Err(error)]).boxed()
 }

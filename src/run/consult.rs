@@ -170,7 +170,7 @@ impl Consulting {
     }
 
     async fn reply(&self, model: &str, request: ModelRequest) -> Result<ModelReply, ModelError> {
-        let mut stream = self.alternates.stream(model, request);
+        let mut stream = self.alternates.stream_apart(model, request).await;
         while let Some(event) = stream.next().await {
             if let ModelEvent::Finished(reply) = event? {
                 return Ok(reply);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{
     compaction::{Weight, weigh, with_replaced},
     machine::Past,
+    unblocked,
 };
 use crate::{
     protocol::{
@@ -30,13 +31,18 @@ pub struct Transcript {
 impl Transcript {
     /// What is in a context.
     pub async fn of(store: &Store, context: &ContextId) -> Result<Transcript, StoreError> {
-        let mut transcript = Transcript::default();
-        for event in store.context_events(context).await? {
-            if let Some(run) = &event.run {
-                transcript.extend(run, &event.body, &event.private);
+        let events = store.context_events(context).await?;
+        let fold = move || {
+            let mut transcript = Transcript::default();
+            for event in events.iter() {
+                let event = event?;
+                if let Some(run) = &event.run {
+                    transcript.extend(run, &event.body, &event.private);
+                }
             }
-        }
-        Ok(transcript)
+            Ok(transcript)
+        };
+        unblocked(fold).await
     }
 
     /// What the model is asked with.

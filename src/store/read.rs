@@ -53,6 +53,16 @@ pub struct Page {
     pub head: Seq,
 }
 
+/// The events of a context as they lie in the database. A context may have many megabytes, which take their time to be read.
+pub struct ContextEvents(Vec<SqliteRow>);
+
+impl ContextEvents {
+    /// One after the other, typed. Types this version does not know are left out.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Event, StoreError>> {
+        self.0.iter().filter_map(|row| event(row).transpose())
+    }
+}
+
 /// Bytes of one page at most, but for its last event: pages are held in memory, and answers have a limit.
 const PAGE_BYTES: usize = 2 << 20;
 
@@ -111,15 +121,19 @@ impl Store {
         events(&rows)
     }
 
-    /// Every event of a context, of all its runs, typed.
-    pub async fn context_events(&self, context: &ContextId) -> Result<Vec<Event>, StoreError> {
+    /// Every event of a context, of all its runs.
+    pub async fn context_events(&self, context: &ContextId) -> Result<ContextEvents, StoreError> {
         let of_context = of_context_where("true");
         let text = format!(
             "select seq, time_us, type, run_id, body, private from events where {of_context} order by seq"
         );
         let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str());
-        let rows = query.bind(context.as_str()).fetch_all(&self.shared.readers).await?;
-        events(&rows)
+        query
+            .bind(context.as_str())
+            .fetch_all(&self.shared.readers)
+            .await
+            .map(ContextEvents)
+            .map_err(Into::into)
     }
 
     /// Size of the database file with its write-ahead log, in bytes.

@@ -83,13 +83,18 @@ impl<D: Dialect> Reading<D> {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), ModelError> {
         self.bytes += bytes.len();
         if MAX_RESPONSE_BYTES < self.bytes {
             return Err(too_long(&format!("is longer than {MAX_RESPONSE_BYTES} bytes")));
         }
-        let events = self.decoder.push(bytes).map_err(|error| self.no_events(error))?;
-        events.iter().try_for_each(|event| self.take_event(event))
+        // Out of the way of what takes its events; it is lost after an error, and then nothing more is read.
+        let mut decoder = std::mem::take(&mut self.decoder);
+        while let Some(event) = decoder.next(&mut bytes).map_err(|error| self.no_events(error))? {
+            self.take_event(event)?;
+        }
+        self.decoder = decoder;
+        Ok(())
     }
 
     fn take_event(&mut self, event: &str) -> Result<(), ModelError> {
@@ -111,9 +116,9 @@ impl<D: Dialect> Reading<D> {
 
     /// The stream has ended. What the last event says comes first.
     fn end(&mut self) -> Result<ModelEvent, ModelError> {
-        let last = std::mem::take(&mut self.decoder).finish().map_err(|error| self.no_events(error))?;
-        if let Some(event) = last {
-            self.take_event(&event)?;
+        let mut decoder = std::mem::take(&mut self.decoder);
+        if let Some(event) = decoder.finish().map_err(|error| self.no_events(error))? {
+            self.take_event(event)?;
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
             }

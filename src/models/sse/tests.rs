@@ -11,9 +11,17 @@ fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>,
     let mut decoder = SseDecoder::default();
     let mut events = Vec::new();
     for piece in pieces {
-        events.extend(decoder.push(piece)?);
+        events.extend(push(&mut decoder, piece)?);
     }
-    events.extend(decoder.finish()?);
+    events.extend(decoder.finish()?.map(str::to_owned));
+    Ok(events)
+}
+
+fn push(decoder: &mut SseDecoder, mut bytes: &[u8]) -> Result<Vec<String>, SseError> {
+    let mut events = Vec::new();
+    while let Some(event) = decoder.next(&mut bytes)? {
+        events.push(event.to_owned());
+    }
     Ok(events)
 }
 
@@ -33,8 +41,8 @@ fn every_split_of_a_stream_gives_the_same_events() {
 #[test]
 fn an_event_is_told_as_soon_as_it_is_whole() {
     let mut decoder = SseDecoder::default();
-    assert_eq!(decoder.push(b"data: a\r\n\r").unwrap(), ["a"]);
-    assert_eq!(decoder.push(b"\ndata: b\n\n").unwrap(), ["b"]);
+    assert_eq!(push(&mut decoder, b"data: a\r\n\r").unwrap(), ["a"]);
+    assert_eq!(push(&mut decoder, b"\ndata: b\n\n").unwrap(), ["b"]);
     assert_eq!(decoder.finish().unwrap(), None);
 }
 
@@ -53,9 +61,9 @@ fn an_event_without_end_is_given_up() {
     for (head, between) in [("data:", ""), ("data:", "\ndata:"), (":", "")] {
         let mut decoder = SseDecoder::default();
         let mut taken = 0;
-        decoder.push(head.as_bytes()).unwrap();
+        push(&mut decoder, head.as_bytes()).unwrap();
         let error = loop {
-            match decoder.push(&piece).and_then(|_| decoder.push(between.as_bytes())) {
+            match push(&mut decoder, &piece).and_then(|_| push(&mut decoder, between.as_bytes())) {
                 Ok(events) => assert!(events.is_empty()),
                 Err(error) => break error,
             }

@@ -369,9 +369,9 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         let refused = store.history(&ContextId::from("c"), Some(bad), 1).await;
         assert!(matches!(refused, Err(StoreError::BadCursor)), "{bad}");
     }
-    let runs = store.context_events(&ContextId::from("c")).await.unwrap();
-    let runs: Vec<&str> = runs.iter().filter_map(|it| it.run.as_ref().map(RunId::as_str)).collect();
-    assert_eq!((runs.len(), runs.contains(&"k")), (24, false));
+    let events = store.context_events(&ContextId::from("c")).await.unwrap();
+    let runs: Vec<RunId> = events.iter().filter_map(|event| event.unwrap().run).collect();
+    assert_eq!((runs.len(), runs.contains(&RunId::from("k"))), (24, false));
     close(store, tracker).await;
 }
 

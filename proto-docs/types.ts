@@ -1508,6 +1508,8 @@ export interface ModelCompleted {
   cut?: boolean;
   finishReason?: FinishReason | null | string | Record<string, unknown>;
   usage: Usage;
+  /** The provider did not say what it counted: `usage` is the daemon's estimate. */
+  estimated?: boolean;
   /** Missing when nobody told the model's price. */
   cost?: Cost | null;
   /** Ids of the tool calls it asks for, in order. */

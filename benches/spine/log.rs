@@ -217,6 +217,7 @@ fn completed() -> ModelCompleted {
         cut: false,
         finish_reason: None,
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
+        estimated: false,
         cost: None,
         calls: Vec::new(),
     }

@@ -93,6 +93,7 @@ impl From<PlanError> for RpcError {
             PlanError::Model(error) => {
                 let kind = match &error {
                     ResolveError::NoModel { .. }
+                    | ResolveError::NoEntry { .. }
                     | ResolveError::NoKey { .. }
                     | ResolveError::BadProvider { .. } => ErrorKind::NoModel,
                     ResolveError::UnusableKey { .. } => ErrorKind::ProviderAuth,

@@ -16,7 +16,7 @@ use super::{
     registry::ResolveError,
 };
 use crate::{
-    config::{ProviderKind, ProviderSettings, Setting},
+    config::{ProviderKind, ProviderSettings, Setting, nearest},
     protocol::Sampling,
     sys::children::Children,
 };
@@ -247,7 +247,16 @@ impl Providers {
 
     fn entry_of<'a>(&'a self, name: &'a str) -> Result<(&'a str, &'a str), ResolveError> {
         let found = self.find(name).filter(|(_, id)| is_id(id));
-        found.ok_or_else(|| ResolveError::NoModel { model: name.to_owned() })
+        found.ok_or_else(|| {
+            let model = name.to_owned();
+            match name.split_once('/') {
+                Some((entry, _)) if !self.entries.contains_key(entry) && is_id(entry) => {
+                    let near = nearest(entry, self.names()).map(str::to_owned);
+                    ResolveError::NoEntry { model, entry: entry.to_owned(), near }
+                }
+                _ => ResolveError::NoModel { model },
+            }
+        })
     }
 
     /// The entry of a name, and the model's id there. An entry whose settings name the model comes before one that

@@ -69,6 +69,9 @@ pub enum ResolveError {
     /// Answered as `NO_MODEL`.
     #[error("no model is named `{model}` here")]
     NoModel { model: String },
+    /// The same, where what stands before the `/` is no provider's entry. Answered as `NO_MODEL`.
+    #[error("no model is named `{model}` here: there is no provider entry `{entry}`{}", did_you_mean(near.as_deref()))]
+    NoEntry { model: String, entry: String, near: Option<String> },
     /// The model's provider is known, but there is no key for it. `variable`: the usual one, where the settings name no place.
     #[error("there is no key for `{model}`: {problem}")]
     NoKey { model: String, variable: Option<&'static str>, entry: String, problem: String },
@@ -94,6 +97,9 @@ impl ResolveError {
     pub fn hint(&self) -> String {
         match self {
             ResolveError::NoModel { .. } => Models::NO_MODEL_HINT.to_owned(),
+            ResolveError::NoEntry { entry, .. } => format!(
+                "`subagent models` lists the entries and their models; one of your own is `providers.{entry}` in the settings"
+            ),
             ResolveError::NoKey { variable: None, entry, .. } => format!(
                 "put the key where `providers.{entry}.key` says, or change that, and start the daemon anew (`subagent stop`); \
                  `--model offline` needs none"
@@ -112,6 +118,10 @@ impl ResolveError {
             }
         }
     }
+}
+
+fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 impl ResolvedModel {

@@ -25,7 +25,7 @@ pub enum SseError {
 /// Gathers bytes into events. After an error nothing more may be asked of it.
 ///
 /// Perf: a line that came whole is read where it lies, and the room for an event's data serves the next one: 200,000 events
-/// take about as long as finding where they end and copying them.
+/// take at most half as long again as finding where they end and copying them.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     /// The line that has no end yet.

@@ -218,6 +218,9 @@ pub struct ModelCompleted {
     pub cut: bool,
     pub finish_reason: Option<FinishReason>,
     pub usage: Usage,
+    /// The provider did not say what it counted: `usage` is the daemon's estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// Missing when nobody told the model's price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,

@@ -147,8 +147,9 @@ impl Consulting {
             tree_ordinal: ordinal,
             room: None,
         };
-        let mut backoff = BACKOFF;
-        for n in 1.. {
+        let (mut n, mut backoff) = (0, BACKOFF);
+        loop {
+            n += 1;
             let (message, wait) = match self.reply(model, request.clone()).await {
                 Ok(reply) => return Ok(reply),
                 Err(ModelError::Passing { message, retry_after_ms }) => {
@@ -166,7 +167,6 @@ impl Consulting {
             self.clock.sleep(wait).await;
             backoff *= 2;
         }
-        unreachable!("the last try returns")
     }
 
     async fn reply(&self, model: &str, request: ModelRequest) -> Result<ModelReply, ModelError> {

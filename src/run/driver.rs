@@ -250,7 +250,7 @@ impl Driver {
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
-                if let Some(asked) = self.asked.take() {
+                if let Some(asked) = self.asked.take().filter(|_| !data.estimated) {
                     self.estimator.learn(asked, data.usage.prompt_tokens);
                 }
                 self.live = None;

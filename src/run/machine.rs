@@ -28,8 +28,8 @@ mod wants;
 
 pub use decide::Opening;
 pub use input::{
-    Advice, Compressed, ConsultedModel, FailureKind, Input, Judgement, Known, ModelFailure, Partial, Reply,
-    Routed, Settled, Settling, Speaker,
+    Advice, Compressed, ConsultedModel, FailureKind, Input, Judgement, Known, Metered, ModelFailure, Partial,
+    Reply, Routed, Settled, Settling, Speaker,
 };
 
 pub use budget::Left;

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::{
     alternates::Alternates,
+    compaction::{Estimator, weigh},
     gate::Gate,
     loops,
-    machine::{FailureKind, Input, ModelAsk, ModelFailure, Partial, Reply},
+    machine::{FailureKind, Input, Metered, ModelAsk, ModelFailure, Partial, Reply},
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
@@ -32,6 +33,8 @@ pub(super) struct Thinking {
     /// Knows what the model costs, once it has answered.
     pub alternates: Arc<Alternates>,
     pub clock: Arc<dyn Clock>,
+    /// Of the request, about.
+    pub prompt_tokens: u64,
     /// Set where a model that repeats itself is to be cut off.
     pub circles: Option<Circles>,
 }
@@ -139,11 +142,26 @@ impl Thinking {
             FinishReason::Refused { words } => FinishReason::Refused { words: redactor.owned(words) },
             other => other,
         };
-        let usage = plausible(usage);
-        let price = self.alternates.known(&self.model).and_then(|model| model.price);
-        let cost = price.map(|price| price.cost(&usage));
-        let reply = Reply { model: self.model, message, usage, cost, finish };
+        let metered = self.metered(usage, &message);
+        let reply = Reply { model: self.model, message, metered, finish };
         Thought { input: Input::ModelResponded { ask: self.ask, reply }, secret_arguments }
+    }
+
+    /// A server that counts nothing would make every limit one that is never reached. What is in this process, or in a recording,
+    /// costs nothing.
+    fn metered(&self, usage: Usage, message: &Message) -> Metered {
+        let is_served = self.model.contains('/') && !self.model.starts_with("replay");
+        let is_estimate = is_served && usage.total() == 0;
+        let usage = match is_estimate {
+            true => Usage {
+                prompt_tokens: self.prompt_tokens,
+                output_tokens: Estimator::default().tokens(weigh(message)),
+                ..Usage::default()
+            },
+            false => plausible(usage),
+        };
+        let price = self.alternates.known(&self.model).and_then(|model| model.price);
+        Metered { usage, is_estimate, cost: price.map(|price| price.cost(&usage)) }
     }
 
     /// A call gets an id of ours and, where the model used an alias, the tool's canonical name.

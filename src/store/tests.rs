@@ -131,6 +131,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         cut: false,
         finish_reason: None,
         usage,
+        estimated: false,
         cost: None,
         calls: Vec::new(),
     };

@@ -344,6 +344,10 @@ impl Scene {
             (_, Value::Null) => told.push_str(&format!(" {}", self.plain(&record["result"]))),
             (_, output) => told.push_str(&format!(" {output}")),
         }
+        // What nobody counted is estimated, by the length of paths, too.
+        if log.iter().any(|event| event["data"]["estimated"] == true) {
+            return told + "\nused what is estimated\n";
+        }
         // What of the output was thought not all of them tell.
         let count = |name: &str| record["usage"][name].as_u64().unwrap_or(0);
         if count("promptTokens") != 0 {

@@ -260,3 +260,26 @@ async fn whatever_goes_wrong_passes_or_is_told() {
     let house = house(&server, with_key());
     assert_eq!(run(house, server, "talker", "mine/m").await.0["result"], "Whole.");
 }
+
+#[tokio::test]
+async fn a_server_that_counts_nothing_is_estimated_so_that_limits_hold() {
+    let mut n = 0;
+    let uncounted = move |_: &_| {
+        n += 1;
+        let arguments = json!({ "path": "a.txt", "offset": n }).to_string();
+        let function = json!({ "name": "read_file", "arguments": arguments });
+        let call = json!({ "index": 0, "id": format!("call_{n}"), "type": "function", "function": function });
+        let chunks = [chunk(json!({ "tool_calls": [call] }), None), chunk(json!({}), Some("tool_calls"))];
+        Answer::chunks(chunks.into_iter().chain(["[DONE]".to_owned()]))
+    };
+    let server = ProviderServer::openai_thinking(uncounted).await;
+    let mut house = house(&server, with_key());
+    house.config.run.max_tokens.value = Some(3_000);
+    let (record, log, asked) = run(house, server, "reader", "mine/local-1").await;
+    assert_eq!(record["reason"], "BUDGET", "{record}");
+    assert!((2..20).contains(&asked.len()), "{}", asked.len());
+    let counted = log.iter().filter(|event| event["type"] == "model.completed");
+    let counted: Vec<&Value> = counted.map(|event| &event["data"]).collect();
+    assert!(counted.iter().all(|data| data["estimated"] == true), "{counted:?}");
+    assert!(3_000 <= record["usage"]["promptTokens"].as_u64().unwrap(), "{record}");
+}

@@ -18,13 +18,19 @@ fn refusal(name: &str) -> ResolveError {
 
 #[test]
 fn an_unknown_model_names_the_ways_out() {
-    for name in ["llama-5", "", "Offline", "replay", "local/llama", "gemini/", "gemini/a b", "gemini/ä"] {
+    for name in ["llama-5", "", "Offline", "replay", "gemini/", "gemini/a b", "gemini/ä"] {
         let error = refusal(name);
         assert_eq!(error, ResolveError::NoModel { model: name.to_owned() });
         for way_out in ["GEMINI_API_KEY", "--model offline", "--model replay:FILE", "models.default"] {
             assert!(error.hint().contains(way_out), "{way_out}");
         }
     }
+    let told = |name| refusal(name).to_string();
+    assert_eq!(
+        told("opnai/gpt-5"),
+        "no model is named `opnai/gpt-5` here: there is no provider entry `opnai`; did you mean `openai`?"
+    );
+    assert_eq!(told("zzz/x"), "no model is named `zzz/x` here: there is no provider entry `zzz`");
 }
 
 #[test]
@@ -175,7 +181,10 @@ fn an_alias_comes_first_and_brings_its_sampling() {
     // It shadows a bare id and an entry's name.
     assert_eq!(told_of(&models, "gemini-2.5-pro"), ("gemini/gemini-2.5-flash".to_owned(), None, None));
     assert_eq!(told_of(&models, "sampled"), ("gemini/gemini-3".to_owned(), None, None));
-    assert_eq!(told(&models, "bad"), "no model is named `nobody/x` here");
+    assert_eq!(
+        told(&models, "bad"),
+        "no model is named `nobody/x` here: there is no provider entry `nobody`"
+    );
     // Other providers leave what is said of names as it is.
     assert_eq!(told(&models.reconfigured(&BTreeMap::new()), "gemini-2.5-pro"), "gemini/gemini-2.5-flash");
 }

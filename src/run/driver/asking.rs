@@ -64,6 +64,7 @@ impl Driver {
             gate: Arc::clone(&self.gate),
             alternates: Arc::clone(&self.alternates),
             clock: Arc::clone(&self.parts.clock),
+            prompt_tokens: self.estimator.tokens(weight),
             circles: self.machine.start().care.loop_text.then(Circles::default),
         };
         self.live = Some(live);

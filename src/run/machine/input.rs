@@ -186,10 +186,18 @@ impl std::io::Write for Counted {
 pub struct Reply {
     pub model: String,
     pub message: Message,
+    pub metered: Metered,
+    pub finish: FinishReason,
+}
+
+/// What a reply took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Metered {
     pub usage: Usage,
+    /// The provider did not say, so this is an estimate.
+    pub is_estimate: bool,
     /// `None` = nobody told the model's price.
     pub cost: Option<Cost>,
-    pub finish: FinishReason,
 }
 
 /// A call of a model for a question of the daemon's own.

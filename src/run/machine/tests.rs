@@ -187,7 +187,12 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let message = Message { role: Role::Model, parts, raw: None };
             Input::ModelResponded {
                 ask,
-                reply: Reply { model: "m".to_owned(), message, usage, cost: None, finish },
+                reply: Reply {
+                    model: "m".to_owned(),
+                    message,
+                    metered: Metered { usage, ..Metered::default() },
+                    finish,
+                },
             }
         }
         "fails" => {

@@ -42,6 +42,7 @@ pub(super) fn replied(run: &str, stream: &str, finish_reason: Option<FinishReaso
         cut,
         finish_reason,
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
+        estimated: false,
         cost: None,
         calls: Vec::new(),
     };

@@ -35,6 +35,7 @@ async fn streams_that_are_cut() {
             but openai:
               says "Whole.", 0 calls
               ends GOAL "Whole."
+              used what is estimated
         "#]], |wire| {
             let said = Said { text: "Whole.".to_owned(), ..Said::default() };
             vec![wire.up_to_its_reason(&said).then_cut()]
@@ -48,6 +49,7 @@ async fn streams_that_are_cut() {
               says "", 1 calls
               complete_task "success": "accepted"
               ends GOAL "finished"
+              used what is estimated
         "#]], |wire| {
             let calls = [call("call_1", "complete_task", &json!({ "result": "finished" }))];
             let said = Said { calls: calls.into(), ..Said::default() };

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::{
-    super::{FailureKind, ModelAsk, ModelFailure, Partial, Phase, Reply, Stage},
+    super::{FailureKind, Metered, ModelAsk, ModelFailure, Partial, Phase, Reply, Stage},
     Deciding,
 };
 use crate::{
     protocol::{
         Activity, Completion, CompletionResult, FinishReason, Message, ModelCompleted, ModelRetrying,
-        ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, Spent, StopThen, Thought,
+        ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, StopThen, Thought,
     },
     run::nudges,
 };
@@ -49,7 +49,7 @@ impl Deciding<'_> {
     }
 
     pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: Reply) {
-        let Reply { model, mut message, usage, cost, finish } = reply;
+        let Reply { model, mut message, metered, finish } = reply;
         let refusal = match &finish {
             FinishReason::Refused { words } => Some(words.clone()),
             _ => None,
@@ -61,7 +61,7 @@ impl Deciding<'_> {
         }
         let was_cut_short = finish == FinishReason::Length;
         let text = message.text();
-        self.model_completed(ask, model, message, Some(finish), Spent::of(usage, cost), false);
+        self.model_completed(ask, model, message, Some(finish), metered, false);
         for request in self.machine.calls.iter().map(|it| it.request.clone()).collect::<Vec<_>>() {
             self.call_requested(&request);
         }
@@ -85,7 +85,7 @@ impl Deciding<'_> {
         model: String,
         message: Message,
         finish_reason: Option<FinishReason>,
-        spent: Spent,
+        metered: Metered,
         cut: bool,
     ) {
         let stream = ask.stream(&self.machine.terms.run);
@@ -103,9 +103,10 @@ impl Deciding<'_> {
             _ => None,
         });
         let calls = calls.collect();
-        let Spent { usage, cost, .. } = spent;
+        let Metered { usage, is_estimate, cost } = metered;
         let text = message.text();
-        let body = ModelCompleted { stream, model, text, cut, finish_reason, usage, cost, calls };
+        let estimated = is_estimate;
+        let body = ModelCompleted { stream, model, text, cut, finish_reason, usage, estimated, cost, calls };
         // An empty message joins no context: providers refuse them.
         let message = Some(message).filter(|it| !it.parts.is_empty());
         self.emit_with(body, Private { message, ..Private::default() }, None, None);
@@ -245,7 +246,7 @@ impl Deciding<'_> {
         }
         let message = Message { role: Role::Model, parts, raw: None };
         let model = self.machine.model.to_string();
-        self.model_completed(ask, model, message, None, Spent::default(), true);
+        self.model_completed(ask, model, message, None, Metered::default(), true);
     }
 }
 

@@ -128,8 +128,8 @@ def cases(kind):
         "results": [json.dumps({"output": result}) for result in results] if kind == "gemini" else results,
         "tools": ["complete_task", "glob", "grep", "list_directory", "read_file"],
     }
-    # The proxy's end of a stream of Gemini's says 0 of everything, whatever it was told itself.
-    used = lambda prompt, output: {"usage": tokens(0, 0) if kind == "gemini" else tokens(prompt, output)}
+    # The proxy's end of a stream of Gemini's says 0 of everything, whatever it was told itself; the daemon estimates then.
+    used = lambda prompt, output: {} if kind == "gemini" else {"usage": tokens(prompt, output)}
     # What it counts of its own mock is its own affair.
     yield "mocked text", "mocked", "talker", {"reason": "GOAL", "result": "Grüße, I am mocked."}
     yield "text", "talker", "talker", {"reason": "GOAL", "result": "Grüße, — 🦀", **used(40, 4)}

@@ -44,7 +44,7 @@ struct Entry {
 struct Approach<'a> {
     settings: &'a ProviderSettings,
     key_place: KeyPlace,
-    is_own_server: bool,
+    server: Server,
     base: Url,
 }
 
@@ -141,8 +141,8 @@ impl Providers {
     pub(super) fn resolve(&self, name: &str) -> Result<Served, ResolveError> {
         let (entry_name, id) = self.entry_of(name)?;
         let full_name = format!("{entry_name}/{id}");
-        let Approach { settings, key_place, is_own_server, base } = self.approach(entry_name)?;
-        let key = match key(&key_place, is_own_server) {
+        let Approach { settings, key_place, server, base } = self.approach(entry_name)?;
+        let key = match key(&key_place, server) {
             Ok(key) => key,
             Err(NoKey::Missing(problem)) => {
                 let variable = key_place.source.is_none().then_some(key_place.variable);
@@ -179,11 +179,11 @@ impl Providers {
             key: None,
             lister: Err(error.to_string()),
         };
-        let Approach { settings, key_place, is_own_server, base } = match self.approach(name) {
+        let Approach { settings, key_place, server, base } = match self.approach(name) {
             Ok(approach) => approach,
             Err(error) => return failed(error),
         };
-        let found = key(&key_place, is_own_server);
+        let found = key(&key_place, server);
         let place = Some(key_place.to_string());
         let state = match &found {
             Ok(Some(_)) => EntryKey { state: KeyState::Found, place, problem: None },
@@ -225,11 +225,14 @@ impl Providers {
             environment: Arc::clone(&self.environment),
             children: self.children.clone(),
         };
-        // A server of one's own seldom wants a key, and must not be sent one that is for somebody else's. An address that the
-        // environment gives stands beside the key there, and is meant for it.
-        let is_own_server =
-            settings.key.is_none() && settings.base_url.is_some() && base.as_str() != usual.base_url;
-        Ok(Approach { settings, key_place, is_own_server, base })
+        let is_usual_place = Url::parse(usual.base_url).is_ok_and(|usual| usual == base);
+        let server = match (&settings.key, &settings.base_url) {
+            _ if is_usual_place => Server::Providers,
+            (None, Some(_)) => Server::Own,
+            (None, None) => Server::OfEnvironment,
+            (Some(_), _) => Server::Providers,
+        };
+        Ok(Approach { settings, key_place, server, base })
     }
 
     fn client(&self, entry_name: &str, base: &Url) -> Result<Client, ResolveError> {
@@ -284,11 +287,22 @@ pub(super) fn is_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= MAX_MODEL_CHARS && id.chars().all(is_letter)
 }
 
+/// Whom a key that nobody named a place for would go to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Server {
+    /// Wants a key: the provider's own, or one for which a key is named.
+    Providers,
+    /// Its address stands in the environment, and so may its key: they are meant for each other. It may want none.
+    OfEnvironment,
+    /// Its address stands in the settings: it must not be sent a key that is for somebody else's server.
+    Own,
+}
+
 /// The entry's key; `None` = none is needed.
-fn key(place: &KeyPlace, is_own_server: bool) -> Result<Option<ApiKey>, NoKey> {
+fn key(place: &KeyPlace, server: Server) -> Result<Option<ApiKey>, NoKey> {
     match place.read() {
-        _ if is_own_server && place.is_usual() => Ok(None),
-        Err(NoKey::Missing(_)) if is_own_server => Ok(None),
+        _ if server == Server::Own && place.is_usual() => Ok(None),
+        Err(NoKey::Missing(_)) if server != Server::Providers => Ok(None),
         read => read.map(Some),
     }
 }

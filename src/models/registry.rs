@@ -125,6 +125,11 @@ fn did_you_mean(near: Option<&str>) -> String {
 }
 
 impl ResolvedModel {
+    /// Whether a server answers for it, rather than a recording or this process.
+    pub fn is_served(&self) -> bool {
+        self.name.contains('/') && !self.name.starts_with("replay")
+    }
+
     pub fn named(&self) -> NamedModel {
         NamedModel { name: self.name.clone(), context_window: self.window.tokens }
     }

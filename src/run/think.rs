@@ -150,8 +150,8 @@ impl Thinking {
     /// A server that counts nothing would make every limit one that is never reached. What is in this process, or in a recording,
     /// costs nothing.
     fn metered(&self, usage: Usage, message: &Message) -> Metered {
-        let is_served = self.model.contains('/') && !self.model.starts_with("replay");
-        let is_estimate = is_served && usage.total() == 0;
+        let known = self.alternates.known(&self.model);
+        let is_estimate = known.as_ref().is_some_and(|model| model.is_served()) && usage.total() == 0;
         let usage = match is_estimate {
             true => Usage {
                 prompt_tokens: self.prompt_tokens,
@@ -160,7 +160,7 @@ impl Thinking {
             },
             false => plausible(usage),
         };
-        let price = self.alternates.known(&self.model).and_then(|model| model.price);
+        let price = known.and_then(|model| model.price);
         Metered { usage, is_estimate, cost: price.map(|price| price.cost(&usage)) }
     }
 

@@ -285,9 +285,11 @@ async fn a_context_is_compressed_and_cleared_when_somebody_asks() {
     let roles: Vec<Value> =
         history(&mut client, &session).await.iter().map(|it| it["role"].clone()).collect();
     assert_eq!(roles, ["user", "model"].repeat(4));
-    // There is nothing left that could go.
-    let noop = client.call("session/compact", params).await["contexts"][0].clone();
-    assert_eq!(noop["epoch"], noop["epoch"]);
+    // What was said since goes; then there is nothing left that could.
+    for status in ["COMPRESSED", "NOOP"] {
+        let compacted = client.call("session/compact", params.clone()).await["contexts"][0].clone();
+        assert_eq!((&compacted["status"], &compacted["epoch"]), (&json!(status), &json!(3)), "{compacted}");
+    }
     running.stop().await;
 }
 
@@ -328,6 +330,53 @@ async fn what_a_compression_has_cost_counts_although_it_is_cut_off() {
     assert_eq!(end["usage"], consulted[0]["usage"]);
     assert_ne!(end["usage"]["promptTokens"], 0);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_window_that_is_too_small_to_summarise_in_and_a_budget_that_is_used_up_are_told() {
+    let told_of = async |settings: Value| {
+        let model = Counting::new(|request| {
+            Ok(match request.purpose {
+                Purpose::Utility => snapshot("be short"),
+                Purpose::Turn => vec![ReplyPart::Text(long_text(400))],
+            })
+        });
+        let running = house(&settings).model("counting", &model).model("tiny", &model).boot().await;
+        let mut client = running.client();
+        let mut session = Value::Null;
+        for n in 0..10 {
+            let mut params = json!({ "model": "counting", "prompt": format!("prompt {n}"), "limits": { "maxTokens": 1_000_000 } });
+            if n != 0 {
+                params["sessionId"] = session.clone();
+            }
+            session = run(&running, &mut client, "talker", params).await.1.into();
+        }
+        let compacted =
+            client.call("session/compact", json!({ "sessionId": session })).await["contexts"][0].clone();
+        let log = running.log().await;
+        let asked: Vec<String> =
+            told(&log, "model.consulted").iter().map(|it| it["model"].as_str().unwrap().to_owned()).collect();
+        running.stop().await;
+        (compacted["status"].clone(), compacted["message"].as_str().unwrap_or_default().to_owned(), asked)
+    };
+    let settings = |window: u64, tokens: Value| {
+        json!({
+            "models": { "compression": "tiny", "contextWindow": { "tiny": window } },
+            "compression": { "enabled": false }, "run": { "maxTokens": tokens },
+        })
+    };
+    // There is no room at all: the run's own model does it.
+    let (status, _, asked) = told_of(settings(1_800, Value::Null)).await;
+    assert_eq!((status, asked), (json!("COMPRESSED"), vec!["counting".to_owned(); 2]));
+    // Several pieces; after the first nothing is left.
+    let (status, why, asked) = told_of(settings(6_000, json!(100))).await;
+    assert_eq!(status, "COMPRESSION_FAILED_EMPTY_SUMMARY");
+    assert_eq!((why.as_str(), asked), ("the run's budget is used up", vec!["tiny".to_owned(); 2]));
+    let (status, why, asked) = told_of(settings(6_000, Value::Null)).await;
+    assert!(
+        status == "COMPRESSED" && 4 <= asked.len() && asked.iter().all(|it| it == "tiny"),
+        "{why} {asked:?}"
+    );
 }
 
 #[tokio::test]

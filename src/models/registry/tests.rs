@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, ffi::OsString, io::Write, sync::Arc};
 
-use super::{super::offline::Offline, Models, ResolveError};
+use super::{
+    super::{KeyState, offline::Offline},
+    Models, ResolveError,
+};
 use crate::{
     config::{Config, ConfigPlaces, KeySource, Origin, ProviderKind, ProviderSettings, Setting, Sources},
     protocol::{Sampling, WindowSource},
@@ -209,4 +212,34 @@ fn windows_and_prices_are_found_by_the_longest_name() {
     assert_eq!(known("gemini-2.5-pro"), (1_048_576, WindowSource::Table, false));
     assert_eq!(known("gemini/unheard-of"), (128_000, WindowSource::Assumed, false));
     assert_eq!(known("offline"), (7, WindowSource::Settings, false));
+}
+
+#[test]
+fn a_key_of_the_environment_goes_to_the_provider_or_where_the_environment_points_and_nowhere_else() {
+    const KEYS: [(&str, &str); 3] =
+        [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o"), ("ANTHROPIC_API_KEY", "a")];
+    const PLACES: [(&str, &str); 3] = [
+        ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"),
+    ];
+    for kind in ProviderKind::ALL {
+        let state = |base_url: Option<&str>, variables: &[&[(&str, &str)]]| {
+            let settings =
+                ProviderSettings { base_url: base_url.map(str::to_owned), ..ProviderSettings::usual(*kind) };
+            let entries = [("mine".to_owned(), Setting { value: Some(settings), origin: Origin::User })];
+            let variables: Vec<(String, OsString)> =
+                variables.concat().into_iter().map(|(name, it)| (name.to_owned(), it.into())).collect();
+            let lookup =
+                move |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, it)| it.clone());
+            let models = Models::configured(&entries.into(), Children::default(), lookup);
+            models.entry("mine").key.unwrap().state
+        };
+        let own = Some("http://127.0.0.1:2");
+        assert_eq!(state(own, &[&KEYS, &PLACES]), KeyState::NotNeeded, "{kind:?}");
+        assert_eq!(state(None, &[&KEYS, &PLACES]), KeyState::Found, "{kind:?}");
+        assert_eq!(state(None, &[&PLACES]), KeyState::NotNeeded, "{kind:?}");
+        assert_eq!(state(None, &[&KEYS]), KeyState::Found, "{kind:?}");
+        assert_eq!(state(None, &[]), KeyState::Missing, "{kind:?}");
+    }
 }

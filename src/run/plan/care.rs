@@ -83,8 +83,7 @@ impl Cared {
             warnings.push(why.to_owned());
         }
         // A recording, or a model of this process, takes what it gets.
-        let is_served = model.name.contains('/') && !model.name.starts_with("replay");
-        if is_served && model.window.from == WindowSource::Assumed {
+        if model.is_served() && model.window.from == WindowSource::Assumed {
             warnings.push(format!(
                 "the context window of {} is not known; {} tokens are assumed (`models.contextWindow` says it)",
                 model.name, model.window.tokens

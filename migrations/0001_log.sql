@@ -1,5 +1,5 @@
--- The log is the truth; `sessions`, `contexts`, `runs`, `confirmations`, `outputs`, `remembered_rules` and `trust` are projections of
--- it, written in the same transaction by one function and rebuildable from the events. `meta`, `idempotency` and `consumers` are no projections:
+-- The log is the truth; `sessions`, `contexts`, `runs`, `routes`, `usage`, `confirmations`, `outputs`, `remembered_rules` and `trust` are projections
+-- of it, written in the same transaction by one function and rebuildable from the events. `meta`, `idempotency` and `consumers` are no projections:
 -- the first names the log and remembers how the last daemon stopped, the second remembers answers for those who ask
 -- twice, the third how far clients have read.
 create table meta (
@@ -104,13 +104,45 @@ create index runs_unfinished on runs (session_id, first_seq) where state <> 'end
 create index runs_queued on runs (session_id, context_id, queue_rank) where queued_for = 'context';
 create index runs_by_state on runs (state);
 
+-- Runs whose agent was chosen by their prompt, and by which of its triggers; null = none fitted.
+create table routes (
+    run_id     text primary key,
+    session_id text not null,
+    agent      text not null,
+    trigger    text
+) strict, without rowid;
+
+create index routes_by_agent on routes (agent) where trigger is not null;
+create index routes_by_session on routes (session_id);
+
+-- What models used, by run, model and minute: a row for every reply would be as many as the log has, and by the minute is as
+-- closely as anybody asks. Minutes count since 1970. `cost_nanos` is of the calls whose price was known; null = of none was.
+create table usage (
+    run_id             text not null,
+    model              text not null,
+    minute             integer not null,
+    calls              integer not null,
+    estimated_calls    integer not null,
+    prompt_tokens      integer not null,
+    cached_tokens      integer not null,
+    cache_write_tokens integer not null,
+    output_tokens      integer not null,
+    thought_tokens     integer not null,
+    cost_nanos         integer,
+    unpriced_tokens    integer not null,
+    primary key (run_id, model, minute)
+) strict, without rowid;
+
+-- Written once a row: what is added to a row later names none of its columns.
+create index usage_by_minute on usage (minute);
+
 -- Questions to people. `first_seq` is the event that asked and never changes, `subject_seq` the newest that says what is
 -- asked, `resolved_seq` the one that ended it. `deadline_us` counts while nobody is there who could answer.
 create table confirmations (
     confirmation_id text primary key,
     session_id      text not null,
     run_id          text not null,
-    call_id         text not null,
+    call_id         text,
     first_seq       integer not null,
     subject_seq     integer not null,
     resolved_seq    integer,

@@ -13,6 +13,7 @@ use super::{
 };
 
 mod complaint;
+mod count;
 mod encoding;
 mod generation;
 mod list;
@@ -52,7 +53,9 @@ pub(super) fn model(place: Place, model: &str) -> Remote<Messages> {
     let headers = headers(place.key.as_ref());
     let media = Media { audio: false, pdf: true };
     let url = place.url(&["v1", "messages"]);
+    let count_url = place.url(&["v1", "messages", "count_tokens"]);
     Remote::new(place.endpoint(url, headers), Messages::new(model), media)
+        .with_counter(count_url, count::read)
 }
 
 fn headers(key: Option<&ApiKey>) -> HeaderMap {

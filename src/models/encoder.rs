@@ -31,6 +31,16 @@ pub(super) trait Form: Send + 'static {
 
     /// The whole body. `tools` is what [`Form::tools`] made of the request's tools.
     fn body(&self, request: &ModelRequest, tools: &EncodedTools, messages: &[Arc<Self::Encoded>]) -> Vec<u8>;
+
+    /// The whole body that asks how many tokens such a request has; `None` = the provider does not count.
+    fn count_body(
+        &self,
+        _request: &ModelRequest,
+        _tools: &EncodedTools,
+        _messages: &[Arc<Self::Encoded>],
+    ) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// Declared tools in the provider's form.
@@ -75,12 +85,19 @@ impl<F: Form> Encoder<F> {
             }
             // Asked once; it must not take the place of the run's own.
             Purpose::Utility => {
-                let mut encoded = Vec::with_capacity(request.messages.len());
-                self.scribe.extend(&mut encoded, &request.messages, &tools.names);
+                let encoded = self.scribe.encoded(&request.messages, &tools.names);
                 self.scribe.form.body(request, &tools, &encoded)
             }
         };
         (body, Arc::clone(&tools.names))
+    }
+
+    /// The body that asks how long a request is. It does not take the place of the run's own, either: what is counted may never
+    /// be asked.
+    pub(super) fn encode_count(&mut self, request: &ModelRequest) -> Option<Vec<u8>> {
+        let tools = self.tools(&request.tools);
+        let encoded = self.scribe.encoded(&request.messages, &tools.names);
+        self.scribe.form.count_body(request, &tools, &encoded)
     }
 
     /// How many messages are kept; for tests of what is encoded anew.
@@ -116,6 +133,12 @@ impl<F: Form> Encoder<F> {
 }
 
 impl<F: Form> Scribe<F> {
+    fn encoded(&self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<F::Encoded>> {
+        let mut encoded = Vec::with_capacity(messages.len());
+        self.extend(&mut encoded, messages, names);
+        encoded
+    }
+
     /// Encodes messages behind those that are encoded.
     fn extend(&self, encoded: &mut Vec<Arc<F::Encoded>>, messages: &[Arc<Message>], names: &WireNames) {
         for message in messages {

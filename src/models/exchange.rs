@@ -6,23 +6,26 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{
-    StreamExt as _,
+    FutureExt as _, StreamExt as _,
+    future::BoxFuture,
     stream::{self, BoxStream},
 };
 use reqwest::{
-    Client, Url,
+    Client, Response, Url,
     header::{CONTENT_TYPE, HeaderMap},
 };
 use serde::de::IgnoredAny;
 
-use self::reading::Reading;
+use self::{counting::Counter, reading::Reading};
 use super::{
-    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
+    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool,
     encoder::{Encoder, Form},
     key::{ApiKey, KeyPlace},
     tool_names::WireNames,
 };
+use crate::protocol::Usage;
 
+mod counting;
 pub(super) mod failure;
 mod reading;
 
@@ -44,6 +47,9 @@ pub(super) trait Dialect: Form {
 pub(super) trait Gathering: Default + Send + 'static {
     /// Takes the data of one event; answers the deltas in it. An error means that it is not of the provider's form.
     fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error>;
+
+    /// What the provider has said so far that it takes; nothing where it has not.
+    fn usage(&self) -> Usage;
 
     /// Whether the provider has said why it ended: all that it meant to say is here, and whatever else may come is
     /// not worth waiting for.
@@ -89,6 +95,7 @@ impl Place {
 }
 
 /// Where one model answers, and how one comes in.
+#[derive(Clone)]
 pub(super) struct Endpoint {
     pub http: Client,
     /// With the method, and the model where the provider wants it there.
@@ -116,12 +123,28 @@ pub(super) struct Remote<D: Dialect> {
     endpoint: Arc<Endpoint>,
     encoder: Mutex<Encoder<D>>,
     media: Media,
+    provider_tools: &'static [ProviderTool],
+    /// `None` = the provider does not count.
+    counter: Option<Counter>,
 }
 
 impl<D: Dialect> Remote<D> {
     pub(super) fn new(endpoint: Endpoint, dialect: D, media: Media) -> Remote<D> {
         let encoder = Encoder::new(dialect, &endpoint.key_place.entry);
-        Remote { endpoint: Arc::new(endpoint), encoder: Mutex::new(encoder), media }
+        let endpoint = Arc::new(endpoint);
+        Remote { endpoint, encoder: Mutex::new(encoder), media, provider_tools: &[], counter: None }
+    }
+
+    /// Its provider counts tokens at this address, for the body that [`Form::count_body`] makes; `read` finds the number in an
+    /// answer.
+    pub(super) fn with_counter(self, url: Url, read: fn(&[u8]) -> Option<u64>) -> Remote<D> {
+        let endpoint = Arc::new(Endpoint { url, ..(*self.endpoint).clone() });
+        Remote { counter: Some(Counter { endpoint, read }), ..self }
+    }
+
+    /// Its provider does these for it.
+    pub(super) fn with_provider_tools(self, provider_tools: &'static [ProviderTool]) -> Remote<D> {
+        Remote { provider_tools, ..self }
     }
 }
 
@@ -135,8 +158,24 @@ impl<D: Dialect> Model for Remote<D> {
         stream::unfold(asking, State::next).boxed()
     }
 
+    fn count(
+        &self,
+        request: ModelRequest,
+        _ordinal: u32,
+    ) -> Option<BoxFuture<'static, Result<u64, ModelError>>> {
+        let counter = self.counter.clone()?;
+        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = encoder.encode_count(&request)?;
+        drop(encoder);
+        Some(counter.count::<D>(body).boxed())
+    }
+
     fn media(&self) -> Media {
         self.media
+    }
+
+    fn has(&self, tool: ProviderTool) -> bool {
+        self.provider_tools.contains(&tool)
     }
 }
 
@@ -170,16 +209,22 @@ async fn ask<D: Dialect>(
     body: Vec<u8>,
     names: Arc<WireNames>,
 ) -> Result<Reading<D>, ModelError> {
+    let response = send::<D>(&endpoint, body).await?;
+    Ok(Reading::new(endpoint, response, names))
+}
+
+/// A response that begins well, or why there is none.
+async fn send<D: Dialect>(endpoint: &Endpoint, body: Vec<u8>) -> Result<Response, ModelError> {
     let request = endpoint
         .http
         .post(endpoint.url.clone())
         .headers(endpoint.headers.clone())
         .header(CONTENT_TYPE, "application/json")
         .body(body);
-    let response = request.send().await.map_err(|error| failure::unreachable(&endpoint, error))?;
+    let response = request.send().await.map_err(|error| failure::unreachable(endpoint, error))?;
     if response.status().is_success() {
-        Ok(Reading::new(endpoint, response, names))
+        Ok(response)
     } else {
-        Err(failure::refusal(&endpoint, response, D::complaint).await)
+        Err(failure::refusal(endpoint, response, D::complaint).await)
     }
 }

@@ -13,6 +13,7 @@ use super::{
 };
 
 pub(super) mod complaint;
+pub(super) mod count;
 mod encoding;
 mod list;
 mod message;
@@ -47,9 +48,12 @@ pub(super) fn model(place: Place, model: &str) -> Remote<Gemini> {
     let headers = headers(place.key.as_ref());
     let takes_files = encoding::takes_files(model);
     let media = Media { audio: takes_files, pdf: takes_files };
+    let count_url = place.url(&["v1beta", "models", &format!("{model}:countTokens")]);
     let mut endpoint = place.endpoint(url, headers);
     endpoint.url.set_query(Some("alt=sse"));
     Remote::new(endpoint, Gemini::new(model), media)
+        .with_provider_tools(encoding::provider_tools(model))
+        .with_counter(count_url, count::read)
 }
 
 fn headers(key: Option<&ApiKey>) -> HeaderMap {

@@ -13,6 +13,8 @@ use super::{
 };
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
 
+pub(super) mod grounding;
+
 /// Fields of a part that only say something about its data.
 const ABOUT_DATA: &[&str] = &["thought", "thoughtSignature", "partMetadata", "videoMetadata"];
 
@@ -55,6 +57,10 @@ impl Gathering for GeminiReply {
         let mut deltas = Vec::new();
         // Only the first candidate: no more than one is ever asked for.
         let Some(candidate) = chunk.candidates.into_iter().next() else { return Ok(deltas) };
+        let grounding = grounding::read(candidate.url_context_metadata, candidate.grounding_metadata);
+        if !grounding.is_empty() {
+            deltas.push(ModelEvent::Grounded(grounding));
+        }
         for raw_part in candidate.content.unwrap_or_default().parts {
             let part: ChunkPart = serde_json::from_str(raw_part.get())?;
             let fields: Map<String, Value> = serde_json::from_str(raw_part.get())?;
@@ -68,6 +74,10 @@ impl Gathering for GeminiReply {
             self.finish = Some(Finish { reason, message: candidate.finish_message });
         }
         Ok(deltas)
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage
     }
 
     fn is_whole(&self) -> bool {
@@ -207,6 +217,8 @@ struct Candidate {
     content: Option<Content>,
     finish_reason: Option<String>,
     finish_message: Option<String>,
+    url_context_metadata: Option<Value>,
+    grounding_metadata: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -247,13 +259,15 @@ struct UsageMetadata {
     /// Not Gemini's: recordings have it of others.
     cache_write_token_count: u64,
     candidates_token_count: u64,
+    /// What pages and searches put into the prompt, which is not in its count.
+    tool_use_prompt_token_count: u64,
     thoughts_token_count: u64,
 }
 
 impl From<UsageMetadata> for Usage {
     fn from(usage: UsageMetadata) -> Usage {
         Usage {
-            prompt_tokens: usage.prompt_token_count,
+            prompt_tokens: usage.prompt_token_count.saturating_add(usage.tool_use_prompt_token_count),
             cached_tokens: usage.cached_content_token_count,
             cache_write_tokens: usage.cache_write_token_count,
             output_tokens: usage.candidates_token_count,

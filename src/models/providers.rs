@@ -78,6 +78,16 @@ pub enum KeyState {
     Unusable,
 }
 
+/// What is known of a model without its provider.
+pub(super) struct Identity {
+    /// `entry/model`: how runs know it.
+    pub name: String,
+    /// How the provider knows it.
+    pub id: String,
+    /// What the settings say of it.
+    pub sampling: Sampling,
+}
+
 /// A model of a provider.
 pub(super) struct Served {
     /// `entry/model`: how runs know it.
@@ -242,10 +252,12 @@ impl Providers {
         })
     }
 
-    /// The full name of a model, and its id.
-    pub(super) fn named(&self, name: &str) -> Result<(String, String), ResolveError> {
+    /// What a model is called, and what its entry says of it. Looks for no key.
+    pub(super) fn named(&self, name: &str) -> Result<Identity, ResolveError> {
         let (entry_name, id) = self.entry_of(name)?;
-        Ok((format!("{entry_name}/{id}"), id.to_owned()))
+        let settings = self.entries.get(entry_name).and_then(|entry| entry.settings.as_ref());
+        let sampling = settings.map(|settings| settings.sampling).unwrap_or_default();
+        Ok(Identity { name: format!("{entry_name}/{id}"), id: id.to_owned(), sampling })
     }
 
     fn entry_of<'a>(&'a self, name: &'a str) -> Result<(&'a str, &'a str), ResolveError> {

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use futures_util::{
-    StreamExt,
+    FutureExt as _, StreamExt,
+    future::BoxFuture,
     stream::{self, BoxStream},
 };
 
 use self::shape::{Failed, Heard, Place};
-use super::{Media, Model, ModelError, ModelEvent, ModelRequest, Purpose, ResolvedModel};
+use super::{Media, Model, ModelError, ModelEvent, ModelRequest, ProviderTool, Purpose, ResolvedModel};
 use crate::redact::Redactor;
 
 mod file;
@@ -68,8 +69,28 @@ impl Model for Recorder {
         stream::unfold(hearing, Hearing::next).boxed()
     }
 
+    /// What came to nothing leaves no line, and then a recording does not count, either.
+    fn count(
+        &self,
+        request: ModelRequest,
+        ordinal: u32,
+    ) -> Option<BoxFuture<'static, Result<u64, ModelError>>> {
+        let (path, recording) = (Arc::clone(&request.path), self.recording.clone());
+        let counting = self.model.count(request, ordinal)?;
+        let recorded = async move {
+            let tokens = counting.await?;
+            recording.append(shape::count_line(&path, ordinal, tokens)).await;
+            Ok(tokens)
+        };
+        Some(recorded.boxed())
+    }
+
     fn media(&self) -> Media {
         self.model.media()
+    }
+
+    fn has(&self, tool: ProviderTool) -> bool {
+        self.model.has(tool)
     }
 }
 
@@ -85,7 +106,11 @@ impl Hearing {
                 self.heard.thought(text);
                 None
             }
-            Ok(ModelEvent::Alive) => None,
+            Ok(ModelEvent::Alive | ModelEvent::Usage(_)) => None,
+            Ok(ModelEvent::Grounded(grounding)) => {
+                self.heard.grounding(grounding);
+                None
+            }
             Ok(ModelEvent::Finished(reply)) => {
                 let heard = std::mem::take(&mut self.heard);
                 Some(shape::response(self.purpose, heard, reply, &self.redactor))

@@ -14,7 +14,7 @@ use super::{
     listing::{Listed, ModelList, Moment},
     offline::Offline,
     pattern::longest,
-    providers::{ProviderEntry, Providers, Served},
+    providers::{Identity, ProviderEntry, Providers, Served},
     recorder::Recordings,
     replay::{Order, Replay},
     window::Window,
@@ -130,8 +130,15 @@ impl ResolvedModel {
         self.name.contains('/') && !self.name.starts_with("replay")
     }
 
+    /// With what it says of sampling in `first`, and where that is silent as it is.
+    #[must_use]
+    pub fn sampling_first(self, first: Sampling) -> ResolvedModel {
+        ResolvedModel { sampling: first.or(self.sampling), ..self }
+    }
+
     pub fn named(&self) -> NamedModel {
-        NamedModel { name: self.name.clone(), context_window: self.window.tokens }
+        let context_window = self.window.tokens;
+        NamedModel { name: self.name.clone(), context_window, sampling: self.sampling }
     }
 }
 
@@ -200,30 +207,32 @@ impl Models {
         Ok(ResolvedModel { name, model, sampling, window, price })
     }
 
-    /// The name by which a model is known, and the tokens that fit it; no key is looked for.
+    /// The name by which a model is known, the tokens that fit it and how it samples; no key is looked for.
     pub fn named(&self, model_ref: &ModelRef) -> Result<NamedModel, ResolveError> {
-        let (name, id) = self.identity(model_ref)?;
+        let Identity { name, id, sampling } = self.identity(model_ref)?;
         let context_window = self.window_of(&name, &id, None).tokens;
-        Ok(NamedModel { name, context_window })
+        Ok(NamedModel { name, context_window, sampling })
     }
 
     /// Whether it is known what a model costs; the models of the daemon's own cost nothing. No key is looked for.
     pub fn has_known_cost(&self, model_ref: &ModelRef) -> Result<bool, ResolveError> {
-        let (name, id) = self.identity(model_ref)?;
+        let Identity { name, id, .. } = self.identity(model_ref)?;
         Ok(matches!(name.as_str(), OFFLINE | DICTATED) || self.price_of(&name, &id).is_some())
     }
 
-    /// The name by which a model is known, and the one that its provider knows.
-    fn identity(&self, model_ref: &ModelRef) -> Result<(String, String), ResolveError> {
+    /// What a name means as far as the settings say it.
+    fn identity(&self, model_ref: &ModelRef) -> Result<Identity, ResolveError> {
         let alias = self.said.aliases.get(model_ref.as_str());
         let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
         let is_local = self.given.contains_key(name)
             || matches!(name, OFFLINE | DICTATED)
             || ["replay:", "replay+strict:"].iter().any(|scheme| name.starts_with(scheme));
-        match is_local {
-            true => Ok((name.to_owned(), name.to_owned())),
-            false => self.providers.named(name),
-        }
+        let identity = match is_local {
+            true => Identity { name: name.to_owned(), id: name.to_owned(), sampling: Sampling::default() },
+            false => self.providers.named(name)?,
+        };
+        let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(identity.sampling);
+        Ok(Identity { sampling, ..identity })
     }
 
     /// Providers' entries, by name: those of the settings, and those that are there without being named.

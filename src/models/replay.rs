@@ -8,15 +8,16 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use futures_util::{
-    StreamExt,
+    FutureExt as _, StreamExt,
+    future::{self, BoxFuture},
     stream::{self, BoxStream},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, exchange::Gathering as _,
-    gemini_reply::GeminiReply,
+    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, Purpose,
+    exchange::Gathering as _, gemini, gemini_reply::GeminiReply,
 };
 use crate::{config::read_bounded, protocol::RunErrorCode};
 
@@ -34,7 +35,7 @@ pub(super) struct Replay {
 pub(super) enum Order {
     /// The next line of the method asked for; the others are passed over.
     ByMethod,
-    /// The very next line must have the method asked for.
+    /// The very next line must have the method asked for; counts that nobody asks for are passed over.
     Strict,
 }
 
@@ -63,6 +64,8 @@ struct Line {
     /// What a client would have seen, and then the whole reply or why there is none.
     deltas: Vec<ModelEvent>,
     end: Result<ModelReply, ModelError>,
+    /// What was counted; `None` = it is no count.
+    tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -123,16 +126,51 @@ impl Replay {
     }
 
     fn line_for(&self, method: Method, request: &ModelRequest) -> Result<&Line, ModelError> {
-        let has_paths = self.lines.iter().any(|line| line.path.is_some());
-        // A file without paths is one path: that of the whole tree.
-        let ordinal = if has_paths { request.ordinal } else { request.tree_ordinal };
-        let is_of_run = |line: &&Line| line.path.as_deref().is_none_or(|path| *path == *request.path);
-        let lines = numbered(self.lines.iter().filter(is_of_run));
-        let asked = Asked { method, ordinal, others: request.others };
+        let mut lines = numbered(self.lines_of(request));
+        // Whoever recorded them may have counted when this run does not.
+        lines.retain(|it| it.line.method != Method::CountTokens);
+        let asked = Asked { method, ordinal: self.ordinal(request), others: request.others };
         match self.order {
             Order::ByMethod => asked.among(&lines),
             Order::Strict => asked.next_of(&lines),
         }
+    }
+
+    /// What was counted of the next turn of a run; `None` = nothing was, which also whoever recorded a run without counting
+    /// leaves behind.
+    fn tokens(&self, request: &ModelRequest, ordinal: u32) -> Option<u64> {
+        let lines = numbered(self.lines_of(request));
+        let turn = Asked {
+            method: Method::GenerateContentStream,
+            ordinal: self.ordinal(request),
+            others: request.others,
+        };
+        let is_count = |it: &&Numbered<'_>| it.line.method == Method::CountTokens;
+        let line = match self.order {
+            Order::ByMethod => lines.iter().filter(is_count).find(|it| it.number == Some(ordinal)),
+            Order::Strict => {
+                let is_behind = |it: &Numbered<'_>| match is_count(&it) {
+                    true => it.number.is_some_and(|number| number < ordinal),
+                    false => turn.is_behind(it),
+                };
+                let next = lines.iter().find(|it| !is_behind(it));
+                next.filter(|it| is_count(it) && it.number == Some(ordinal))
+            }
+        };
+        line.and_then(|it| it.line.tokens)
+    }
+
+    /// The lines that answer the request's run.
+    fn lines_of<'a>(&'a self, request: &ModelRequest) -> impl Iterator<Item = &'a Line> + use<'a> {
+        let asked = Arc::clone(&request.path);
+        let is_of_run = move |line: &&Line| line.path.as_deref().is_none_or(|path| *path == *asked);
+        self.lines.iter().filter(is_of_run)
+    }
+
+    /// Which reply to its purpose the request asks for. A file without paths is one path: that of the whole tree.
+    fn ordinal(&self, request: &ModelRequest) -> u32 {
+        let has_paths = self.lines.iter().any(|line| line.path.is_some());
+        if has_paths { request.ordinal } else { request.tree_ordinal }
     }
 }
 
@@ -158,7 +196,7 @@ fn without_outdated(lines: Vec<Line>) -> Vec<Line> {
 /// A line of a run's.
 struct Numbered<'a> {
     line: &'a Line,
-    /// Which reply of its method it is, from 0; `None` = it is no reply.
+    /// Which answer to its method it is, from 0; `None` = nobody asks for it.
     number: Option<u32>,
 }
 
@@ -166,17 +204,19 @@ struct Numbered<'a> {
 ///
 /// A turn's reply that cannot be used is asked for again, so what follows it has its number; and babble that the recorded
 /// run cut off it counted, although there is no line of it. A question counts whatever comes of it, and may have left no
-/// line, either: the number is the one that its line says.
+/// line, either: the number is the one that its line says. So is that of a count.
 fn numbered<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<Numbered<'a>> {
-    let (mut turns, mut questions) = (0, 0);
+    let (mut turns, mut questions, mut counts) = (0, 0, 0);
     let number = |line: &'a Line| {
         let (next, said) = match line.method {
             Method::GenerateContentStream => (&mut turns, None),
             Method::GenerateContent => (&mut questions, line.ordinal),
-            Method::CountTokens | Method::EmbedContent => return Numbered { line, number: None },
+            Method::CountTokens => (&mut counts, line.ordinal),
+            Method::EmbedContent => return Numbered { line, number: None },
         };
         let number = said.unwrap_or(*next);
-        *next = number.saturating_add(u32::from(line.end.is_ok()));
+        let is_whole = line.end.is_ok() || line.method == Method::CountTokens;
+        *next = number.saturating_add(u32::from(is_whole));
         Numbered { line, number: Some(number) }
     };
     lines.map(number).collect()
@@ -253,9 +293,28 @@ impl Model for Replay {
         stream::iter(events).boxed()
     }
 
+    fn count(
+        &self,
+        request: ModelRequest,
+        ordinal: u32,
+    ) -> Option<BoxFuture<'static, Result<u64, ModelError>>> {
+        let tokens = self.tokens(&request, ordinal)?;
+        Some(future::ready(Ok(tokens)).boxed())
+    }
+
     /// As the models do whose replies have this form.
     fn media(&self) -> Media {
         Media { audio: true, pdf: true }
+    }
+
+    /// Where the model that was recorded did it.
+    fn has(&self, tool: ProviderTool) -> bool {
+        let did = |event: &ModelEvent| match (event, tool) {
+            (ModelEvent::Grounded(grounding), ProviderTool::UrlContext) => !grounding.visits.is_empty(),
+            (ModelEvent::Grounded(grounding), ProviderTool::Search) => !grounding.sources.is_empty(),
+            _ => false,
+        };
+        self.lines.iter().flat_map(|line| &line.deltas).any(did)
     }
 }
 
@@ -286,7 +345,7 @@ fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
         Method::GenerateContentStream => serde_json::from_str(recorded.response.get())
             .map_err(|error| format!("`response` is not an array of chunks: {}", without_place(&error)))?,
         Method::GenerateContent => vec![recorded.response],
-        // Kept for the count of lines; nothing asks for them here.
+        // No replies; of the latter nothing asks for them here.
         Method::CountTokens | Method::EmbedContent => Vec::new(),
     };
     let mut reply = GeminiReply::default();
@@ -297,8 +356,10 @@ fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
             .map_err(|error| format!("chunk {} is not a response: {}", index + 1, without_place(&error)))?;
         deltas.extend(chunk_deltas);
     }
-    let RecordedLine { method, path, ordinal, window, .. } = recorded;
-    Ok(Line { number, method, path, ordinal, window, deltas, end: reply.finish() })
+    let RecordedLine { method, path, ordinal, window, response } = recorded;
+    let tokens = (method == Method::CountTokens).then(|| gemini::count::read(response.get().as_bytes()));
+    let tokens = tokens.flatten();
+    Ok(Line { number, method, path, ordinal, window, deltas, end: reply.finish(), tokens })
 }
 
 /// serde_json counts lines inside the piece it was given, which would contradict the line we name.

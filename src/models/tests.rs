@@ -9,7 +9,14 @@ use super::{Model, ModelError, ModelEvent, ModelRequest, ReplyPart};
 pub(super) fn stream_to_end(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
     let events: Vec<_> = model.stream(request).collect().now_or_never().expect("the stream waits");
     let is_end = |event: &Result<ModelEvent, ModelError>| {
-        !matches!(event, Ok(ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Alive))
+        !matches!(
+            event,
+            Ok(ModelEvent::TextDelta(_)
+                | ModelEvent::ThoughtDelta(_)
+                | ModelEvent::Alive
+                | ModelEvent::Usage(_)
+                | ModelEvent::Grounded(_))
+        )
     };
     assert_eq!(events.iter().filter(|event| is_end(event)).count(), 1, "one end");
     assert!(events.last().is_some_and(is_end), "nothing after the end");
@@ -19,7 +26,10 @@ pub(super) fn stream_to_end(model: &dyn Model, request: ModelRequest) -> Vec<Res
             match event {
                 ModelEvent::TextDelta(delta) => text.push_str(delta),
                 ModelEvent::ThoughtDelta(delta) => thought.push_str(delta),
-                ModelEvent::Alive | ModelEvent::Finished(_) => {}
+                ModelEvent::Alive
+                | ModelEvent::Usage(_)
+                | ModelEvent::Grounded(_)
+                | ModelEvent::Finished(_) => {}
             }
         }
         let (mut whole_text, mut whole_thought) = (String::new(), String::new());

@@ -11,10 +11,10 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use super::{plan::Supplies, unblocked};
+use super::{machine::Metered, meter::Meter, plan::Supplies, unblocked};
 use crate::{
     models::{ModelError, ModelEvent, ModelRequest, Recording, ResolveError, ResolvedModel},
-    protocol::{ModelRef, RunErrorCode},
+    protocol::{Cost, ModelRef, RunErrorCode, Usage},
 };
 
 pub(super) struct Alternates {
@@ -33,6 +33,18 @@ impl Alternates {
     /// One that was found before.
     pub fn known(&self, name: &str) -> Option<ResolvedModel> {
         self.found().get(name).cloned()
+    }
+
+    /// What one that was found before asks for this; `None` = nobody told its price.
+    pub fn cost(&self, name: &str, usage: &Usage) -> Option<Cost> {
+        let price = self.known(name)?.price?;
+        Some(price.cost(usage))
+    }
+
+    /// What a call that was not answered has taken.
+    pub fn metered(&self, name: &str, meter: &Meter) -> Metered {
+        let usage = meter.total();
+        Metered { usage, is_estimate: false, cost: self.cost(name, &usage) }
     }
 
     pub async fn find(&self, name: &str) -> Result<ResolvedModel, ResolveError> {
@@ -62,7 +74,7 @@ impl Alternates {
         let asked = async move {
             match alternates.find(&name).await {
                 Ok(found) => found.model.stream(request),
-                Err(error) => unfound(&error),
+                Err(error) => failing(unfound(&error)),
             }
         };
         stream::once(asked).flatten().boxed()
@@ -77,8 +89,23 @@ impl Alternates {
     ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         match self.find(name).await {
             Ok(found) => unblocked(move || found.model.stream(request)).await,
-            Err(error) => unfound(&error),
+            Err(error) => failing(unfound(&error)),
         }
+    }
+
+    /// What the model's provider counts in a request; `None` = it does not count. It is written apart, too.
+    pub async fn count(
+        &self,
+        name: &str,
+        request: ModelRequest,
+        ordinal: u32,
+    ) -> Option<Result<u64, ModelError>> {
+        let found = match self.find(name).await {
+            Ok(found) => found,
+            Err(error) => return Some(Err(unfound(&error))),
+        };
+        let counting = unblocked(move || found.model.count(request, ordinal)).await?;
+        Some(counting.await)
     }
 
     fn found(&self) -> MutexGuard<'_, HashMap<String, ResolvedModel>> {
@@ -87,11 +114,14 @@ impl Alternates {
     }
 }
 
-fn unfound(error: &ResolveError) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+fn unfound(error: &ResolveError) -> ModelError {
     let code = match error.is_about_a_key() {
         true => RunErrorCode::ProviderAuth,
         false => RunErrorCode::ModelFailed,
     };
-    let error = ModelError::Final { code, message: error.to_string() };
+    ModelError::Final { code, message: error.to_string() }
+}
+
+fn failing(error: ModelError) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
     stream::iter([Err(error)]).boxed()
 }

@@ -13,17 +13,19 @@ mod log;
 
 use super::plan::PlanError;
 use crate::{
-    agents::{self, Catalog, Found},
+    agents::{self, Catalog},
     protocol::{
         Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId, Spent,
         ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, Violation,
     },
     redact::Redactor,
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
-    trust::Consent,
 };
 
 pub use log::{ChildEnd, ChildLog, ChildNews};
+
+/// Agents that cannot be called and are told one by one.
+const MOST_WARNINGS: usize = 8;
 
 /// An agent that another may call.
 #[derive(Clone)]
@@ -31,6 +33,12 @@ pub struct Callable {
     pub definition: Arc<AgentDefinition>,
     /// Of the definition.
     pub digest: String,
+}
+
+impl Callable {
+    fn new((definition, digest): (&Arc<AgentDefinition>, &str)) -> Callable {
+        Callable { definition: Arc::clone(definition), digest: digest.to_owned() }
+    }
 }
 
 /// The agents that the runs of one agent may call.
@@ -47,35 +55,38 @@ pub struct Callables {
 impl Callables {
     /// Every agent that may be called at all.
     pub fn every(catalog: &Catalog) -> Callables {
-        let callable = |(definition, digest)| Callable { definition, digest };
-        let agents: Vec<Callable> = catalog.callable().map(callable).collect();
+        let agents: Vec<Callable> = catalog.callable().map(Callable::new).collect();
         Callables { agents, ..Callables::default() }
     }
 
-    /// Those that a definition's `tools.allow` names. A pattern never means the agent itself: that takes its name.
+    /// Those that a definition's `tools` name, or all. Neither a pattern nor `all` means the agent itself: that takes its name.
     pub fn of(definition: &AgentDefinition, catalog: &Catalog) -> Callables {
         let allow = definition.tools.allow.as_deref().unwrap_or_default();
-        if allow.is_empty() {
+        let every = definition.tools.agents;
+        if allow.is_empty() && !every {
             return Callables::default();
         }
         let is_named = |name: &AgentName| {
             let is_self = *name == definition.name;
             let matches = |entry: &&ToolName| tools::entry_matches(entry.as_str(), name.as_str());
-            allow.iter().filter(matches).any(|entry| !is_self || !entry.as_str().contains('*'))
+            let is_listed =
+                allow.iter().filter(matches).any(|entry| !is_self || !entry.as_str().contains('*'));
+            is_listed || every && !is_self
         };
-        let callable = catalog.callable().filter(|(agent, _)| is_named(&agent.name));
-        let agents: Vec<Callable> =
-            callable.map(|(definition, digest)| Callable { definition, digest }).collect();
+        let is_pattern = |entry: &ToolName| entry.as_str().contains('*');
+        // Names are looked up, so that a run of an agent that names its tools costs the same among thousands of agents.
+        let mut named: Vec<(&Arc<AgentDefinition>, &str)> = match every || allow.iter().any(is_pattern) {
+            true => catalog.callable().collect(),
+            false => allow.iter().flat_map(|entry| catalog.callable_by_spelling(entry.as_str())).collect(),
+        };
+        named.retain(|(agent, _)| is_named(&agent.name));
+        named.sort_by(|(left, _), (right, _)| left.name.cmp(&right.name));
+        named.dedup_by(|(left, _), (right, _)| left.name == right.name);
+        let agents: Vec<Callable> = named.into_iter().map(Callable::new).collect();
         let name = |agent: &Callable| ToolName::from(agent.definition.name.as_str());
         let by_name = agents.iter().enumerate().map(|(at, agent)| (name(agent), at)).collect();
-        let untrusted = catalog
-            .of_project()
-            .filter(|agent| agent.consent != Consent::Now && is_named(agent.name))
-            .filter_map(|agent| match catalog.find(agent.name) {
-                Found::Untrusted { digest, .. } => Some((ToolName::from(agent.name.as_str()), digest)),
-                // Another of this name is meant.
-                _ => None,
-            });
+        let untrusted = catalog.untrusted().filter(|agent| is_named(agent.name));
+        let untrusted = untrusted.map(|agent| (ToolName::from(agent.name.as_str()), agent.digest.to_owned()));
         Callables { agents, by_name: Arc::new(by_name), untrusted: Arc::new(untrusted.collect()) }
     }
 
@@ -93,11 +104,22 @@ impl Callables {
         self.agents.is_empty()
     }
 
-    /// What people should know about agents that cannot be called.
+    /// What people should know about agents that cannot be called. A repository may bring hundreds along, of which one
+    /// sentence is enough.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.untrusted.iter().map(|(name, digest)| {
+        let one = |(name, digest): (&ToolName, &String)| {
             format!("the agent `{name}` cannot be called: nobody has acknowledged it as it is now ({digest})")
-        })
+        };
+        let count = self.untrusted.len();
+        let shown = if count <= MOST_WARNINGS { count } else { 0 };
+        let names = self.untrusted.keys().take(MOST_WARNINGS).map(|name| format!("`{name}`"));
+        let all = (MOST_WARNINGS < count).then(|| {
+            format!(
+                "{count} agents of this workspace cannot be called, {} among them: nobody has acknowledged them as they are now",
+                names.collect::<Vec<_>>().join(", ")
+            )
+        });
+        self.untrusted.iter().take(shown).map(one).chain(all)
     }
 
     /// The agent behind a tool's canonical name.

@@ -13,7 +13,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use estimate::{Estimator, Weight, weigh, weigh_text, weigh_tools};
+pub use estimate::{Estimator, Weight, beginning, weigh, weigh_text, weigh_tools};
 pub use outputs::{OUTPUT_BUDGET, OldOutput, old_outputs, with_replaced};
 pub use request::{Request, check_request, pieces, summary_request, told};
 #[cfg(test)]

@@ -9,19 +9,22 @@ use tokio::sync::mpsc;
 
 use super::{
     alternates::Alternates,
-    machine::{Advice, Consult, ConsultedModel, Input},
-    think::plausible,
+    compaction::{Estimator, weigh, weigh_text},
+    machine::{Advice, Consult, ConsultedModel, Input, Metered},
+    meter::Meter,
 };
 use crate::{
-    models::{ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart},
-    protocol::{Consultation, FinishReason, Message, RunCare, Sampling, Spent, Usage},
+    models::{Grounding, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, Purpose, ReplyPart},
+    protocol::{Consultation, FinishReason, Message, NamedModel, RunCare, Spent, Usage},
     redact::Redactor,
     sys::{clock::Clock, ids},
 };
 
+mod by_tool;
 mod compress;
 mod small;
 
+pub(super) use by_tool::{ToolAsking, ToolQuestions};
 pub(super) use compress::{Compressing, Measure};
 
 /// Tries of one question when a model fails in passing.
@@ -35,10 +38,9 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 pub(super) struct Consulting {
     pub consult: Consult,
     pub care: RunCare,
-    pub alternates: Arc<Alternates>,
-    pub clock: Arc<dyn Clock>,
-    pub redactor: Redactor,
-    pub counter: Counter,
+    pub means: Means,
+    /// Calls of models that questions of the run took so far: which reply each gets from a recording.
+    pub consulted: u32,
     /// What the run's model reads, oldest first.
     pub messages: Vec<Arc<Message>>,
     /// Set for a compression.
@@ -48,13 +50,16 @@ pub(super) struct Consulting {
     pub news: mpsc::Sender<Input>,
 }
 
-/// Which reply a question gets from a recording: questions are counted apart from turns.
-pub(super) struct Counter {
-    /// Of the run, so far.
-    pub consulted: u32,
-    /// Its turns' replies.
-    pub replies: u32,
+/// How a run asks a model anything beside its turns.
+#[derive(Clone)]
+pub(super) struct Means {
+    pub alternates: Arc<Alternates>,
+    pub clock: Arc<dyn Clock>,
+    pub redactor: Redactor,
+    /// Of the run.
     pub path: Arc<str>,
+    /// The run's turns' replies so far; recordings count questions apart from them.
+    pub replies: u32,
 }
 
 /// A question being asked, and the calls of models that it took so far.
@@ -72,6 +77,7 @@ struct Question {
     system: String,
     messages: Vec<Arc<Message>>,
     schema: Option<Value>,
+    provider_tool: Option<ProviderTool>,
     /// For the whole of it, other tries included.
     deadline: Duration,
 }
@@ -85,6 +91,8 @@ impl Consulting {
             Consultation::LoopCheck => asking.check_loop().await,
             Consultation::NextSpeaker => asking.next_speaker().await,
             Consultation::Routing => asking.route().await,
+            // Asked by its call, and never wanted by the machine.
+            Consultation::WebFetch | Consultation::WebSearch => nothing("a tool asks this by itself"),
         };
         let calls = std::mem::take(&mut asking.calls);
         Input::Consulted { consult: self.consult, calls, advice: Box::new(advice) }
@@ -93,31 +101,12 @@ impl Consulting {
 
 impl Asking<'_> {
     /// What the model answers, without secrets, or why it does not.
-    async fn ask(&mut self, model: &str, question: Question) -> Result<String, String> {
-        let deadline = question.deadline;
-        let asked = self.with.ask(model, question, self.n_asked);
-        let answered = tokio::select! {
-            biased;
-            answered = asked => answered,
-            () = self.with.clock.sleep(deadline) => Err(format!("no answer within {} s", deadline.as_secs())),
-        };
-        let redactor = &self.with.redactor;
-        let (usage, text, error) = match answered {
-            Ok(reply) => {
-                let usage = plausible(reply.usage);
-                match answer(reply) {
-                    Ok(text) => (usage, redactor.owned(text), None),
-                    Err(why) => (usage, String::new(), Some(redactor.owned(why))),
-                }
-            }
-            Err(why) => (Usage::default(), String::new(), Some(redactor.owned(why))),
-        };
-        let price = self.with.alternates.known(model).and_then(|known| known.price);
-        let cost = price.map(|price| price.cost(&usage));
-        let (told, why) = (text.clone(), error.clone());
+    async fn ask(&mut self, model: &NamedModel, question: Question) -> Result<String, String> {
+        let ordinal = self.with.consulted + self.n_asked;
+        let (call, _) = self.with.means.ask(model, question, ordinal, &Meter::default()).await;
         self.n_asked += 1;
-        self.spent += Spent::of(usage, cost);
-        let call = ConsultedModel { model: model.to_owned(), usage, cost, text: told, error: why };
+        self.spent += Spent::of(call.usage, call.cost);
+        let (text, error) = (call.text.clone(), call.error.clone());
         match self.with.compressing {
             Some(_) => {
                 let told = Input::ConsultedModel { consult: self.with.consult, call: Box::new(call) };
@@ -130,27 +119,71 @@ impl Asking<'_> {
     }
 }
 
-impl Consulting {
-    async fn ask(&self, model: &str, question: Question, n_asked: u32) -> Result<ModelReply, String> {
-        let Counter { consulted, replies, path } = &self.counter;
-        let ordinal = consulted + n_asked;
+impl Means {
+    /// What the model answers, without secrets, or why it does not, with what that took; and what the answer stands on, as its
+    /// provider says it. `ordinal`: which reply to a question of the run this will be.
+    async fn ask(
+        &self,
+        model: &NamedModel,
+        question: Question,
+        ordinal: u32,
+        meter: &Meter,
+    ) -> (ConsultedModel, Grounding) {
+        let deadline = question.deadline;
+        let asked = weigh_text(&question.system) + question.messages.iter().map(|it| weigh(it)).sum();
+        let answered = tokio::select! {
+            biased;
+            answered = self.try_to_ask(model, question, ordinal, meter) => answered,
+            () = self.clock.sleep(deadline) => Err(format!("no answer within {} s", deadline.as_secs())),
+        };
+        let (answered, grounding) = match answered {
+            Ok((reply, grounding)) => (answer(reply), grounding),
+            Err(why) => (Err(why), Grounding::default()),
+        };
+        let (text, error) = match answered {
+            Ok(text) => (self.redactor.owned(grounding.cited(&text)), None),
+            Err(why) => (String::new(), Some(self.redactor.owned(why))),
+        };
+        // Whatever came of it, other tries included.
+        let Metered { mut usage, mut cost, .. } = self.alternates.metered(&model.name, meter);
+        // A server that counts nothing would make every limit one that is never reached; what it did not answer, nobody knows.
+        let is_served = || self.alternates.known(&model.name).is_some_and(|model| model.is_served());
+        let is_estimate = error.is_none() && usage.total() == 0 && is_served();
+        if is_estimate {
+            let tokens = |weight| Estimator::default().tokens(weight);
+            let (prompt_tokens, output_tokens) = (tokens(asked), tokens(weigh_text(&text)));
+            usage = Usage { prompt_tokens, output_tokens, ..Usage::default() };
+            cost = self.alternates.cost(&model.name, &usage);
+        }
+        (ConsultedModel { model: model.name.clone(), usage, is_estimate, cost, text, error }, grounding)
+    }
+
+    async fn try_to_ask(
+        &self,
+        model: &NamedModel,
+        question: Question,
+        ordinal: u32,
+        meter: &Meter,
+    ) -> Result<(ModelReply, Grounding), String> {
         let request = ModelRequest {
             purpose: Purpose::Utility,
             system: question.system.into(),
             messages: question.messages,
             tools: Arc::default(),
-            sampling: Sampling::default(),
+            // What run and agent say is for the run's turns.
+            sampling: model.sampling,
             schema: question.schema.map(Arc::new),
+            provider_tool: question.provider_tool,
             ordinal,
-            others: *replies,
-            path: Arc::clone(path),
+            others: self.replies,
+            path: Arc::clone(&self.path),
             tree_ordinal: ordinal,
             room: None,
         };
         let (mut n, mut backoff) = (0, BACKOFF);
         loop {
             n += 1;
-            let (message, wait) = match self.reply(model, request.clone()).await {
+            let (message, wait) = match self.reply(&model.name, request.clone(), meter).await {
                 Ok(reply) => return Ok(reply),
                 Err(ModelError::Passing { message, retry_after_ms }) => {
                     let hint = Duration::from_millis(retry_after_ms.unwrap_or(0));
@@ -164,16 +197,29 @@ impl Consulting {
             if MAX_TRIES <= n {
                 return Err(format!("{message} (after {n} tries)"));
             }
+            meter.try_again();
             self.clock.sleep(wait).await;
             backoff *= 2;
         }
     }
 
-    async fn reply(&self, model: &str, request: ModelRequest) -> Result<ModelReply, ModelError> {
+    async fn reply(
+        &self,
+        model: &str,
+        request: ModelRequest,
+        meter: &Meter,
+    ) -> Result<(ModelReply, Grounding), ModelError> {
         let mut stream = self.alternates.stream_apart(model, request).await;
+        let mut grounding = Grounding::default();
         while let Some(event) = stream.next().await {
-            if let ModelEvent::Finished(reply) = event? {
-                return Ok(reply);
+            match event? {
+                ModelEvent::Usage(usage) => meter.say(usage),
+                ModelEvent::Finished(reply) => {
+                    meter.say(reply.usage);
+                    return Ok((reply, grounding));
+                }
+                ModelEvent::Grounded(more) => grounding.absorb(more),
+                ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Alive => (),
             }
         }
         Err(ModelError::Unusable { message: "the model's stream ended without a finish reason".to_owned() })

@@ -23,6 +23,7 @@ use super::{
     gate::{Asking, Gate, Standing, Work},
     lanes::{Turn, rank},
     machine::{Draft, Input, Judgement, RunMachine, Want},
+    meter::Meter,
     modes::SessionMode,
     plan::Equipment,
     slots::Slot,
@@ -31,8 +32,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        CallId, EventBody, LoopDetected, LoopKind, Private, QueuedFor, RunId, RunQueued, RunSeed, Sampling,
-        Seq, ToolDeclaration,
+        CallId, EventBody, LoopDetected, LoopKind, Private, QueuedFor, RunId, RunQueued, RunSeed, Seq,
+        ToolDeclaration,
     },
     store::{LiveWriter, Store, StoreError},
     sys::clock::Clock,
@@ -49,7 +50,7 @@ mod judging;
 mod rest;
 
 use answers::{policy_changed, remembered};
-use intake::within;
+use intake::{ends_parking, within};
 
 pub(super) use births::Lineage;
 pub(super) use identity::{Identity, carry_seed};
@@ -95,7 +96,6 @@ pub(super) struct Driver {
     gate: Arc<Gate>,
     alternates: Arc<Alternates>,
     system: Arc<str>,
-    sampling: Sampling,
     /// As declared in ordinary turns, and in the grace turn.
     declarations: Arc<[ToolDeclaration]>,
     grace_declarations: Arc<[ToolDeclaration]>,
@@ -112,8 +112,12 @@ pub(super) struct Driver {
     /// The text that `model.started` announced, until it is being written.
     announced: Option<(String, Seq)>,
     live: Option<LiveWriter>,
+    /// Of the request that is being answered, as far as its provider has said it.
+    meter: Meter,
     /// What calls put out that runs answer.
     outputs: HashMap<CallId, LiveWriter>,
+    /// What calls ask models.
+    questions: Arc<super::consult::ToolQuestions>,
     /// Calls that were judged and wait for permission to run.
     prepared: HashMap<CallId, Work>,
     /// Calls whose question is being answered.
@@ -200,7 +204,6 @@ impl Driver {
             gate,
             alternates,
             system: seed.system.as_str().into(),
-            sampling: seed.sampling,
             seed,
             declarations: declarations.into(),
             grace_declarations: vec![completion].into(),
@@ -213,7 +216,9 @@ impl Driver {
             tree_ordinal: None,
             announced: None,
             live: None,
+            meter: Meter::default(),
             outputs: HashMap::new(),
+            questions: Arc::default(),
             prepared: HashMap::new(),
             answering: HashSet::new(),
             unchecked: Vec::new(),
@@ -247,6 +252,7 @@ impl Driver {
             EventBody::RunQueued(RunQueued { front, waits_for: QueuedFor::Context, .. }) => {
                 self.parts.executor.lanes().settle(&self.identity.run, rank(seq, *front));
             }
+            EventBody::ModelConsulted(data) => self.questions.count(data),
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
@@ -351,6 +357,7 @@ impl Driver {
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
         }
         self.judge_now(&mut machine, &mut drafts).await;
+        self.ask_for_budget(&mut machine, &mut drafts);
         carry_seed(&mut drafts, &self.seed);
         let at = self.parts.clock.now();
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
@@ -434,10 +441,6 @@ impl Driver {
 /// The run is put before all others that wait for its context.
 fn is_promotion(body: &EventBody) -> bool {
     matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
-}
-
-fn ends_parking(input: &Input) -> bool {
-    matches!(input, Input::Unparked | Input::Restarted { .. })
 }
 
 /// The `seq` of the event `n` places after the one under `first`.

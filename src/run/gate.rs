@@ -13,8 +13,11 @@ use super::{
 };
 mod answering;
 mod asking;
+mod budget;
+mod narrowed;
 
 pub use answering::{Refused, said};
+pub use narrowed::Narrowed;
 
 use crate::{
     models::{Recording, ResolvedModel},
@@ -34,6 +37,8 @@ pub struct Gate {
     pub agent: AgentName,
     /// Risks whose default ask the agent's definition drops.
     pub own_auto_approve: Vec<Risk>,
+    /// What the agent's own file forbids, beside the rules in force.
+    pub narrowed: Narrowed,
     pub toolset: Toolset,
     /// The tools of `toolset` that are agents.
     pub callables: Callables,
@@ -238,6 +243,7 @@ impl Gate {
     /// forbid them. Then whoever let it have the first, a rule or a person, let it have the second.
     fn same_rules(&self, tool: ToolName, standing: &Standing) -> SameRules {
         let (project, agent, roots) = (Arc::clone(&self.project), self.agent.clone(), self.folders());
+        let narrowed = self.narrowed.clone();
         let (mode, auto_approve) = (standing.mode, self.auto_approve(standing));
         let session = standing.asking.session.clone();
         let aliases = self.toolset.aliases(&tool);
@@ -245,7 +251,7 @@ impl Gate {
         let (kind, risk) = declared
             .map_or((ToolKind::Other, Risk::Medium), |it| (it.declaration().kind, it.declaration().risk));
         Arc::new(move |from, to| {
-            let policy = project.rules.policy();
+            let policy = narrowed.with(project.rules.policy());
             let decide = |url: &str| {
                 policy.decide(&PolicyCall {
                     tool: &tool,
@@ -268,9 +274,9 @@ impl Gate {
         })
     }
 
-    /// The rules in force now.
+    /// The rules in force now, the agent's own among them.
     pub(super) fn policy(&self) -> Arc<Policy> {
-        self.project.rules.policy()
+        self.narrowed.with(self.project.rules.policy())
     }
 
     /// The workspace's folders, symlinks resolved.

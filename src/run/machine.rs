@@ -24,12 +24,13 @@ mod budget;
 mod care;
 mod decide;
 mod input;
+mod slot;
 mod wants;
 
 pub use decide::Opening;
 pub use input::{
-    Advice, Compressed, ConsultedModel, FailureKind, Input, Judgement, Known, Metered, ModelFailure, Partial,
-    Reply, Routed, Settled, Settling, Speaker,
+    Advice, AskedByTool, Compressed, ConsultedModel, FailureKind, Input, Judgement, Known, Metered,
+    ModelFailure, Partial, Reply, Routed, Settled, Settling, Speaker,
 };
 
 pub use budget::Left;
@@ -296,12 +297,18 @@ impl RunMachine {
         self.calls.iter().filter(waits).map(|it| &it.request)
     }
 
-    /// The call that asks this, and what it asks now.
-    pub fn asking(&self, confirmation: &ConfirmationId) -> Option<(&Arc<ToolCall>, &Arc<Confirmation>)> {
+    /// The call that asks this, `None` = the run itself does, and what is asked now.
+    pub fn asking(
+        &self,
+        confirmation: &ConfirmationId,
+    ) -> Option<(Option<&Arc<ToolCall>>, &Arc<Confirmation>)> {
+        if let Some(question) = self.care.question.as_ref().filter(|it| it.confirmation_id == *confirmation) {
+            return Some((None, question));
+        }
         let asks = |call: &&Call| call.state == CallState::AwaitingApproval;
         self.calls.iter().filter(asks).find_map(|call| {
             let question = call.question.as_ref().filter(|it| it.confirmation_id == *confirmation)?;
-            Some((&call.request, question))
+            Some((Some(&call.request), question))
         })
     }
 
@@ -335,39 +342,6 @@ impl RunMachine {
     /// From now on no model is asked: that is left to the next process.
     pub fn close(&mut self) {
         self.is_closing = true;
-    }
-
-    /// The driver has a slot for the run.
-    pub fn hold_slot(&mut self) {
-        self.has_slot = true;
-    }
-
-    /// The driver has given the run's slot back.
-    pub fn leave_slot(&mut self) {
-        self.has_slot = false;
-    }
-
-    /// Whether the run does something that needs a slot: a run that only waits, for its turn, for people, or for runs
-    /// that answer its calls, gives its slot back (spec 03, "Subagent calls").
-    pub fn is_at_work(&self) -> bool {
-        let runs_tool = |call: &Call| call.state == CallState::Executing && call.child().is_none();
-        match &self.phase {
-            Phase::Thinking { stage, .. } => *stage != Stage::Slot,
-            Phase::Considering(_) => true,
-            Phase::Acting => self.unjudged().next().is_some() || self.calls.iter().any(runs_tool),
-            Phase::Stopping { .. } => self.calls.iter().any(runs_tool),
-            Phase::Queued { .. } | Phase::Finished => false,
-        }
-    }
-
-    /// Whether `input` may bring the run to where it asks a model, so that it is worth trying to get a slot first.
-    pub fn may_need_slot(&self, input: &Input) -> bool {
-        match (&self.phase, input) {
-            (Phase::Queued { waits_for: QueuedFor::Context }, input) => matches!(input, Input::ContextFree),
-            (Phase::Queued { .. } | Phase::Finished, _) => false,
-            (Phase::Thinking { stage, .. }, _) => *stage != Stage::Slot,
-            (Phase::Acting | Phase::Considering(_) | Phase::Stopping { .. }, _) => true,
-        }
     }
 
     /// The run has its first turn behind it or before it: it is not in a queue to begin.

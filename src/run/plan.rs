@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{
     child::{Callable, Callables},
     completion::{BadOutputSchema, CompletionTool},
-    gate::Gate,
+    gate::{Gate, Narrowed},
     machine::Left,
 };
 use crate::{
@@ -19,8 +19,9 @@ use crate::{
     models::{Models, NotRecordable, Recording, ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentDefinition, Approval, ApprovalParams, ClientId, Completion, ForeignTools, LimitsParams, Message,
-        ModelRef, Part, RunLimits, RunSeed, RunTask, Timestamp, ToolSource, Violation,
+        AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, ForeignTools,
+        LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolSource,
+        Violation,
     },
     redact::Redactor,
     tools::{
@@ -56,6 +57,9 @@ pub struct RunRequest {
     pub inputs: Map<String, Value>,
     pub limits: LimitsParams,
     pub model: Option<ModelRef>,
+    /// What comes before what the model's alias and entry say of sampling: of a model that is named again, whose alias the
+    /// log does not know.
+    pub sampling: Sampling,
     /// How its questions are put; what the settings say is filled in.
     pub approval: ApprovalParams,
     /// The client that starts it.
@@ -156,6 +160,7 @@ impl RunPlan {
             approval,
             initiator,
             model,
+            sampling,
             foreign,
             task,
             record,
@@ -169,7 +174,8 @@ impl RunPlan {
             Some(model) if model.as_str() == AUTO => (supplies.defaults.model.clone(), Choice::Auto),
             model => (model, Choice::Named),
         };
-        let model = supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?;
+        let model =
+            supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?.sampling_first(sampling);
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
             (None, false) => Completion::Message,
@@ -232,6 +238,7 @@ impl RunPlan {
             max_time_ms: least(limits.max_time_ms, parent.left.time_ms),
             max_tokens: least(limits.max_tokens, parent.left.tokens),
             max_cost: least(limits.max_cost, parent.left.cost),
+            lent: BudgetLimits { max_tokens: parent.left.tokens, max_cost: parent.left.cost },
             max_depth: limits.max_depth.min(parent.max_depth),
             ..limits
         };
@@ -325,6 +332,13 @@ fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinitio
             redactor.value(default);
         }
     }
+    for narrowing in &mut definition.narrowings {
+        narrowing.about = narrowing.about.take().map(|text| redactor.owned(text));
+    }
+    for trigger in &mut definition.triggers {
+        let texts = trigger.keywords.iter_mut().chain(&mut trigger.intent).chain(&mut trigger.regex);
+        texts.for_each(|text| *text = redactor.owned(std::mem::take(text)));
+    }
     for message in &mut definition.initial_messages {
         message.text = redactor.owned(std::mem::take(&mut message.text));
     }
@@ -375,6 +389,7 @@ fn equipment(
     let gate = Gate {
         agent: definition.name.clone(),
         own_auto_approve: definition.auto_approve.clone(),
+        narrowed: Narrowed::of(definition),
         // Kept with the run, so only where it, or one that it calls, could use them.
         foreign: if is_any_foreign || !callables.is_empty() { foreign.clone() } else { Foreign::default() },
         toolset,

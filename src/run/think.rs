@@ -11,6 +11,7 @@ use super::{
     gate::Gate,
     loops,
     machine::{FailureKind, Input, Metered, ModelAsk, ModelFailure, Partial, Reply},
+    meter::Meter,
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
@@ -33,8 +34,12 @@ pub(super) struct Thinking {
     /// Knows what the model costs, once it has answered.
     pub alternates: Arc<Alternates>,
     pub clock: Arc<dyn Clock>,
+    /// What it takes, as far as the provider has said it.
+    pub meter: Meter,
     /// Of the request, about.
     pub prompt_tokens: u64,
+    /// Tokens that fit the model; `None` = nobody knows.
+    pub window: Option<u64>,
     /// Set where a model that repeats itself is to be cut off.
     pub circles: Option<Circles>,
 }
@@ -83,7 +88,12 @@ impl Thinking {
                     self.live.push_thought(&thought.push(&delta)),
                     circles.and_then(|circles| circles.thought.push(&delta)),
                 ),
-                Some(Ok(ModelEvent::Alive)) => (Ok(()), None),
+                // Turns let no provider read the web.
+                Some(Ok(ModelEvent::Alive | ModelEvent::Grounded(_))) => (Ok(()), None),
+                Some(Ok(ModelEvent::Usage(usage))) => {
+                    self.meter.say(usage);
+                    (Ok(()), None)
+                }
                 Some(Ok(ModelEvent::Finished(reply))) => match self.push_rest(thought, text) {
                     Ok(()) => return self.responded(reply),
                     Err(TooLong) => return Thought::of(self.failed(too_long())),
@@ -160,8 +170,7 @@ impl Thinking {
             },
             false => plausible(usage),
         };
-        let price = known.and_then(|model| model.price);
-        Metered { usage, is_estimate, cost: price.map(|price| price.cost(&usage)) }
+        Metered { usage, is_estimate, cost: self.alternates.cost(&self.model, &usage) }
     }
 
     /// A call gets an id of ours and, where the model used an alias, the tool's canonical name.
@@ -191,28 +200,34 @@ impl Thinking {
         }
     }
 
-    fn babbled(self, chunk: &str) -> Input {
+    /// What there is of a reply that is none.
+    fn partial(&self) -> Partial {
         let (text, thought) = self.live.freeze();
+        Partial { text, thought, metered: self.alternates.metered(&self.model, &self.meter) }
+    }
+
+    fn babbled(self, chunk: &str) -> Input {
+        let partial = self.partial();
         let chunk = self.gate.supplies.redactor.text(chunk).into_owned();
-        Input::Babbled { ask: self.ask, partial: Partial { text, thought }, chunk }
+        Input::Babbled { ask: self.ask, partial, chunk }
     }
 
     fn failed(self, error: ModelError) -> Input {
-        let (text, thought) = self.live.freeze();
-        let message = self.gate.supplies.redactor.owned(error.to_string());
+        let partial = self.partial();
+        let mut message = self.gate.supplies.redactor.owned(error.to_string());
+        if let (ModelError::TooLong { .. }, Some(window)) = (&error, self.window) {
+            let (model, tokens) = (&self.model, self.prompt_tokens);
+            message.push_str(&format!(
+                "; the request is about {tokens} tokens long by our own count, and the window of {model} takes {window}"
+            ));
+        }
         let kind = match error {
             ModelError::Passing { retry_after_ms, .. } => FailureKind::Passing { retry_after_ms },
             ModelError::Unusable { .. } => FailureKind::Unusable,
             ModelError::TooLong { .. } => FailureKind::TooLong,
             ModelError::Final { code, .. } => FailureKind::Final(code),
         };
-        let failure = ModelFailure {
-            message,
-            kind,
-            partial: Partial { text, thought },
-            now: self.clock.now(),
-            jitter: ids::fraction(),
-        };
+        let failure = ModelFailure { message, kind, partial, now: self.clock.now(), jitter: ids::fraction() };
         Input::ModelFailed { ask: self.ask, failure }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{
     compaction::{Weight, weigh, with_replaced},
     machine::Past,
-    unblocked,
+    unblocked, unhurried,
 };
 use crate::{
     protocol::{
@@ -34,7 +34,7 @@ impl Transcript {
         let events = store.context_events(context).await?;
         let fold = move || {
             let mut transcript = Transcript::default();
-            for event in events.iter() {
+            for event in unhurried(events.iter()) {
                 let event = event?;
                 if let Some(run) = &event.run {
                     transcript.extend(run, &event.body, &event.private);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use self::{
     people::People,
     run::{RunPatch, RunRow},
+    usage::UsageRows,
 };
 use super::{Store, StoreError, event::Encoded, read};
 use crate::protocol::{
@@ -16,6 +17,7 @@ use crate::protocol::{
 
 mod people;
 mod run;
+pub(super) mod usage;
 
 /// What a batch of events changes, gathered so that each table is written once.
 #[derive(Default)]
@@ -30,7 +32,10 @@ pub(super) struct Projections {
     contexts: BTreeMap<ContextId, (Option<u32>, Option<u64>)>,
     rows: BTreeMap<RunId, RunRow>,
     runs: BTreeMap<RunId, RunPatch>,
+    usage: UsageRows,
     people: People,
+    /// Runs whose agent was chosen by their prompt.
+    routes: Vec<Value>,
     /// Kept outputs: their calls and whose they are.
     outputs: Vec<Value>,
     /// Calls that clients are to answer, and calls that have ended: of any tool, since an end does not say whose.
@@ -60,6 +65,10 @@ impl Projections {
                     self.ended_calls.push(json!([data.call_id, data.to]));
                 }
             }
+            EventBody::RouteSelected(data) => {
+                let trigger = data.routed.trigger.as_ref().map(|trigger| json!(trigger).to_string());
+                self.routes.push(json!([data.run_id, session, data.routed.agent, trigger]));
+            }
             EventBody::ToolClientCall(data) => {
                 self.client_calls.push(json!([data.call_id, session, event.run, data.client_id, seq]));
             }
@@ -87,6 +96,7 @@ impl Projections {
         if let Some(context) = &event.context {
             self.follow_context(context, &event.body);
         }
+        self.usage.add(run, event.at, &event.body);
         self.runs.entry(run.clone()).or_default().add(seq, event);
     }
 
@@ -147,7 +157,9 @@ impl Projections {
             contexts: context_patches,
             rows,
             runs,
+            usage,
             people,
+            routes,
             outputs,
             client_calls,
             ended_calls,
@@ -178,6 +190,8 @@ impl Projections {
         push(UPDATE_CONTEXTS, patches.collect());
         push(run::UPDATE_STANDING, runs.iter().filter_map(|(run, patch)| patch.standing(run)).collect());
         push(run::UPDATE_WORK, runs.iter().map(|(run, patch)| patch.work(run)).collect());
+        push(usage::ADD, usage.rows());
+        push(INSERT_ROUTES, routes);
         push(INSERT_OUTPUTS, outputs);
         push(INSERT_CLIENT_CALLS, client_calls);
         push(END_CLIENT_CALLS, ended_calls);
@@ -199,6 +213,13 @@ from jsonb_each(?)";
 const INSERT_CONTEXTS: &str = "
 insert into contexts (context_id, session_id, agent, parent_run_id, created_us, last_active_us)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>4
+from jsonb_each(?)
+where true
+on conflict do nothing";
+
+const INSERT_ROUTES: &str = "
+insert into routes (run_id, session_id, agent, trigger)
+select value->>0, value->>1, value->>2, value->>3
 from jsonb_each(?)
 where true
 on conflict do nothing";
@@ -251,8 +272,13 @@ where contexts.context_id = patch.id";
 
 const DELETE_SESSIONS: &[&str] = &[
     "delete from confirmations where session_id in (select value from json_each(?))",
+    "delete from routes where session_id in (select value from json_each(?))",
     "delete from outputs where session_id in (select value from json_each(?))",
     "delete from client_calls where session_id in (select value from json_each(?))",
+    // Before the runs, which say whose it is.
+    "delete from usage where run_id in (
+        select run_id from runs where session_id in (select value from json_each(?))
+    )",
     "delete from runs where session_id in (select value from json_each(?))",
     "delete from contexts where session_id in (select value from json_each(?))",
     "delete from sessions where session_id in (select value from json_each(?))",
@@ -274,9 +300,11 @@ impl Store {
         let mut transaction = sqlx::Connection::begin_with(&mut connection, "begin immediate").await?;
         for table in [
             "delete from runs",
+            "delete from usage",
             "delete from contexts",
             "delete from sessions",
             "delete from confirmations",
+            "delete from routes",
             "delete from outputs",
             "delete from client_calls",
             "delete from remembered_rules",

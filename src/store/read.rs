@@ -11,6 +11,7 @@ use sqlx::{
 use super::{Event, Filter, Store, StoreError, Stored, event::Encoded};
 use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, Timestamp};
 
+pub(super) mod agents;
 pub(super) mod calls;
 mod client_calls;
 pub(super) mod history;
@@ -19,13 +20,16 @@ pub(super) mod people;
 mod runs;
 pub(super) mod sessions;
 pub(super) mod standing;
+pub(super) mod usage;
 
+pub use agents::{AgentSession, TriggerHits};
 pub use client_calls::ClientCall;
 pub use outputs::KeptOutput;
 pub use people::{ConfirmationFilter, StoredConfirmation, StoredTrust};
 pub use runs::{OpenStream, RunFilter, Unfinished};
 pub use sessions::{SessionFilter, SessionView};
 pub use standing::LiveView;
+pub use usage::UsageOf;
 
 /// A piece of a list that is read piece by piece.
 pub struct Listed<T> {

@@ -25,6 +25,7 @@ mod lists;
 mod outputs;
 mod projections;
 mod texts;
+mod usage;
 
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
@@ -72,6 +73,8 @@ fn started() -> RunStarted {
             max_time_ms: None,
             max_tokens: None,
             max_cost: None,
+            on_budget: Default::default(),
+            lent: Default::default(),
             grace_ms: 1,
             max_depth: 4,
         },

@@ -26,6 +26,7 @@ mod read_many_files;
 mod reading;
 mod run_shell_command;
 mod save_memory;
+mod search_docs;
 mod shell_output;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ mod write_file;
 mod write_todos;
 
 pub use reading::{MAX_INLINE_BYTES, whole_image};
+pub use search_docs::NAME as SEARCH_DOCS;
 pub use web_search::NAME as WEB_SEARCH;
 
 /// Every built-in tool.
@@ -58,6 +60,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         BuiltIn::<save_memory::SaveMemory>::tool(),
         BuiltIn::<write_todos::WriteTodos>::tool(),
         BuiltIn::<ask_user::AskUser>::tool(),
+        BuiltIn::<search_docs::SearchDocs>::tool(),
     ]
 }
 

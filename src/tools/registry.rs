@@ -7,14 +7,14 @@ use std::{
 };
 
 use super::{Foreign, Tool, builtin};
-use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource};
+use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource, aliased_tool};
 
 mod names;
 #[cfg(test)]
 mod tests;
 mod toolset;
 
-pub use names::entry_matches;
+pub use names::{entry_allows, entry_matches};
 pub use toolset::{Lookup, PreparedCall, Toolset};
 
 /// What an agent of ours gets that does not say (spec 02): nothing here changes anything or asks anybody.
@@ -66,9 +66,12 @@ impl Registry {
     #[must_use]
     pub fn with_agents(&self, agents: impl Iterator<Item = Arc<dyn Tool>>) -> Registry {
         let mut registry = self.clone();
+        // Names of agents are each one's own, but for how they are spelled.
+        let mut spelled = HashSet::new();
         for agent in agents {
             let name = agent.declaration().name.clone();
-            if self.get(&name).is_some() || name.as_str() == COMPLETE_TASK {
+            let is_first = spelled.insert(name.as_str().replace('-', "_"));
+            if !is_first || self.get(&name).is_some() || name.as_str() == COMPLETE_TASK {
                 registry
                     .warnings
                     .push(format!("the agent `{name}` has the name of a tool; it cannot be called"));
@@ -115,7 +118,7 @@ impl Registry {
             return tool.declaration().name.clone();
         }
         // A tool that is not here, by an alias: the error then has its proper name.
-        names::listed(text).map_or_else(|| name.clone(), ToolName::from)
+        aliased_tool(text).map_or_else(|| name.clone(), ToolName::from)
     }
 
     /// The tool of this name or alias.
@@ -151,12 +154,19 @@ impl Registry {
     /// The tools that a definition allows. Entries that match nothing are told as warnings of the result.
     pub fn select(&self, selection: &ToolSelection) -> Toolset {
         let mut unmatched = BTreeSet::new();
-        let allowed: HashSet<&str> = match &selection.allow {
+        let mut allowed: HashSet<&str> = match &selection.allow {
+            None if selection.inherits => HashSet::new(),
             None => DEFAULT_TOOLS.into_iter().collect(),
-            Some(entries) => self.matching(entries, &mut unmatched),
+            Some(entries) => self.matching(entries, names::entry_allows, &mut unmatched),
         };
+        let comes_along = |tool: &&Arc<dyn Tool>| match tool.source() {
+            ToolSource::Agent => selection.agents,
+            ToolSource::Builtin | ToolSource::Discovered | ToolSource::Client => selection.inherits,
+        };
+        let coming_along = self.tools.iter().filter(comes_along).map(own_name);
+        allowed.extend(coming_along.filter(|name| !names::is_only_by_name(name)));
         let mut idle = BTreeSet::new();
-        let denied = self.matching(&selection.deny, &mut idle);
+        let denied = self.matching(&selection.deny, names::entry_matches, &mut idle);
         unmatched.extend(idle.into_iter().filter(|entry| !names::is_of_elsewhere(entry)));
         let is_selected = |tool: &&Arc<dyn Tool>| {
             let name = own_name(tool);
@@ -168,17 +178,18 @@ impl Registry {
         Toolset::new(self.clone(), selected, selection.deny.clone(), warnings)
     }
 
-    /// Names of the tools that one of `entries` means.
+    /// Names of the tools that one of `entries` means, as `means` has it.
     fn matching<'a>(
         &'a self,
         entries: &'a [ToolName],
+        means: impl Fn(&str, &str) -> bool,
         unmatched: &mut BTreeSet<&'a str>,
     ) -> HashSet<&'a str> {
         let mut matched = HashSet::new();
         for entry in entries.iter().map(ToolName::as_str) {
-            let before = self.tools.iter().map(own_name).filter(|name| names::entry_matches(entry, name));
-            let found: Vec<&str> = before.collect();
-            if found.is_empty() && !names::entry_matches(entry, COMPLETE_TASK) {
+            let found: Vec<&str> =
+                self.tools.iter().map(own_name).filter(|name| means(entry, name)).collect();
+            if found.is_empty() && !means(entry, COMPLETE_TASK) {
                 unmatched.insert(entry);
             }
             matched.extend(found);
@@ -187,8 +198,14 @@ impl Registry {
     }
 
     fn explain_unmatched(&self, entry: &str) -> String {
-        if let Some(listed) = names::listed(entry).filter(|listed| *listed != entry) {
+        if let Some(listed) = aliased_tool(entry).filter(|listed| *listed != entry) {
             return format!("`{entry}` means `{listed}`, which is not among the tools here");
+        }
+        let is_withheld = |name: &&str| names::entry_matches(entry, name) && names::is_only_by_name(name);
+        if let Some(name) = self.tools.iter().map(own_name).find(is_withheld) {
+            return format!(
+                "`{entry}` matches no tool but `{name}`, which only those get who name it in full"
+            );
         }
         let is_discovered = |tool: &Arc<dyn Tool>| tool.source() == ToolSource::Discovered;
         if entry.starts_with(names::DISCOVERED) && !self.tools.iter().any(is_discovered) {

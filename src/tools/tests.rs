@@ -99,12 +99,15 @@ impl Bench {
             clock: Arc::clone(&self.clock),
             output: None,
             retelling: Retelling::default(),
+            consultant: None,
         }
     }
 
     /// Prepares a call with every tool on offer.
     pub async fn prepare(&self, tool: &str, arguments: Value) -> Result<Box<dyn Invocation>, ToolError> {
-        let selection = ToolSelection { allow: Some(vec!["*".into()]), deny: Vec::new() };
+        // A few come only to those who name them.
+        let allow = Some(vec!["*".into(), "search_docs".into()]);
+        let selection = ToolSelection { allow, ..ToolSelection::default() };
         let toolset = Registry::built_in().select(&selection);
         toolset.prepare(&tool.into(), arguments, &self.prepare_context()).await.outcome
     }
@@ -240,7 +243,7 @@ async fn a_panic_ends_the_call_and_tells_nothing_of_our_inside() {
     let bench = Bench::new(&[]);
     for place in ["prepare", "run", "future"] {
         let registry = Registry::with(vec![Probe::panicking("probe", Some(place))]);
-        let selection = ToolSelection { allow: Some(vec!["probe".into()]), deny: Vec::new() };
+        let selection = ToolSelection { allow: Some(vec!["probe".into()]), ..ToolSelection::default() };
         let toolset = registry.select(&selection);
         let name = ToolName::from("probe");
         let prepared = toolset.prepare(&name, json!({}), &bench.prepare_context()).await;
@@ -280,6 +283,7 @@ async fn a_stopped_run_ends_every_tool_with_cancelled() {
         ("move_file", json!({"from": "a.txt", "to": "b.txt"})),
         ("save_memory", json!({"fact": "likes tea", "scope": "project"})),
         ("write_todos", json!({"todos": []})),
+        ("search_docs", json!({"query": "rules"})),
     ];
     bench.cancel.cancel();
     for (tool, arguments) in calls {
@@ -319,6 +323,7 @@ fn preparing_is_ready_at_the_first_poll() {
         ("save_memory", json!({"fact": "likes tea"})),
         ("write_todos", json!({"todos": []})),
         ("ask_user", json!({"questions": [{"question": "Tea?"}]})),
+        ("search_docs", json!({"query": "rules"})),
     ] {
         let prepared = bench.prepare(tool, arguments).now_or_never();
         assert!(prepared.is_some_and(|outcome| outcome.is_ok()), "{tool}");

@@ -69,16 +69,28 @@ impl Form for Messages {
         tools: &EncodedTools,
         messages: &[Arc<EncodedMessage>],
     ) -> Vec<u8> {
-        // Text, numbers and JSON values cannot fail to be written.
-        let mut body = serde_json::to_string(&self.head(request)).unwrap_or_else(|_| "{}".to_owned());
-        body.pop();
-        push_messages(&mut body, messages);
-        if !request.tools.is_empty() {
-            body.push_str(",\"tools\":");
-            body.push_str(&tools.json);
-        }
-        body.push('}');
-        body.into_bytes()
+        body(&self.head(request), request, tools, messages)
+    }
+
+    /// Nothing that says how to answer: such settings are refused here, but for those of thoughts.
+    fn count_body(
+        &self,
+        request: &ModelRequest,
+        tools: &EncodedTools,
+        messages: &[Arc<EncodedMessage>],
+    ) -> Option<Vec<u8>> {
+        let Head { model, system, thinking, .. } = self.head(request);
+        let head = Head {
+            model,
+            max_tokens: None,
+            stream: None,
+            system,
+            temperature: None,
+            top_p: None,
+            thinking,
+            output_config: None,
+        };
+        Some(body(&head, request, tools, messages))
     }
 }
 
@@ -89,8 +101,8 @@ impl Messages {
         let system = system(request);
         Head {
             model: &self.model,
-            max_tokens,
-            stream: true,
+            max_tokens: Some(max_tokens),
+            stream: Some(true),
             system: (!system.is_empty()).then_some([System {
                 kind: "text",
                 text: system,
@@ -110,6 +122,24 @@ impl Messages {
             },
         }
     }
+}
+
+fn body(
+    head: &Head,
+    request: &ModelRequest,
+    tools: &EncodedTools,
+    messages: &[Arc<EncodedMessage>],
+) -> Vec<u8> {
+    // Text, numbers and JSON values cannot fail to be written.
+    let mut body = serde_json::to_string(head).unwrap_or_else(|_| "{}".to_owned());
+    body.pop();
+    push_messages(&mut body, messages);
+    if !request.tools.is_empty() {
+        body.push_str(",\"tools\":");
+        body.push_str(&tools.json);
+    }
+    body.push('}');
+    body.into_bytes()
 }
 
 /// With the schema of the reply, where there is one: the API has no place of its own for it.
@@ -168,8 +198,10 @@ fn push_messages(body: &mut String, messages: &[Arc<EncodedMessage>]) {
 #[derive(Serialize)]
 struct Head<'a> {
     model: &'a str,
-    max_tokens: u64,
-    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[System; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]

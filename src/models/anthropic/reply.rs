@@ -69,6 +69,10 @@ impl Gathering for MessageReply {
         })
     }
 
+    fn usage(&self) -> Usage {
+        self.usage.into()
+    }
+
     fn is_whole(&self) -> bool {
         self.stop_reason.is_some()
     }
@@ -275,7 +279,7 @@ enum Delta {
 }
 
 /// Counts are cumulative: a later one replaces an earlier one, and one that is missing leaves it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct WireUsage {
     input_tokens: Option<u64>,

@@ -13,7 +13,7 @@ use super::{
     },
     Dialect, Endpoint, Gathering as _, failure,
 };
-use crate::protocol::RunErrorCode;
+use crate::protocol::{RunErrorCode, Usage};
 
 /// Bytes of one response at most. There are providers that repeat the whole text in four events after its pieces, and every
 /// few words come in an envelope. Nothing of it is held in memory but the text and one event.
@@ -37,6 +37,10 @@ pub(super) struct Reading<D: Dialect> {
     until: Option<Instant>,
     /// There was an event in the stream.
     has_events: bool,
+    /// What the provider has said that the response takes.
+    usage: Usage,
+    /// Why there is no reply, once it was told what that has cost.
+    failure: Option<ModelError>,
 }
 
 impl<D: Dialect> Reading<D> {
@@ -51,12 +55,28 @@ impl<D: Dialect> Reading<D> {
             bytes: 0,
             until: None,
             has_events: false,
+            usage: Usage::default(),
+            failure: None,
         }
     }
 
     /// The next delta or sign of life, or the end; nothing may be asked after an end. Not cancel safe: dropping it loses bytes, and
     /// the response with them.
     pub(super) async fn next(&mut self) -> Result<ModelEvent, ModelError> {
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        match self.read().await {
+            // What had been read and not told goes with the failure, but for what it cost.
+            Err(error) if self.usage != Usage::default() => {
+                self.failure = Some(error);
+                Ok(ModelEvent::Usage(self.usage))
+            }
+            read => read,
+        }
+    }
+
+    async fn read(&mut self) -> Result<ModelEvent, ModelError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
@@ -105,6 +125,11 @@ impl<D: Dialect> Reading<D> {
                 let message = format!("the response has an event that is not {}'s: {error}", D::NAME);
                 return Err(ModelError::Unusable { message });
             }
+        }
+        let usage = self.reply.usage();
+        if usage != self.usage {
+            self.usage = usage;
+            self.ready.push_back(ModelEvent::Usage(usage));
         }
         // From the last event on: there are models that give a reason with each one.
         self.until = self.reply.is_whole().then(|| Instant::now() + AFTER_FINISH);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        ModelRequest,
+        ModelRequest, ProviderTool,
         encoder::{EncodedTools, Form},
         tool_names::WireNames,
     },
@@ -21,6 +21,7 @@ const OPENING: &str = r#"{"text":"Begin."}"#;
 
 /// What Gemini speaks, with what one model of it is able to.
 pub(in crate::models) struct Gemini {
+    model: Box<str>,
     can_think: bool,
     unsigned_calls: UnsignedCalls,
 }
@@ -61,10 +62,16 @@ impl Form for Gemini {
             push_json(&mut body, "\"systemInstruction\":{\"parts\":[", &json!({ "text": &*request.system }));
             body.push_str("]},");
         }
-        if !request.tools.is_empty() {
-            body.push_str("\"tools\":[{\"functionDeclarations\":");
-            body.push_str(&tools.json);
-            body.push_str("}],");
+        match request.provider_tool {
+            // Beside functions of ours, models refuse them.
+            Some(ProviderTool::UrlContext) => body.push_str("\"tools\":[{\"urlContext\":{}}],"),
+            Some(ProviderTool::Search) => body.push_str("\"tools\":[{\"googleSearch\":{}}],"),
+            None if request.tools.is_empty() => (),
+            None => {
+                body.push_str("\"tools\":[{\"functionDeclarations\":");
+                body.push_str(&tools.json);
+                body.push_str("}],");
+            }
         }
         let config = self.generation_config(request);
         if config != GenerationConfig::default() {
@@ -75,11 +82,30 @@ impl Form for Gemini {
         body.push('}');
         body.into_bytes()
     }
+
+    /// A whole request of a turn, since `contents` alone would be counted without instructions and tools. It names its model
+    /// once more (<https://ai.google.dev/api/tokens>).
+    fn count_body(
+        &self,
+        request: &ModelRequest,
+        tools: &EncodedTools,
+        messages: &[Arc<EncodedMessage>],
+    ) -> Option<Vec<u8>> {
+        let turn = self.body(request, tools, messages);
+        let mut body = String::from("{\"generateContentRequest\":{");
+        push_json(&mut body, "\"model\":", &format!("models/{}", self.model));
+        body.push(',');
+        let mut body = body.into_bytes();
+        // What follows the brace that opens it; it is never empty.
+        body.extend_from_slice(&turn[1..]);
+        body.push(b'}');
+        Some(body)
+    }
 }
 
 impl Gemini {
     pub(super) fn new(model: &str) -> Gemini {
-        Gemini { can_think: can_think(model), unsigned_calls: unsigned_calls(model) }
+        Gemini { model: model.into(), can_think: can_think(model), unsigned_calls: unsigned_calls(model) }
     }
 
     fn generation_config<'a>(&self, request: &'a ModelRequest) -> GenerationConfig<'a> {
@@ -147,6 +173,20 @@ fn can_think(model: &str) -> bool {
 /// here, promise nothing (<https://ai.google.dev/gemini-api/docs/models>).
 pub(super) fn takes_files(model: &str) -> bool {
     model.starts_with("gemini-") && !is_for_pictures_or_speech(model)
+}
+
+/// What Google does for a model of this name while it answers
+/// (<https://ai.google.dev/gemini-api/docs/url-context>, <https://ai.google.dev/gemini-api/docs/google-search>). Older models
+/// search by another name.
+pub(super) fn provider_tools(model: &str) -> &'static [ProviderTool] {
+    let is_latest = model.starts_with("gemini-") && model.ends_with("-latest");
+    match version(model) {
+        _ if is_for_pictures_or_speech(model) => &[],
+        Some(version) if version < (2, 0) => &[],
+        Some(version) if version < (2, 5) => &[ProviderTool::Search],
+        None if !is_latest => &[],
+        _ => &[ProviderTool::UrlContext, ProviderTool::Search],
+    }
 }
 
 fn is_for_pictures_or_speech(model: &str) -> bool {

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{Gathering as _, GeminiReply};
-use crate::models::ModelError;
+use crate::models::{ModelError, ModelEvent};
 
 /// Every delta, then the reply or why there is none.
 fn check(chunks: &[&str], expected: Expect) {
@@ -159,4 +159,36 @@ fn a_call_that_the_limit_cut_is_none() {
             Length
         "#]],
     );
+}
+
+#[test]
+fn what_an_answer_stands_on_is_read_and_what_cannot_be_is_left_out() {
+    let chunk = |fields: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"é"}}]}},"finishReason":"STOP",{fields}}}]}}"#
+        )
+    };
+    let whole = chunk(
+        r#""urlContextMetadata":{"urlMetadata":[{"retrievedUrl":"https://a.example","urlRetrievalStatus":"URL_RETRIEVAL_STATUS_SUCCESS"},{"retrievedUrl":"https://b.example","urlRetrievalStatus":"URL_RETRIEVAL_STATUS_UNSAFE"}]},
+           "groundingMetadata":{"searchEntryPoint":{"renderedContent":"<p>"},"groundingChunks":[{"web":{"uri":"https://a.example","title":"A"}},{"maps":{}}],"groundingSupports":[{"segment":{"endIndex":2,"text":"é"},"groundingChunkIndices":[0]},{}]}"#,
+    );
+    let mut reply = GeminiReply::default();
+    let events = reply.push(&whole).unwrap();
+    let [ModelEvent::Grounded(grounding), ModelEvent::TextDelta(_)] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(grounding.visits.iter().map(|it| it.is_read).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(grounding.sources.iter().map(|it| &*it.url).collect::<Vec<_>>(), ["https://a.example", ""]);
+    assert_eq!(grounding.cited("é and so on"), "é [1] and so on");
+    assert_eq!(grounding.cited("an answer that was changed"), "an answer that was changed");
+
+    for bad in [
+        r#""groundingMetadata":7"#,
+        r#""urlContextMetadata":{"urlMetadata":"x"}"#,
+        r#""groundingMetadata":{}"#,
+    ] {
+        let mut reply = GeminiReply::default();
+        assert_eq!(reply.push(&chunk(bad)).unwrap().len(), 1, "{bad}");
+        assert!(reply.finish().is_ok());
+    }
 }

@@ -73,6 +73,10 @@ impl Gathering for ChatReply {
         Ok(deltas)
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn is_whole(&self) -> bool {
         self.finish.is_some()
     }

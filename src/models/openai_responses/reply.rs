@@ -128,6 +128,10 @@ impl Gathering for ItemReply {
         Ok(deltas)
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn is_whole(&self) -> bool {
         self.end.is_some()
     }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::VecDeque};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    models::{ModelReply, Purpose, ReplyPart},
+    models::{Grounding, ModelReply, Purpose, ReplyPart, gemini_reply::grounding},
     protocol::{FinishReason, Usage},
     redact::Redactor,
 };
@@ -33,6 +33,7 @@ const OTHER_REASONS: &[&str] = &[
 pub(super) struct Heard {
     texts: VecDeque<String>,
     thoughts: VecDeque<String>,
+    grounding: Grounding,
 }
 
 /// A reply that could not be used.
@@ -47,6 +48,10 @@ impl Heard {
 
     pub fn thought(&mut self, delta: &str) {
         self.thoughts.push_back(delta.to_owned());
+    }
+
+    pub fn grounding(&mut self, more: &Grounding) {
+        self.grounding.absorb(more.clone());
     }
 }
 
@@ -72,11 +77,27 @@ pub(super) fn line(place: &Place, response: &Value) -> Vec<u8> {
     format!("{line}\n").into_bytes()
 }
 
+/// The line of a count, with its end.
+pub(super) fn count_line(path: &str, ordinal: u32, tokens: u64) -> Vec<u8> {
+    let response = json!({ "totalTokens": tokens });
+    let line = json!({ "method": "countTokens", "path": path, "ordinal": ordinal, "response": response });
+    format!("{line}\n").into_bytes()
+}
+
 /// A whole reply: as chunks where it was streamed to clients, else at once.
-pub(super) fn response(purpose: Purpose, heard: Heard, reply: &ModelReply, redactor: &Redactor) -> Value {
+pub(super) fn response(purpose: Purpose, mut heard: Heard, reply: &ModelReply, redactor: &Redactor) -> Value {
+    let grounding = std::mem::take(&mut heard.grounding);
     let parts = parts(heard, reply, redactor);
     let (reason, message) = finish(&reply.reason, redactor);
-    in_shape(purpose, parts, &reason, message, Some(reply.usage))
+    let mut response = in_shape(purpose, parts, &reason, message, Some(reply.usage));
+    // Of a question, which alone is no list of chunks; a turn stands on nothing.
+    if let Some(candidate) = response.pointer_mut("/candidates/0").and_then(Value::as_object_mut) {
+        candidate.extend(grounding::fields(grounding).map(|(name, mut value)| {
+            redactor.value(&mut value);
+            (name, value)
+        }));
+    }
+    response
 }
 
 /// A reply that could not be used. What there was of it is left out: it may have broken off within a secret.

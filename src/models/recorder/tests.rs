@@ -48,6 +48,7 @@ fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
         tools: Vec::new().into(),
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal,
         others: 0,
         path: path.into(),

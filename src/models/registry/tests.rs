@@ -167,6 +167,7 @@ fn an_alias_comes_first_and_brings_its_sampling() {
         BTreeMap::from([("sampled".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
     let told_of = |models: &Models, name: &str| {
         let resolved = models.resolve(&name.into()).map_err(|error| error.to_string()).unwrap();
+        assert_eq!(models.named(&name.into()).unwrap().sampling, resolved.sampling, "without its key");
         let Sampling { temperature, top_p, .. } = resolved.sampling;
         (resolved.name, temperature, top_p)
     };

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
+use futures_util::FutureExt as _;
 use tempfile::NamedTempFile;
 
 use super::{BadRecording, Order, Replay};
 use crate::{
-    models::{ModelError, ModelEvent, ModelRequest, Purpose, ReplyPart, tests::stream_to_end},
+    models::{Model as _, ModelError, ModelEvent, ModelRequest, Purpose, ReplyPart, tests::stream_to_end},
     protocol::{RunErrorCode, Sampling},
 };
 
@@ -58,6 +59,7 @@ fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
         tools: [].into(),
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal,
         others: 0,
         path: path.into(),
@@ -235,5 +237,65 @@ fn a_file_without_paths_is_one_path_for_the_whole_tree() {
     {
         let said = play_in_tree(&replay, Purpose::Turn, path, ordinal, tree_ordinal);
         assert_eq!(said.as_deref(), Ok(text), "{path}");
+    }
+}
+
+/// What is counted when the run has had that many turns and questions.
+fn count(replay: &Replay, ordinal: u32, turns: u32, questions: u32) -> Option<u64> {
+    let request = ModelRequest { others: questions, ..request(Purpose::Turn, "agent#0", turns) };
+    let counted = replay.count(request, ordinal)?;
+    Some(counted.now_or_never().unwrap().unwrap())
+}
+
+fn numbered_count(ordinal: u32, tokens: u64) -> String {
+    COUNT
+        .replacen('{', &format!(r#"{{"path":"agent#0","ordinal":{ordinal},"#), 1)
+        .replace("100", &tokens.to_string())
+}
+
+#[test]
+fn counts_are_answered_in_their_place_and_move_no_reply() {
+    let lines = [
+        turn("t0"),
+        numbered_utility(0, "u0"),
+        // A crash had them counted once more.
+        numbered_count(2, 1),
+        numbered_count(2, 20),
+        numbered_count(3, 30),
+        turn("t1"),
+        // Nothing was counted before it.
+        numbered_count(7, 70),
+        turn("t2"),
+    ];
+    let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    for order in [Order::ByMethod, Order::Strict] {
+        let replay = Replay::open(file.path(), order).unwrap();
+        assert_eq!(play_after(&replay, Purpose::Turn, 0, 0).as_deref(), Ok("t0"));
+        assert_eq!(play_after(&replay, Purpose::Utility, 0, 1).as_deref(), Ok("u0"));
+        assert_eq!(count(&replay, 0, 1, 1), None);
+        assert_eq!(count(&replay, 2, 1, 1), Some(20));
+        assert_eq!(count(&replay, 3, 1, 1), Some(30));
+        assert_eq!(play_after(&replay, Purpose::Turn, 1, 1).as_deref(), Ok("t1"));
+        assert_eq!(count(&replay, 6, 2, 1), None);
+        assert_eq!(
+            play_after(&replay, Purpose::Turn, 2, 1).as_deref(),
+            Ok("t2"),
+            "a count that nobody asked for"
+        );
+    }
+    // Where it stands matters only to the strict one.
+    let of = |order| count(&Replay::open(file.path(), order).unwrap(), 2, 0, 0);
+    assert_eq!((of(Order::ByMethod), of(Order::Strict)), (Some(20), None));
+}
+
+#[test]
+fn counts_without_numbers_are_taken_one_after_the_other() {
+    let no_count = COUNT.replace("100", "\"many\"");
+    let file = recording(&[COUNT, &COUNT.replace("100", "200"), &no_count, &turn("t0")]);
+    for order in [Order::ByMethod, Order::Strict] {
+        let replay = Replay::open(file.path(), order).unwrap();
+        let counts = [0, 1, 2, 3].map(|ordinal| count(&replay, ordinal, 0, 0));
+        assert_eq!(counts, [Some(100), Some(200), None, None]);
+        assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
     }
 }

@@ -49,7 +49,15 @@ pub struct ChildEnd {
 
 impl ChildLog {
     pub fn of(store: &Store, run: &RunId) -> ChildLog {
-        let types = ["thought", "model.completed", "model.consulted", "run.waiting", "run.completed"];
+        let types = [
+            "thought",
+            "model.completed",
+            "model.consulted",
+            "model.retrying",
+            "run.waiting",
+            "run.resumed",
+            "run.completed",
+        ];
         let types = types.map(str::to_owned).to_vec();
         // What runs below it spend is spent by it.
         let filter = Filter { types, descendants: true, ..Filter::run(run.clone()) };
@@ -114,9 +122,12 @@ impl ChildLog {
             match event.parse() {
                 Ok(Some(EventBody::ModelCompleted(data))) => self.spent += Spent::of(data.usage, data.cost),
                 Ok(Some(EventBody::ModelConsulted(data))) => self.spent += Spent::of(data.usage, data.cost),
+                Ok(Some(EventBody::ModelRetrying(data))) => self.spent += data.spent(),
                 _ if !is_own => (),
                 Ok(Some(EventBody::Thought(thought))) => self.subjects.add(&thought.subject),
                 Ok(Some(EventBody::RunWaiting(data))) => self.waits = data.waiting,
+                // It says anew whether it waits.
+                Ok(Some(EventBody::RunResumed(_))) => self.waits = false,
                 Ok(Some(EventBody::RunCompleted(end))) => {
                     self.subjects.close(&self.run);
                     let output = Some(self.subjects.text.clone()).filter(|text| !text.is_empty());
@@ -184,7 +195,52 @@ impl Subjects {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio_util::task::TaskTracker;
+
     use super::*;
+    use crate::{
+        protocol::{EventHead, ParkReason, Private, RunParked, RunResumed, RunWaiting, Timestamp},
+        store::NewEvent,
+        sys::clock::ManualClock,
+    };
+
+    fn event(body: impl Into<EventBody>) -> NewEvent {
+        NewEvent {
+            at: Timestamp(0),
+            session: Some("s".into()),
+            run: Some("r".into()),
+            context: None,
+            head: EventHead::default(),
+            body: body.into(),
+            private: Private::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_that_goes_on_after_it_was_parked_waits_no_more() {
+        let (folder, tracker) = (tempfile::tempdir().unwrap(), TaskTracker::new());
+        let clock = ManualClock::starting_at(Timestamp(0));
+        let store = Store::open(folder.path(), &tracker, clock).await.unwrap();
+        let mut log = ChildLog::of(&store, &"r".into());
+        let parked = event(RunParked { reason: ParkReason::Unattended });
+        let steps = [
+            (vec![event(RunWaiting { waiting: true }), parked], true),
+            (vec![event(RunResumed { unclean: false })], false),
+            (vec![event(RunWaiting { waiting: true })], true),
+        ];
+        for (events, waits) in steps {
+            store.append(events).await.unwrap();
+            let news = tokio::time::timeout(Duration::from_secs(20), log.next(None)).await;
+            let is_said = matches!(news, Ok(Ok(ChildNews::Waits(said))) if said == waits);
+            assert!(is_said, "{waits} is not said");
+        }
+        drop(log);
+        store.close().await;
+        tracker.close();
+        tracker.wait().await;
+    }
 
     #[test]
     fn subjects_beyond_the_limit_are_counted() {

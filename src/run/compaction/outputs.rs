@@ -10,7 +10,10 @@ use super::{
     estimate::{Extent, Weight},
     request::data_line,
 };
-use crate::protocol::{CallId, Message, Part};
+use crate::{
+    protocol::{CallId, Message, Part},
+    run::unhurried,
+};
 
 /// What results may take together before older ones are shortened (spec 04).
 pub const OUTPUT_BUDGET: Weight = Weight::tokens(50_000);
@@ -83,7 +86,7 @@ impl OldOutput {
 pub fn old_outputs(messages: &[Arc<Message>], budget: Weight) -> Vec<OldOutput> {
     let mut taken = Weight::default();
     let mut old = Vec::new();
-    for part in messages.iter().rev().flat_map(|message| message.parts.iter().rev()) {
+    for part in unhurried(messages.iter().rev().flat_map(|message| message.parts.iter().rev())) {
         let Part::ToolResult { call_id, parts, is_error, .. } = part else { continue };
         let weight = Extent::of_parts(parts).weight();
         let is_beyond = budget < taken + weight;

@@ -9,7 +9,7 @@ use super::{
     snapshot::{self, Snapshot},
     split,
 };
-use crate::protocol::Message;
+use crate::{protocol::Message, run::unhurried};
 
 mod prompts;
 mod render;
@@ -79,7 +79,7 @@ pub fn pieces(history: &[Arc<Message>], room: Weight) -> Vec<Range<usize>> {
     let inseparable = split::inseparable(history);
     let weigh =
         |message: &Arc<Message>| blocks(message, render::LONGEST_MARK).map(|block| block.weight()).sum();
-    let mut weights: Vec<Weight> = history.iter().map(weigh).collect();
+    let mut weights: Vec<Weight> = unhurried(history).map(weigh).collect();
     if snapshot::of_history(history).is_some() {
         // Told beside the history, not in it.
         weights[..snapshot::OPENING_LEN].fill(Weight::default());
@@ -137,7 +137,7 @@ pub fn told(history: &[Arc<Message>], mark: &str, room: Weight) -> String {
 }
 
 fn push_history(text: &mut String, history: &[Arc<Message>], mark: &str, room: Weight) {
-    let blocks: Vec<Block> = history.iter().flat_map(|message| blocks(message, mark)).collect();
+    let blocks: Vec<Block> = unhurried(history).flat_map(|message| blocks(message, mark)).collect();
     push_heading(text, "history begins", mark);
     render::push_fitting(text, &blocks, room);
     push_heading(text, "history ends", mark);

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{estimate::Extent, snapshot};
 use crate::{
     protocol::{CallId, Message, Part, Role},
-    run::nudges::is_nudge,
+    run::{nudges::is_nudge, unhurried},
 };
 
 /// How much of the history may go, in hundredths of its characters; the newest 30 % are kept.
@@ -30,7 +30,7 @@ pub struct Split {
 /// in front of what is kept once more: without that such a work could never be condensed. Only then as much goes as can. A
 /// cut that would only condense the snapshot of an earlier compression is none.
 pub fn split(messages: &[Arc<Message>]) -> Split {
-    let extents: Vec<u64> = messages.iter().map(|message| Extent::of_message(message).chars()).collect();
+    let extents: Vec<u64> = unhurried(messages).map(|message| Extent::of_message(message).chars()).collect();
     let total: u128 = extents.iter().copied().map(u128::from).sum();
     let inseparable = inseparable(messages);
     let mut before = 0;

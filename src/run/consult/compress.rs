@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
 use super::{Asking, Question, nothing, small::mark};
 use crate::{
+    models::ModelRequest,
     protocol::{
         CallId, Compaction, CompressionStatus, ContextCompressed, Message, NamedModel, Part, Role, SessionId,
     },
@@ -17,7 +18,7 @@ use crate::{
         },
         machine::{Advice, Compressed, Left},
         transcript::compacted,
-        unblocked,
+        unblocked, unhurried,
     },
     tools::OutputStore,
 };
@@ -27,6 +28,8 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// Of the summariser's window, in hundredths, what it is told of the history: the rest is for what it thinks and answers,
 /// and for estimates that are wrong.
 const TOLD: u64 = 60;
+/// For what the provider counts, before and after. An estimate serves as well, and a run waits for this.
+const COUNT_DEADLINE: Duration = Duration::from_secs(10);
 /// Pieces beyond which a model with a larger window is asked, if the run has one.
 const MANY_PIECES: usize = 4;
 /// And beyond which nobody is: each takes two calls.
@@ -42,6 +45,8 @@ pub(in crate::run) struct Compressing {
     /// What the run may still spend.
     pub left: Left,
     pub measure: Measure,
+    /// What is counted with the messages before and after: the next turn's request. `None` = nothing is.
+    pub counted: Option<ModelRequest>,
     pub session: SessionId,
     /// Where whole outputs are kept.
     pub outputs: OutputStore,
@@ -122,7 +127,7 @@ impl Asking<'_> {
                 let parts = old.replacement(saved.ok().as_deref());
                 (old.call, parts)
             };
-            old_outputs(&messages, budget).into_iter().map(replacement).collect()
+            unhurried(old_outputs(&messages, budget)).map(replacement).collect()
         };
         unblocked(cut).await
     }
@@ -149,8 +154,8 @@ impl Asking<'_> {
         let [first, own] = plan;
         let is_better = first.model.context_window < own.model.context_window
             && (first.room < LEAST_ROOM || MANY_PIECES < first.pieces.len());
-        let Pieces { model: NamedModel { name, context_window }, room, pieces } =
-            if is_better { own } else { first };
+        let Pieces { model, room, pieces } = if is_better { own } else { first };
+        let NamedModel { name, context_window, .. } = &model;
         if room < LEAST_ROOM {
             return Err(format!(
                 "the window of {name}, {context_window} tokens, is too small to summarise in"
@@ -171,13 +176,13 @@ impl Asking<'_> {
                 unblocked(move || compaction::summary_request(&history, earlier.as_deref(), &mark(), room))
                     .await
             };
-            let summary = self.snapshot(&name, request).await?;
+            let summary = self.snapshot(&model, request).await?;
             let checked = {
                 let summary = summary.clone();
                 unblocked(move || compaction::check_request(&history, &summary, &mark(), room)).await
             };
             // A second look that sees nothing takes nothing away.
-            snapshot = Some(self.snapshot(&name, checked).await.unwrap_or(summary));
+            snapshot = Some(self.snapshot(&model, checked).await.unwrap_or(summary));
         }
         let Some(snapshot) = snapshot else { return Ok(None) };
         let mut opening: Vec<Message> = opening(&snapshot).into();
@@ -190,9 +195,10 @@ impl Asking<'_> {
         Ok(Some((opening, messages.len() - split.at)))
     }
 
-    async fn snapshot(&mut self, model: &str, request: Request) -> Result<Snapshot, String> {
+    async fn snapshot(&mut self, model: &NamedModel, request: Request) -> Result<Snapshot, String> {
         let Request { system, messages } = request;
-        let answer = self.ask(model, Question { system, messages, schema: None, deadline: DEADLINE }).await?;
+        let question = Question { system, messages, schema: None, provider_tool: None, deadline: DEADLINE };
+        let answer = self.ask(model, question).await?;
         Snapshot::read(&answer).ok_or_else(|| "the answer has no well-formed <state_snapshot>".to_owned())
     }
 
@@ -214,6 +220,7 @@ impl Asking<'_> {
             messages_before: count(before.len()),
             messages_after: count(before.len()),
             outputs_cut: 0,
+            counted: false,
             message: None,
         };
         let refused = |told| Advice::Compressed(Compressed { told, compaction: None });
@@ -229,15 +236,27 @@ impl Asking<'_> {
         }
         let (all_before, all_after) = (before.to_vec(), after.clone());
         let (weight_before, weight_after) = unblocked(move || {
-            let weight = |messages: &[Arc<Message>]| messages.iter().map(|it| weigh(it)).sum::<Weight>();
+            let weight = |messages: &[Arc<Message>]| unhurried(messages).map(|it| weigh(it)).sum::<Weight>();
             (weight(&all_before), weight(&all_after))
         })
         .await;
         let removed = estimator.tokens(weight_before.saturating_sub(weight_after));
         let added = estimator.tokens(weight_after.saturating_sub(weight_before));
-        let tokens_after = tokens_before.saturating_sub(removed).saturating_add(added);
-        let told = ContextCompressed { tokens_after, messages_after: count(after.len()), ..told };
-        if weight_before <= weight_after {
+        let estimated = tokens_before.saturating_sub(removed).saturating_add(added);
+        let counts = self.counts(compressing, before, &after).await;
+        let (tokens_before, tokens_after) = counts.unwrap_or((tokens_before, estimated));
+        let is_shorter = match counts {
+            Some((before, after)) => after < before,
+            None => weight_after < weight_before,
+        };
+        let told = ContextCompressed {
+            tokens_before,
+            tokens_after,
+            counted: counts.is_some(),
+            messages_after: count(after.len()),
+            ..told
+        };
+        if !is_shorter {
             let status = CompressionStatus::CompressionFailedInflatedTokenCount;
             let message = Some("the summary is longer than what it stands for".to_owned());
             return refused(ContextCompressed {
@@ -254,5 +273,52 @@ impl Asking<'_> {
             ..told
         };
         Advice::Compressed(Compressed { told, compaction: Some(compaction) })
+    }
+
+    /// Tokens before and after, as the provider of the run's own model counts them; `None` = it does not, or not now. One of
+    /// them alone is of no use: a count and an estimate do not tell which is less.
+    async fn counts(
+        &self,
+        compressing: &Compressing,
+        before: &[Arc<Message>],
+        after: &[Arc<Message>],
+    ) -> Option<(u64, u64)> {
+        let request = compressing.counted.as_ref()?;
+        let model = &compressing.own.name;
+        // What every question of the run before this one may have counted.
+        let first = self.with.consult.n.saturating_sub(1).saturating_mul(2);
+        let counted = async {
+            let after = self.count(model, request, after, first).await?;
+            let before = self.count(model, request, before, first.saturating_add(1)).await?;
+            Some((before, after))
+        };
+        tokio::select! {
+            biased;
+            counts = counted => counts,
+            () = self.with.means.clock.sleep(COUNT_DEADLINE) => {
+                tracing::debug!(%model, "nothing was counted within {} s", COUNT_DEADLINE.as_secs());
+                None
+            }
+        }
+    }
+
+    async fn count(
+        &self,
+        model: &str,
+        request: &ModelRequest,
+        messages: &[Arc<Message>],
+        ordinal: u32,
+    ) -> Option<u64> {
+        let means = &self.with.means;
+        let others = self.with.consulted.saturating_add(self.n_asked);
+        let request = ModelRequest { messages: messages.to_vec(), others, ..request.clone() };
+        match means.alternates.count(model, request, ordinal).await? {
+            Ok(tokens) => Some(tokens),
+            Err(error) => {
+                let error = means.redactor.owned(error.to_string());
+                tracing::debug!(%model, %error, "a request could not be counted");
+                None
+            }
+        }
     }
 }

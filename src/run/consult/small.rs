@@ -137,8 +137,8 @@ impl Asking<'_> {
         );
         let text = told(newest, &mark, ROOM);
         let messages = vec![Arc::new(Message::user(text))];
-        let question = Question { system, messages, schema: Some(schema), deadline };
-        let answer = self.ask(&small.name, question).await?;
+        let question = Question { system, messages, schema: Some(schema), provider_tool: None, deadline };
+        let answer = self.ask(small, question).await?;
         read(&answer)
     }
 }

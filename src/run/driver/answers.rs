@@ -29,7 +29,8 @@ pub(super) struct Answers {
 /// An answer that was checked.
 pub(super) struct Checked {
     message: Message,
-    call: CallId,
+    /// `None` = it is about the run itself.
+    call: Option<CallId>,
     outcome: Result<(Settled, Option<Work>), Refused>,
 }
 
@@ -41,7 +42,14 @@ impl Driver {
         let Some((call, question)) = self.machine.asking(&answer.confirmation) else {
             return message.answer(Ok(Outcome::Nothing));
         };
-        let (call, question) = (Arc::clone(call), Arc::clone(question));
+        let question = Arc::clone(question);
+        let Some(call) = call.map(Arc::clone) else {
+            let settled = self.gate.answer_budget(&question, &answer);
+            let outcome = settled.map(|settled| (settled, None));
+            let checked = Checked { message, call: None, outcome };
+            self.tasks.spawn(async move { Landing::Checked(Box::new(checked)) });
+            return;
+        };
         if self.answering.contains(&call.call_id) {
             match self.unchecked.len() < MOST_WAITING {
                 true => self.unchecked.push(message),
@@ -55,7 +63,7 @@ impl Driver {
         let gate = Arc::clone(&self.gate);
         self.tasks.spawn(async move {
             let outcome = gate.answer(&meant, &question, &answer, &standing).await;
-            Landing::Checked(Box::new(Checked { message, call: call.call_id.clone(), outcome }))
+            Landing::Checked(Box::new(Checked { message, call: Some(call.call_id.clone()), outcome }))
         });
     }
 
@@ -66,7 +74,9 @@ impl Driver {
         match outcome {
             Err(refused) => {
                 message.answer(Ok(Outcome::Refused(refused)));
-                self.answering.remove(&call);
+                if let Some(call) = call {
+                    self.answering.remove(&call);
+                }
                 self.check_next();
             }
             Ok((settled, work)) => {
@@ -76,7 +86,11 @@ impl Driver {
                     by: answer.name.clone(),
                     settled: Box::new(self.without_secrets(settled)),
                 };
-                ready.push(Message { input: settled, answers: Some(Answers { call, work }), ..message });
+                ready.push(Message {
+                    input: settled,
+                    answers: call.map(|call| Answers { call, work }),
+                    ..message
+                });
             }
         }
     }

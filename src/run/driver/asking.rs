@@ -1,19 +1,20 @@
 //! Asking models: for the turns of the run, and for what comes beside them.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use super::{
     super::{
         compaction::Weight,
-        consult::{Compressing, Consulting, Counter, Measure},
+        consult::{Compressing, Consulting, Means, Measure, ToolAsking},
         machine::{Consult, FailureKind, Input, ModelAsk, ModelFailure, Partial, Want},
+        meter::Meter,
         think::{Circles, Thinking},
     },
     Driver, Identity, Landing,
 };
 use crate::{
     models::{ModelRequest, Purpose},
-    protocol::Consultation,
+    protocol::{Consultation, RunTask, Sampling},
 };
 
 /// Tokens for an answer, without which asking is of no use.
@@ -31,6 +32,7 @@ impl Driver {
         let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
         let weight = self.weight(ask.is_grace);
         let room = self.machine.window().map(|window| room(window, self.estimator.tokens(weight)));
+        self.meter = Meter::default();
         if let Some(failure) = self.too_long(weight) {
             self.live = Some(live);
             return self.launch(
@@ -42,19 +44,8 @@ impl Driver {
         self.asked = Some(weight);
         let promised = &self.holdings.tree_replies;
         let tree_ordinal = *self.tree_ordinal.get_or_insert_with(|| promised.fetch_add(1, Ordering::Relaxed));
-        let request = ModelRequest {
-            purpose: Purpose::Turn,
-            system: Arc::clone(&self.system),
-            messages: self.transcript.messages().to_vec(),
-            tools: Arc::clone(if ask.is_grace { &self.grace_declarations } else { &self.declarations }),
-            sampling: self.sampling,
-            schema: None,
-            ordinal: self.machine.replies(),
-            others: self.machine.consulted(),
-            path: self.machine.start().path.as_str().into(),
-            tree_ordinal,
-            room,
-        };
+        let messages = self.transcript.messages().to_vec();
+        let request = ModelRequest { messages, room, ..self.request(ask.is_grace, tree_ordinal) };
         let model = self.machine.model();
         let thinking = Thinking {
             ask,
@@ -64,11 +55,43 @@ impl Driver {
             gate: Arc::clone(&self.gate),
             alternates: Arc::clone(&self.alternates),
             clock: Arc::clone(&self.parts.clock),
+            meter: self.meter.clone(),
             prompt_tokens: self.estimator.tokens(weight),
+            window: self.machine.window(),
             circles: self.machine.start().care.loop_text.then(Circles::default),
         };
         self.live = Some(live);
         self.launch(want, async move { Landing::Thought(thinking.run().await) }, None);
+    }
+
+    /// What the next turn's model is asked, but for the messages.
+    fn request(&self, is_grace: bool, tree_ordinal: u32) -> ModelRequest {
+        ModelRequest {
+            purpose: Purpose::Turn,
+            system: Arc::clone(&self.system),
+            messages: Vec::new(),
+            tools: Arc::clone(if is_grace { &self.grace_declarations } else { &self.declarations }),
+            sampling: self.sampling(),
+            schema: None,
+            provider_tool: None,
+            ordinal: self.machine.replies(),
+            others: self.machine.consulted(),
+            path: self.machine.start().path.as_str().into(),
+            tree_ordinal,
+            room: None,
+        }
+    }
+
+    /// The next turn's request, to be counted. A run that only changes a context is not asked with what stands around the
+    /// messages in others, so a count would leave that out.
+    fn to_be_counted(&self) -> Option<ModelRequest> {
+        if self.machine.start().task != RunTask::Work {
+            return None;
+        }
+        // The turn itself will take the number.
+        let promised = &self.holdings.tree_replies;
+        let tree_ordinal = self.tree_ordinal.unwrap_or_else(|| promised.load(Ordering::Relaxed));
+        Some(self.request(self.machine.is_grace(), tree_ordinal))
     }
 
     pub(super) fn begin_consulting(&mut self, consult: Consult, want: Want) {
@@ -78,26 +101,55 @@ impl Driver {
             own: self.machine.own_model(),
             left: self.machine.left(),
             measure: Measure { estimator: self.estimator, tokens: self.tokens() },
+            counted: self.to_be_counted(),
             session: self.identity.session.clone(),
             outputs: self.gate.supplies.own_files.outputs().clone(),
             epoch: self.transcript.past().epoch,
         });
         let consulting = Consulting {
             consult,
-            care: start.care.clone(),
-            alternates: Arc::clone(&self.alternates),
-            clock: Arc::clone(&self.parts.clock),
-            redactor: self.gate.supplies.redactor.clone(),
-            counter: Counter {
-                consulted: self.machine.consulted(),
-                replies: self.machine.replies(),
-                path: start.path.as_str().into(),
-            },
+            care: (*start.care).clone(),
+            means: self.means(),
+            consulted: self.machine.consulted(),
             messages: self.transcript.messages().to_vec(),
             compressing,
             news: self.news.0.clone(),
         };
         self.launch(want, async move { Landing::Input(consulting.run().await) }, None);
+    }
+
+    /// For a call that begins.
+    pub(super) fn tool_asking(&self) -> ToolAsking {
+        self.questions.told(self.machine.consulted());
+        ToolAsking {
+            means: self.means(),
+            questions: Arc::clone(&self.questions),
+            small: self.machine.start().care.small.clone(),
+            own: self.machine.model().to_owned(),
+            left: self.machine.left(),
+            counted: self.questions.counted(),
+            asked: Mutex::default(),
+        }
+    }
+
+    /// What a question beside the turns is asked with.
+    fn means(&self) -> Means {
+        Means {
+            alternates: Arc::clone(&self.alternates),
+            clock: Arc::clone(&self.parts.clock),
+            redactor: self.gate.supplies.redactor.clone(),
+            path: self.machine.start().path.as_str().into(),
+            replies: self.machine.replies(),
+        }
+    }
+
+    /// Of the run's turns: what run and agent say holds for each model, and beneath it what the model's alias or entry
+    /// says (spec 04, "Providers").
+    fn sampling(&self) -> Sampling {
+        match self.machine.sampling() {
+            Some(own) => self.seed.definition.model.sampling.or(own),
+            None => self.seed.sampling,
+        }
     }
 
     /// Of the next request.

@@ -62,7 +62,7 @@ impl RunPlan {
             path,
             task: self.cared.task,
             context_window: Some(self.cared.window),
-            care: self.cared.care.clone(),
+            care: Box::new(self.cared.care.clone()),
         }
     }
 

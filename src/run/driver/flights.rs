@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     protocol::{CallId, ToolErrorType, ToolResult},
-    tools::{self, CallContext, Retelling},
+    tools::{self, CallContext, Consultant, Retelling},
 };
 
 /// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
@@ -89,7 +89,8 @@ impl Driver {
                 let call = call.clone();
                 let message = "the call was not running any more when it was to be stopped";
                 let result = ToolResult::failure(ToolErrorType::Cancelled, message);
-                let ended = async move { Landing::Input(Input::ToolFinished { call, result }) };
+                let asked = Vec::new();
+                let ended = async move { Landing::Input(Input::ToolFinished { call, result, asked }) };
                 self.launch(want, ended, None);
             }
             Want::Timer { due_us } => {
@@ -154,6 +155,7 @@ impl Driver {
         let cancel = CancellationToken::new();
         let clock = Arc::clone(&self.parts.clock);
         let session = self.identity.session.clone();
+        let asking = Arc::new(self.tool_asking());
         let cx = CallContext {
             session: session.clone(),
             cancel: cancel.clone(),
@@ -162,6 +164,7 @@ impl Driver {
             output: self.outputs.get(&call).map(|output| output.appender()),
             // What was prepared is kept in memory; without it the call was begun by another process.
             retelling: Retelling::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
+            consultant: Some(Arc::clone(&asking) as Arc<dyn Consultant>),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
@@ -213,7 +216,7 @@ impl Driver {
             let result = ToolResult { streamed, ..redactor.tool_result(result) };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
-            Landing::Input(Input::ToolFinished { call, result })
+            Landing::Input(Input::ToolFinished { call, result, asked: asking.asked() })
         };
         self.launch(want, running, Some(cancel));
     }

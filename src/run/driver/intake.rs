@@ -127,7 +127,8 @@ impl Driver {
             return input;
         };
         let (text, thought) = live.freeze();
-        let written = Some(Partial { text, thought });
+        let metered = self.alternates.metered(machine.model(), &self.meter);
+        let written = Some(Partial { text, thought, metered });
         match input {
             Input::Cancel { by, reason, .. } => Input::Cancel { by, reason, partial: written },
             Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
@@ -179,12 +180,17 @@ impl Driver {
                     ToolErrorType::UnhandledException,
                     "the tool failed in a way it should not have; the daemon's log has more",
                 );
-                ready.push(Message::internal(Input::ToolFinished { call, result }));
+                ready.push(Message::internal(Input::ToolFinished { call, result, asked: Vec::new() }));
             }
             // A defect outside of a tool ends the run, not the daemon.
             (Err(error), _) => std::panic::resume_unwind(error.into_panic()),
         }
     }
+}
+
+/// Whether a parked run goes on with this.
+pub(super) fn ends_parking(input: &Input) -> bool {
+    matches!(input, Input::Unparked | Input::Restarted { .. })
 }
 
 /// What goes into one step, in order, and what is left for the next.
@@ -206,7 +212,7 @@ mod tests {
 
     fn finished(call: &str, bytes: usize) -> Message {
         let result = ToolResult::text("x".repeat(bytes));
-        Message::internal(Input::ToolFinished { call: CallId::from(call), result })
+        Message::internal(Input::ToolFinished { call: CallId::from(call), result, asked: Vec::new() })
     }
 
     #[test]

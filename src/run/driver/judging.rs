@@ -43,6 +43,14 @@ impl Driver {
         }
     }
 
+    /// A run that has used up its budget asks for more in the commit in which it stops.
+    pub(super) fn ask_for_budget(&self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
+        let Some((limit, used)) = machine.unasked_budget() else { return };
+        let question = self.gate.budget_question(limit, used, machine.limits().lent, &self.standing(machine));
+        let question = Box::new(self.gate.shown(question));
+        drafts.extend(machine.decide(Input::AskBudget { question }));
+    }
+
     /// Judges every call that waits for it, in the order asked.
     pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
         let gate = Arc::clone(&self.gate);
@@ -88,7 +96,7 @@ impl Driver {
             Settled::Result { resolved, result } => {
                 Settled::Result { resolved, result: redactor.tool_result(result) }
             }
-            other @ Settled::CancelRun { .. } => other,
+            other @ (Settled::CancelRun { .. } | Settled::Raise { .. } | Settled::EndBudget { .. }) => other,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
         Access, AgentDefinition, ApprovalMode, ForeignTools, Risk, SessionId, ToolError, ToolErrorType,
         ToolKind, ToolName, Violation,
     },
-    run::{child::Callables, plan},
+    run::{child::Callables, gate::Narrowed, plan},
     tools::{Foreign, PrepareContext, Reads, Workspace, WorkspaceError, violations},
 };
 
@@ -104,7 +104,7 @@ impl Executor {
         let declaration = tool.declaration();
         let risk = invocation.risk().unwrap_or(declaration.risk);
         let accesses = invocation.accesses().to_vec();
-        let decision = project.rules.policy().decide(&PolicyCall {
+        let decision = Narrowed::of(&definition).with(project.rules.policy()).decide(&PolicyCall {
             tool: &declaration.name,
             aliases: &toolset.aliases(&declaration.name),
             agent: &definition.name,

@@ -1,15 +1,20 @@
 //! What would a run be given, if it began now?
 
+use std::{collections::HashMap, sync::Arc};
+
 use super::Executor;
 use crate::{
     project::Project,
-    protocol::{AgentDefinition, DiscoveryCommands, ForeignTools, ToolDeclaration},
+    protocol::{
+        AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ForeignTools, ModelRef,
+        ToolDeclaration, ToolName,
+    },
     run::{
         child::Callables,
         completion::CompletionTool,
-        plan::{self, PlanError},
+        plan::{self, PlanError, Supplies},
     },
-    tools::{Exclusion, Foreign, Registry, Toolset},
+    tools::{Exclusion, Foreign, Registry, Toolset, WEB_SEARCH, entry_allows, entry_matches},
 };
 
 impl Executor {
@@ -28,12 +33,25 @@ impl Executor {
         plan::toolset(definition, &callables, project, &foreign, &supplies)
     }
 
+    /// What to ask of many agents of one workspace.
+    pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: ForeignTools) -> NamedInVain<'a> {
+        let supplies = self.supplies();
+        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let registry = supplies.registry.clone().with_foreign(&foreign);
+        NamedInVain { supplies, project, foreign, registry, known: HashMap::new() }
+    }
+
     /// Every tool that an agent of this workspace may be given, whatever is excluded.
     pub fn registry(&self, project: &Project, foreign: ForeignTools) -> Registry {
         let supplies = self.supplies();
         let agents = Callables::every(&project.catalog);
         let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
         registry.with_foreign(&Foreign::new(foreign, &supplies.lenders))
+    }
+
+    /// Why no run gets this model as it is named, if none does. No key is looked for.
+    pub fn model_problem(&self, model: &ModelRef) -> Option<String> {
+        self.supplies().models.named(model).err().map(|error| format!("`model`: {error}"))
     }
 
     /// The tools of the daemon's own.
@@ -54,5 +72,71 @@ impl Executor {
     /// What a run of this definition would declare as `complete_task`.
     pub fn completion_declaration(&self, definition: &AgentDefinition) -> Result<ToolDeclaration, PlanError> {
         Ok(CompletionTool::new(definition.output.as_ref())?.declaration().clone())
+    }
+}
+
+/// Which tools do agents' files name in vain? What the agents have in common is found out once.
+pub struct NamedInVain<'a> {
+    supplies: Arc<Supplies>,
+    project: &'a Project,
+    foreign: Foreign,
+    /// Without agents.
+    registry: Registry,
+    known: HashMap<ToolName, Meaning>,
+}
+
+/// What an entry of a list of tools means, whichever agent's it is.
+#[derive(Clone)]
+enum Meaning {
+    Tool,
+    /// Agents that may be called; no more than tell whether there is another one than the agent itself.
+    Agents(Vec<AgentName>),
+    /// Nothing, or what needs a closer look.
+    Doubtful,
+}
+
+impl NamedInVain<'_> {
+    /// As [`Toolset::warnings_of`] tells them of what a run of this definition would get.
+    pub fn of(&mut self, definition: &AgentDefinition) -> Vec<String> {
+        let overriding = self.supplies.defaults.overriding(definition);
+        let tools = &definition.tools;
+        // Of agents that nobody acknowledged, whoever may call all is told.
+        let calls_unknown = tools.agents && self.project.catalog.untrusted().next().is_some();
+        let is_plain = overriding.is_none()
+            && !calls_unknown
+            && tools.allow.iter().flatten().all(|entry| match self.meaning(entry) {
+                Meaning::Tool => true,
+                Meaning::Agents(agents) => agents.iter().any(|agent| *agent != definition.name),
+                Meaning::Doubtful => false,
+            })
+            && tools.deny.iter().all(|entry| matches!(self.meaning(entry), Meaning::Tool));
+        if is_plain {
+            return Vec::new();
+        }
+        let definition = overriding.as_ref().unwrap_or(definition);
+        let callables = Callables::of(definition, &self.project.catalog);
+        let toolset = plan::toolset(definition, &callables, self.project, &self.foreign, &self.supplies);
+        toolset.warnings_of(tools).collect()
+    }
+
+    fn meaning(&mut self, entry: &ToolName) -> Meaning {
+        if let Some(known) = self.known.get(entry) {
+            return known.clone();
+        }
+        let is_meant = |name: &str| entry_matches(entry.as_str(), name);
+        let brings = |tool: &ToolDeclaration| entry_allows(entry.as_str(), tool.name.as_str());
+        let catalog = &self.project.catalog;
+        let wants_search = !entry.as_str().contains('*') && is_meant(WEB_SEARCH);
+        let meaning = if wants_search || catalog.untrusted().any(|agent| is_meant(agent.name.as_str())) {
+            Meaning::Doubtful
+        } else if is_meant(COMPLETE_TASK) || self.registry.list().any(brings) {
+            Meaning::Tool
+        } else {
+            let agents = catalog.callable().filter(|(agent, _)| is_meant(agent.name.as_str()));
+            let agents: Vec<AgentName> = agents.take(2).map(|(agent, _)| agent.name.clone()).collect();
+            if agents.is_empty() { Meaning::Doubtful } else { Meaning::Agents(agents) }
+        };
+        self.known.insert(entry.clone(), meaning.clone());
+        meaning
     }
 }

@@ -207,6 +207,9 @@ impl Executor {
 
     async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Recollected) {
         let seed = known.folded.seed.clone();
+        // An alias may have said it, and the log knows none; runs that this one calls inherit it.
+        let sampling = known.folded.machine.start().care.sampling;
+        let model = model.map(|model| model.sampling_first(sampling));
         let (roots, project) = (known.roots.clone(), Arc::clone(&known.project));
         let supplies = self.supplies();
         let equipping = unblocked(move || {

@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use super::{AskError, Executor, Place, Steered};
 use crate::{
     protocol::{
-        AgentName, ContextId, Disposition, EventHead, IfBusy, Private, RunId, Seq, SessionCreated, SessionId,
-        SessionState,
+        AgentName, ContextId, Disposition, EventBody, EventHead, IfBusy, Private, RouteSelected, Routed,
+        RunId, Seq, SessionCreated, SessionId, SessionState,
     },
     run::{
         driver::{Driver, Holdings, Identity, Lineage, Message, carry_seed},
@@ -30,6 +30,8 @@ pub struct StartOptions {
     pub place: Where,
     pub if_busy: IfBusy,
     pub by: Option<String>,
+    /// Why it is this agent, of a prompt that named none.
+    pub routed: Option<Routed>,
     pub keyed: Option<MakeKeyed>,
 }
 
@@ -49,6 +51,7 @@ pub struct Started {
     pub agent: AgentName,
     /// The living run that is cancelled for it.
     pub interrupts: Option<RunId>,
+    pub routed: Option<Routed>,
     /// The last event that the request caused.
     pub seq: Seq,
 }
@@ -78,6 +81,7 @@ struct Start {
     agent: AgentName,
     mode: Arc<SessionMode>,
     by: Option<String>,
+    routed: Option<Routed>,
     keyed: Option<MakeKeyed>,
     interrupts: Option<RunId>,
 }
@@ -96,7 +100,7 @@ impl Executor {
     }
 
     async fn start_now(&self, plan: RunPlan, options: StartOptions) -> Result<Started, StartError> {
-        let StartOptions { place, if_busy, by, keyed } = options;
+        let StartOptions { place, if_busy, by, routed, keyed } = options;
         let (session, is_new_session) = match place {
             Where::NewSession => (ids::fresh::<SessionId>(), true),
             Where::Session(session) => (session, false),
@@ -118,7 +122,7 @@ impl Executor {
             mode.found(summary.ok_or(StartError::Closed)?.mode);
         }
         let agent = plan.seed.definition.name.clone();
-        let start = Start { session, is_new_session, run, agent, mode, by, keyed, interrupts: None };
+        let start = Start { session, is_new_session, run, agent, mode, by, routed, keyed, interrupts: None };
         let wish = if if_busy == IfBusy::Queue { Wish::Queue } else { Wish::Free };
         let entry = self.enter(&start, wish).await?;
         let Entry::Busy(holder) = entry else {
@@ -187,6 +191,7 @@ impl Executor {
             session: start.session.clone(),
             agent: start.agent.clone(),
             interrupts: None,
+            routed: None,
             seq: Seq(0),
         };
         let keyed = start.keyed.as_ref().map(|make| make(&steered));
@@ -205,7 +210,7 @@ impl Executor {
         opening: Opening,
         (mut place, inbox): (Place, mpsc::Receiver<Message>),
     ) -> Result<Started, StoreError> {
-        let Start { session, is_new_session, run, agent, mode, by, keyed, interrupts } = start;
+        let Start { session, is_new_session, run, agent, mode, by, routed, keyed, interrupts } = start;
         let turn = pass.turn();
         place.hold(Some(pass));
         let identity = Identity {
@@ -241,30 +246,33 @@ impl Executor {
         carry_seed(&mut drafts, &plan.seed);
 
         let now = self.shared.clock.now();
-        let created = is_new_session.then(|| NewEvent {
+        let of_session = |body: EventBody| NewEvent {
             at: now,
             session: Some(session.clone()),
             run: None,
             context: None,
-            head: EventHead { by, ..EventHead::default() },
-            body: SessionCreated {
-                roots: plan.seed.roots.clone(),
-                title: None,
-                agent: None,
-                mode: mode.get(),
-                ephemeral: false,
-            }
-            .into(),
+            head: EventHead { by: by.clone(), ..EventHead::default() },
+            body,
             private: Private::default(),
+        };
+        let created = is_new_session.then(|| SessionCreated {
+            roots: plan.seed.roots.clone(),
+            title: None,
+            agent: None,
+            mode: mode.get(),
+            ephemeral: false,
         });
-        let mut events: Vec<NewEvent> = created.into_iter().collect();
+        let selected = routed.clone().map(|routed| RouteSelected { run_id: run.clone(), routed });
+        let bodies = created.map(EventBody::from).into_iter().chain(selected.map(EventBody::from));
+        let mut events: Vec<NewEvent> = bodies.map(of_session).collect();
         let n_before = events.len();
         events.extend(identity.events(&drafts, now, 0));
         let disposition = match opening {
             Opening::Now => Disposition::Started,
             Opening::Queued { .. } => Disposition::Queued,
         };
-        let mut answer = Started { disposition, run: run.clone(), session, agent, interrupts, seq: Seq(0) };
+        let mut answer =
+            Started { disposition, run: run.clone(), session, agent, interrupts, routed, seq: Seq(0) };
         let keyed = keyed.map(|make| make(&answer));
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;

@@ -7,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 use super::{Gate, Prepared, Standing, Work, secret_lost};
 use crate::{
     protocol::{
-        Answer, CallId, Confirmation, ConfirmationDetails, ConfirmationResolved, ConfirmationRevised,
-        DecidedBy, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall, ToolError, ToolErrorType,
-        ToolResult, Violation,
+        Answer, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationResolved,
+        ConfirmationRevised, DecidedBy, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall,
+        ToolError, ToolErrorType, ToolResult, Violation,
     },
     redact,
     run::machine::Settled,
@@ -40,24 +40,7 @@ impl Gate {
         answer: &Answer,
         standing: &Standing,
     ) -> Result<(Settled, Option<Work>), Refused> {
-        let Some(option) = open.option(answer.outcome) else {
-            return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
-        };
-        if answer.digest != open.digest {
-            return Err(Refused::Stale);
-        }
-        let is_modified = answer.outcome == Outcome::Modify;
-        let extra = [
-            (answer.arguments.is_some() && !is_modified, "/arguments"),
-            (answer.content.is_some() && !is_modified, "/content"),
-            (!answer.answers.is_empty() && answer.outcome != Outcome::Answer, "/answers"),
-        ];
-        let extra = extra.into_iter().filter(|(is_wrong, _)| *is_wrong);
-        let violations: Vec<Violation> =
-            extra.map(|(_, pointer)| violation(pointer, "means nothing with this outcome")).collect();
-        if !violations.is_empty() {
-            return Err(Refused::Invalid(violations));
-        }
+        let option = self.is_answerable(open, answer)?;
         let resolved = self.resolved(open, answer, None);
         match answer.outcome {
             Outcome::Deny => {
@@ -84,6 +67,36 @@ impl Gate {
                 self.allowed(call, open, resolved, standing).await
             }
             Outcome::Modify => self.modified(call, open, answer, standing).await,
+        }
+    }
+
+    /// Checks what can be told of an answer without knowing what the question is about; answers the option that it takes.
+    pub(super) fn is_answerable<'a>(
+        &self,
+        open: &'a Confirmation,
+        answer: &Answer,
+    ) -> Result<&'a ConfirmationOption, Refused> {
+        let Some(option) = open.option(answer.outcome) else {
+            return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
+        };
+        if answer.digest != open.digest {
+            return Err(Refused::Stale);
+        }
+        let is_of_budget = matches!(open.details, ConfirmationDetails::Budget { .. });
+        let modifies = answer.outcome == Outcome::Modify;
+        let (changes_call, changes_budget) = (modifies && !is_of_budget, modifies && is_of_budget);
+        let extra = [
+            (answer.arguments.is_some() && !changes_call, "/arguments"),
+            (answer.content.is_some() && !changes_call, "/content"),
+            (answer.limits.is_some() && !changes_budget, "/limits"),
+            (!answer.answers.is_empty() && answer.outcome != Outcome::Answer, "/answers"),
+        ];
+        let extra = extra.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        let violations: Vec<Violation> =
+            extra.map(|(_, pointer)| violation(pointer, "means nothing with this answer")).collect();
+        match violations.is_empty() {
+            true => Ok(option),
+            false => Err(Refused::Invalid(violations)),
         }
     }
 
@@ -233,7 +246,7 @@ impl Gate {
         Ok((Settled::Result { resolved, result }, None))
     }
 
-    fn resolved(
+    pub(super) fn resolved(
         &self,
         open: &Confirmation,
         answer: &Answer,
@@ -241,7 +254,7 @@ impl Gate {
     ) -> ConfirmationResolved {
         ConfirmationResolved {
             confirmation_id: open.confirmation_id.clone(),
-            tool_call_id: CallId::clone(&open.tool_call_id),
+            tool_call_id: open.tool_call_id.clone(),
             resolution: Resolution {
                 outcome: answer.outcome,
                 by: DecidedBy::Client,
@@ -270,9 +283,18 @@ impl Gate {
 
 /// A digest of what comes with an outcome; `None` when nothing does.
 pub fn said(answer: &Answer) -> Option<String> {
-    let Answer { message, arguments, content, answers, .. } = answer;
-    let is_anything = message.is_some() || arguments.is_some() || content.is_some() || !answers.is_empty();
-    let said = json!([message, arguments, content, answers]).to_string();
+    let Answer { message, arguments, content, limits, answers, .. } = answer;
+    let said = match limits {
+        // As it always was, so that an answer of an earlier version is known again.
+        None => json!([message, arguments, content, answers]),
+        Some(limits) => json!([message, limits]),
+    };
+    let is_anything = message.is_some()
+        || arguments.is_some()
+        || content.is_some()
+        || limits.is_some()
+        || !answers.is_empty();
+    let said = said.to_string();
     is_anything.then(|| format!("sha256:{:x}", Sha256::digest(said)))
 }
 
@@ -304,11 +326,11 @@ fn failure(error: ToolError) -> ToolResult {
     ToolResult::failure(error.kind, error.message)
 }
 
-fn violation(pointer: &str, message: &str) -> Violation {
+pub(super) fn violation(pointer: &str, message: &str) -> Violation {
     Violation { pointer: pointer.to_owned(), message: message.to_owned() }
 }
 
-fn invalid<T>(pointer: &str, message: &str) -> Result<T, Refused> {
+pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, Refused> {
     Err(Refused::Invalid(vec![violation(pointer, message)]))
 }
 

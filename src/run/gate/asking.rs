@@ -44,9 +44,9 @@ impl Gate {
             run_id: asking.run.clone(),
             session_id: asking.session.clone(),
             path: asking.path.clone(),
-            tool_call_id: call.call_id.clone(),
-            tool: prepared.tool.clone(),
-            kind: prepared.details.kind,
+            tool_call_id: Some(call.call_id.clone()),
+            tool: Some(prepared.tool.clone()),
+            kind: Some(prepared.details.kind),
             risk: prepared.details.risk,
             title: title(prepared),
             rule,
@@ -161,14 +161,19 @@ fn title(prepared: &Prepared) -> String {
 fn digest(prepared: &Prepared, details: &ConfirmationDetails) -> String {
     let PreparedCall { accesses, basis, .. } = &prepared.call;
     let subject = json!([prepared.tool, prepared.arguments, accesses, details, basis]);
+    hex(&Sha256::digest(subject.to_string()))
+}
+
+/// As questions write a digest.
+pub(super) fn hex(digest: &[u8]) -> String {
     let mut text = String::from("sha256:");
-    for byte in Sha256::digest(subject.to_string()) {
+    for byte in digest {
         use std::fmt::Write as _;
         let _infallible = write!(text, "{byte:02x}");
     }
     text
 }
 
-fn after(now: Timestamp, ms: u64) -> Timestamp {
+pub(super) fn after(now: Timestamp, ms: u64) -> Timestamp {
     Timestamp(now.0.saturating_add(i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX)))
 }

@@ -76,6 +76,8 @@ impl RunMachine {
             | EventBody::SessionClosed(_)
             | EventBody::SessionDeleted(_)
             | EventBody::ConfigChanged(_)
+            | EventBody::AgentsChanged(_)
+            | EventBody::RouteSelected(_)
             | EventBody::Thought(_)
             | EventBody::TodosUpdated(_)
             | EventBody::ToolClientCall(_)
@@ -93,9 +95,14 @@ impl RunMachine {
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationRevised(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationResolved(data) => {
-                if let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.tool_call_id) {
-                    call.question = None;
-                    call.note = data.difference.as_deref().map(Into::into);
+                let asks = |it: &&mut Call| Some(&it.request.call_id) == data.tool_call_id.as_ref();
+                match self.calls.iter_mut().find(asks) {
+                    Some(call) => {
+                        call.question = None;
+                        call.note = data.difference.as_deref().map(Into::into);
+                    }
+                    None if data.tool_call_id.is_none() => self.care.question = None,
+                    None => (),
                 }
             }
             EventBody::FileChanged(data) => {
@@ -115,6 +122,7 @@ impl RunMachine {
                 self.replies += u32::from(data.kind == LoopKind::Text);
                 self.care.apply_loop(data);
             }
+            EventBody::BudgetRaised(data) => self.apply_raised(data),
             EventBody::BudgetWarning(data) => drop(self.care.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
                 self.parked = None;
@@ -147,6 +155,7 @@ impl RunMachine {
                 }
             }
             EventBody::ModelRetrying(data) => {
+                self.spent += data.spent();
                 self.care.last_failure = data.message.as_str().into();
                 if let Phase::Thinking { attempt, failures, stage } = &mut self.phase {
                     *attempt = data.attempt;
@@ -223,9 +232,13 @@ impl RunMachine {
         }
     }
 
-    /// A call asks this from now on.
+    /// A call asks this from now on, or the run itself.
     fn apply_question(&mut self, question: &Confirmation, private: &Private) {
-        let of_question = |it: &&mut Call| it.request.call_id == question.tool_call_id;
+        let Some(asking) = &question.tool_call_id else {
+            self.care.question = Some(Arc::new(question.clone()));
+            return;
+        };
+        let of_question = |it: &&mut Call| it.request.call_id == *asking;
         let Some(call) = self.calls.iter_mut().find(of_question) else { return };
         call.question = Some(Arc::new(question.clone()));
         if let Some(prepared) = &private.call {

@@ -1,7 +1,9 @@
 //! What may a run still spend? Time, tokens and money, which it shares with the runs below it (spec 03, "Subagent calls").
 
-use super::RunMachine;
-use crate::protocol::{Cost, RunLimits, Spent};
+use super::{Phase, RunMachine};
+use crate::protocol::{
+    BudgetKind, BudgetLimits, BudgetRaised, BudgetUsed, Cost, OnBudget, RunLimits, Spent, StopThen,
+};
 
 /// What is left of a run's limits; `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +23,64 @@ impl Left {
 }
 
 impl RunMachine {
+    /// What the run may use: as it was started, and what people gave it since.
+    pub fn limits(&self) -> RunLimits {
+        let started = *self.terms.limits();
+        let BudgetLimits { max_tokens, max_cost } = self.care.raised;
+        RunLimits {
+            max_tokens: max_tokens.or(started.max_tokens),
+            max_cost: max_cost.or(started.max_cost),
+            ..started
+        }
+    }
+
+    /// What a person has to be asked before the run goes on: the limits that are used up, and how far.
+    pub fn unasked_budget(&self) -> Option<(BudgetLimits, BudgetUsed)> {
+        let is_due =
+            self.stopping() == Some(StopThen::Ask) && !self.turn_is_open && self.care.question.is_none();
+        if !is_due {
+            return None;
+        }
+        let (limits, left, spent) = (self.limits(), self.left(), self.spent());
+        let limit = BudgetLimits {
+            max_tokens: limits.max_tokens.filter(|_| left.tokens == Some(0)),
+            max_cost: limits.max_cost.filter(|_| left.cost == Some(Cost::ZERO)),
+        };
+        // What a run below had used may be known to nobody any more after a restart; a person is asked all the same.
+        let limit = match limit == BudgetLimits::default() {
+            true => BudgetLimits { max_tokens: limits.max_tokens, max_cost: limits.max_cost },
+            false => limit,
+        };
+        Some((limit, BudgetUsed { tokens: spent.usage.total(), cost: spent.cost }))
+    }
+
+    /// Whether a person is to be asked rather than the run to end, now that its budget is used up.
+    pub(super) fn asks_for_budget(&self) -> bool {
+        let (limits, left) = (self.limits(), self.left());
+        // What is left of another run's budget is that one's to ask for.
+        let is_lent = left.tokens == Some(0)
+            && limits.lent.max_tokens.is_some_and(|lent| limits.max_tokens >= Some(lent))
+            || left.cost == Some(Cost::ZERO)
+                && limits.lent.max_cost.is_some_and(|lent| limits.max_cost >= Some(lent));
+        limits.on_budget == OnBudget::Ask && self.grace.is_none() && !is_lent
+    }
+
+    pub(super) fn apply_raised(&mut self, data: &BudgetRaised) {
+        let BudgetLimits { max_tokens, max_cost } = data.limits;
+        let raised = &mut self.care.raised;
+        raised.max_tokens = max_tokens.or(raised.max_tokens);
+        raised.max_cost = max_cost.or(raised.max_cost);
+        // Of the new ones people are warned anew.
+        let kinds = [(BudgetKind::Tokens, max_tokens.is_some()), (BudgetKind::Cost, max_cost.is_some())];
+        self.care.warned.retain(|warned| !kinds.contains(&(*warned, true)));
+        if self.stopping() == Some(StopThen::Ask) {
+            self.phase = Phase::Acting;
+        }
+    }
+
     /// What is left of the run's limits. The runs below it live on it (spec 03, "Subagent calls").
     pub fn left(&self) -> Left {
-        let RunLimits { max_tokens, max_cost, .. } = *self.terms.limits();
+        let RunLimits { max_tokens, max_cost, .. } = self.limits();
         let spent = self.spent();
         let cost = spent.cost.unwrap_or_default().nanos();
         Left {

@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{Consult, Phase, RunMachine, Stage};
 use crate::{
     protocol::{
-        BudgetKind, CompressionStatus, Consultation, ContextCompressed, ContextNudged, LoopDetected,
-        LoopKind, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel,
-        NudgedBecause, Part, Private, RunTask, Spent, Timestamp,
+        BudgetKind, BudgetLimits, CompressionStatus, Confirmation, Consultation, ContextCompressed,
+        ContextNudged, LoopDetected, LoopKind, ModelCompleted, ModelConsulted, ModelConsulting,
+        ModelFallback, ModelRouted, NamedModel, NudgedBecause, Part, Private, RunTask, Sampling, Spent,
+        Timestamp,
     },
     run::loops::{Calls, Round},
 };
@@ -51,6 +52,8 @@ pub(super) struct Care {
     /// Why the model was asked again last.
     pub last_failure: Arc<str>,
     pub fallbacks: usize,
+    /// What the model that is asked says of sampling by its alias or entry; `None` = it is the one with which the run began.
+    pub sampling: Option<Sampling>,
     pub is_routed: bool,
     /// The task of a run that only changes its context is done.
     pub is_done: bool,
@@ -62,6 +65,10 @@ pub(super) struct Care {
     pub nudge: Option<LoopKind>,
     pub next_judged: u32,
     pub warned: BTreeSet<BudgetKind>,
+    /// Limits that people gave the run instead of those that were used up.
+    pub raised: BudgetLimits,
+    /// What a person is asked about the budget.
+    pub question: Option<Arc<Confirmation>>,
 }
 
 /// How far a turn went to make its request fit.
@@ -108,6 +115,11 @@ impl RunMachine {
     /// Tokens that fit that model; `None` = nobody knows.
     pub fn window(&self) -> Option<u64> {
         self.window
+    }
+
+    /// How that model samples by its alias or entry, where it is not the one with which the run began.
+    pub fn sampling(&self) -> Option<Sampling> {
+        self.care.sampling
     }
 
     /// What the context's earlier runs left. No facts of this run; the driver tells them before the run's first step.
@@ -167,10 +179,11 @@ impl RunMachine {
         self.start().care.summariser.clone().unwrap_or_else(|| self.own_model())
     }
 
-    /// The model that is asked, with its window.
+    /// The model that is asked, with its window and what its own alias or entry says of sampling.
     pub fn own_model(&self) -> NamedModel {
         let context_window = self.window.unwrap_or(ASSUMED_WINDOW);
-        NamedModel { name: self.model.to_string(), context_window }
+        let sampling = self.care.sampling.unwrap_or(self.start().care.sampling);
+        NamedModel { name: self.model.to_string(), context_window, sampling }
     }
 
     /// Whether the last prompt took so much of the window that the context is to be compressed.
@@ -208,6 +221,8 @@ impl RunMachine {
             }
             // Their ends have events of their own.
             Consultation::Compression | Consultation::Routing => (),
+            // A tool asked; the run waits for its call, and for nothing else.
+            Consultation::WebFetch | Consultation::WebSearch => (),
         }
     }
 
@@ -215,6 +230,7 @@ impl RunMachine {
         self.care.is_routed = true;
         self.model = data.model.as_str().into();
         self.window = data.context_window.or(self.window);
+        self.care.sampling = data.sampling;
         self.advised();
     }
 
@@ -222,6 +238,7 @@ impl RunMachine {
         self.care.fallbacks += 1;
         self.model = data.to.as_str().into();
         self.window = data.context_window;
+        self.care.sampling = data.sampling;
         if let Phase::Thinking { failures, .. } = &mut self.phase {
             *failures = 0;
         }

@@ -1,11 +1,11 @@
 //! Given this input, what happened? Each event is applied as it is decided, so that what follows from it
 //! is decided on the state it made. Stale input decides nothing.
 
-use super::{Draft, Input, Known, Phase, RunMachine, Stage, Steer};
+use super::{Draft, Input, Known, Partial, Phase, RunMachine, Stage, Steer};
 use crate::protocol::{
-    Activity, CallId, CallState, EventBody, Message, ModelRetrying, ParkReason, Private, QueuedFor, Reason,
-    Replay, RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen, Timestamp, ToolErrorType,
-    ToolResult, TurnCompleted, TurnStarted, Warning,
+    Activity, CallId, CallState, ConfirmationRequested, EventBody, Message, ModelRetrying, ParkReason,
+    Private, QueuedFor, Reason, Replay, RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen,
+    Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted, Warning,
 };
 
 mod calls;
@@ -90,8 +90,9 @@ impl Deciding<'_> {
                     self.judged(call, judgement);
                 }
             }
-            Input::ToolFinished { call, result } => {
+            Input::ToolFinished { call, result, asked } => {
                 if self.state(&call) == Some(CallState::Executing) {
+                    self.asked_by_tool(&call, asked);
                     self.tool_finished(call, result);
                 }
             }
@@ -116,6 +117,12 @@ impl Deciding<'_> {
             Input::Answer(_) => (),
             Input::Settled { confirmation, digest, settled, by } => {
                 self.settled(&confirmation, &digest, *settled, by);
+            }
+            Input::AskBudget { question } => {
+                if self.machine.unasked_budget().is_some() {
+                    self.emit(ConfirmationRequested { confirmation: question });
+                    self.say_whether_it_waits();
+                }
             }
             Input::Settle { confirmation, how } => self.settle(&confirmation, how),
             Input::Unpark { by } => {
@@ -180,20 +187,30 @@ impl Deciding<'_> {
 
     /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
     fn next_turn(&mut self) {
-        let limits = *self.machine.terms.limits();
+        let limits = self.machine.limits();
         if limits.max_turns <= self.machine.turn {
             self.limit_between_turns(Reason::MaxTurns);
         } else if self.machine.is_time_spent() {
             self.limit_between_turns(Reason::Timeout);
         } else if self.machine.is_budget_spent() {
-            self.limit_between_turns(Reason::Budget);
+            match self.machine.asks_for_budget() {
+                true => self.stop(Reason::Budget, StopThen::Ask, None, self.why(Reason::Budget), None),
+                false => self.limit_between_turns(Reason::Budget),
+            }
         } else {
             self.begin_turn(None);
         }
     }
 
     fn begin_turn(&mut self, grace: Option<Reason>) {
-        let message = grace.map(|reason| Message::user(last_chance(reason)));
+        self.begin_turn_with(grace, None);
+    }
+
+    /// `said`: by a person, about the last turn.
+    fn begin_turn_with(&mut self, grace: Option<Reason>, said: Option<&str>) {
+        let said = said.map(|said| format!("\n\nA person was asked for more, and said: {said}"));
+        let last = |reason| format!("{}{}", last_chance(reason), said.as_deref().unwrap_or_default());
+        let message = grace.map(|reason| Message::user(last(reason)));
         let body = TurnStarted { turn: self.machine.turn + 1, grace };
         self.emit_with(body, Private { message, ..Private::default() }, None, None);
         self.hand_over_steers();
@@ -274,15 +291,9 @@ impl Deciding<'_> {
     /// The text of a model call that nobody holds any more is lost; the log says so. Answers the next attempt.
     fn discard_stream(&mut self, message: &str, now: Timestamp) -> Option<u32> {
         let ask = self.machine.ask().filter(|ask| self.is_current(*ask))?;
-        let body = ModelRetrying {
-            stream: ask.stream(&self.machine.terms.run),
-            attempt: ask.attempt + 1,
-            not_before: now,
-            restarted: true,
-            discarded: true,
-            message: message.to_owned(),
-        };
-        self.emit(body);
+        // What it took is lost with the process that heard it.
+        let body = self.retrying(ask, now, message.to_owned(), &Partial::default());
+        self.emit(ModelRetrying { restarted: true, discarded: true, ..body });
         Some(ask.attempt + 1)
     }
 

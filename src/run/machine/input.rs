@@ -2,10 +2,10 @@
 
 use super::{Consult, ModelAsk};
 use crate::protocol::{
-    Answer, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationId,
-    ConfirmationResolved, ConfirmationRevised, ContextCompressed, Cost, DecidedBy, FileChanged, FinishReason,
-    Message, NamedModel, ParkReason, PreparedCall, RunErrorCode, Spent, Timestamp, ToolError, ToolResult,
-    Usage,
+    Answer, BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationId,
+    ConfirmationResolved, ConfirmationRevised, Consultation, ContextCompressed, Cost, DecidedBy, FileChanged,
+    FinishReason, Message, NamedModel, ParkReason, PreparedCall, RunErrorCode, Spent, Timestamp, ToolError,
+    ToolResult, Usage,
 };
 
 /// What a driver tells its machine.
@@ -50,6 +50,8 @@ pub enum Input {
     ToolFinished {
         call: CallId,
         result: ToolResult,
+        /// What it asked models.
+        asked: Vec<AskedByTool>,
     },
     /// The client that answers a call has done so.
     ClientAnswered {
@@ -83,6 +85,10 @@ pub enum Input {
     },
     /// A person's answer, as it came. The driver has it checked, and hands in what it comes to as [`Input::Settled`].
     Answer(Box<Answer>),
+    /// The question whether a run that has used up its budget may use more.
+    AskBudget {
+        question: Box<Confirmation>,
+    },
     /// What a checked answer to the question with this digest comes to.
     Settled {
         confirmation: ConfirmationId,
@@ -205,11 +211,20 @@ pub struct Metered {
 pub struct ConsultedModel {
     pub model: String,
     pub usage: Usage,
+    /// The provider did not say, so this is an estimate.
+    pub is_estimate: bool,
     pub cost: Option<Cost>,
     /// What it answered.
     pub text: String,
     /// Why it is no answer.
     pub error: Option<String>,
+}
+
+/// A call of a model for a question of a tool's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedByTool {
+    pub purpose: Consultation,
+    pub call: ConsultedModel,
 }
 
 /// What a question of the daemon's own came to.
@@ -245,7 +260,7 @@ pub enum Speaker {
 }
 
 /// Which of its two models a run gets, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Routed {
     pub model: NamedModel,
     pub reason: String,
@@ -274,11 +289,24 @@ pub enum FailureKind {
     Final(RunErrorCode),
 }
 
-/// What had been written when a stop cut the model off.
+/// What had been written when the model failed, or a stop cut it off.
 #[derive(Debug, Clone, Default)]
 pub struct Partial {
     pub text: String,
     pub thought: String,
+    /// As far as the provider said it: what nobody counted counts nothing.
+    pub metered: Metered,
+}
+
+impl Partial {
+    /// Whether somebody may have read some of it.
+    pub fn was_shown(&self) -> bool {
+        !self.text.is_empty() || !self.thought.is_empty()
+    }
+
+    pub fn spent(&self) -> Spent {
+        Spent::of(self.metered.usage, self.metered.cost)
+    }
 }
 
 /// What the gate found out about a call.
@@ -329,6 +357,10 @@ pub enum Settled {
     Revise { revised: ConfirmationRevised, prepared: PreparedCall },
     /// The run ends.
     CancelRun { resolved: ConfirmationResolved },
+    /// The run may use more.
+    Raise { resolved: ConfirmationResolved, limits: BudgetLimits },
+    /// The run may use no more.
+    EndBudget { resolved: ConfirmationResolved },
 }
 
 /// What becomes of a question that nobody could answer, or whose time is over. None of it is consent.

@@ -7,15 +7,18 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::{
-    Access, AgentName, CallDetails, Completion, ContextId, FinishReason, Message, ParkReason, Part, Replay,
-    Risk, Role, RunCare, RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult,
-    Usage,
+    Access, AgentName, BudgetLimits, CallDetails, Completion, ContextId, FinishReason, Message, OnBudget,
+    ParkReason, Part, Replay, Risk, Role, RunCare, RunErrorCode, RunStarted, RunTask, ToolError,
+    ToolErrorType, ToolKind, ToolResult, Usage,
 };
 
 struct Script {
     max_turns: u32,
     max_time_ms: Option<u64>,
     max_tokens: Option<u64>,
+    on_budget: OnBudget,
+    lent: BudgetLimits,
+    grace_ms: u64,
     completion: Completion,
     task: RunTask,
     window: Option<u64>,
@@ -27,6 +30,9 @@ const TOOL: Script = Script {
     max_turns: 5,
     max_time_ms: Some(1_000),
     max_tokens: None,
+    on_budget: OnBudget::End,
+    lent: BudgetLimits { max_tokens: None, max_cost: None },
+    grace_ms: 100,
     completion: Completion::Tool,
     task: RunTask::Work,
     window: None,
@@ -46,7 +52,9 @@ impl Script {
             max_time_ms: self.max_time_ms,
             max_tokens: self.max_tokens,
             max_cost: None,
-            grace_ms: 100,
+            on_budget: self.on_budget,
+            lent: self.lent,
+            grace_ms: self.grace_ms,
             max_depth: 4,
         };
         let run = RunId::from("r");
@@ -68,7 +76,7 @@ impl Script {
             path: String::new(),
             task: self.task,
             context_window: self.window,
-            care: self.care.map(|care| care()).unwrap_or_default(),
+            care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
         };
         let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
         machine.remember(self.past);
@@ -110,7 +118,8 @@ impl Script {
                 machine.charge(ms.parse::<u64>().unwrap() * 1_000);
                 continue;
             }
-            let drafts = machine.decide(input(&machine, line));
+            let mut drafts = machine.decide(input(&machine, line));
+            drafts.extend(budgets::ask(&mut machine));
             // Time that was charged without an event is the driver's to charge again after a crash.
             let is_stale = drafts.is_empty();
             if is_stale {
@@ -149,11 +158,14 @@ fn input(machine: &RunMachine, line: &str) -> Input {
     let words: Vec<&str> = words.split_whitespace().collect();
     let ask = machine.ask().unwrap_or(ModelAsk { turn: 99, attempt: 1, is_grace: false });
     let call = |n: usize| CallId::from(words[n]);
-    let partial = || Some(Partial { text: text.trim().to_owned(), thought: String::new() });
+    let partial = || Some(Partial { text: text.trim().to_owned(), ..Partial::default() });
+    let taken = || words.get(2).map_or(0, |tokens| tokens.parse().unwrap());
+    let metered =
+        |prompt_tokens| Metered { usage: Usage { prompt_tokens, ..Usage::default() }, ..Metered::default() };
     let failure = |kind| ModelFailure {
         message: "boom".to_owned(),
         kind,
-        partial: Partial { text: text.trim().to_owned(), thought: String::new() },
+        partial: Partial { metered: metered(taken()), ..partial().unwrap() },
         now: Timestamp(0),
         jitter: 0.5,
     };
@@ -183,16 +195,10 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let ask = if is_stale { ModelAsk { attempt: 99, ..ask } } else { ask };
             let prompt_tokens =
                 if machine.start().context_window.is_some() { text.len() as u64 * 10 } else { 10 };
-            let usage = Usage { prompt_tokens, ..Usage::default() };
             let message = Message { role: Role::Model, parts, raw: None };
             Input::ModelResponded {
                 ask,
-                reply: Reply {
-                    model: "m".to_owned(),
-                    message,
-                    metered: Metered { usage, ..Metered::default() },
-                    finish,
-                },
+                reply: Reply { model: "m".to_owned(), message, metered: metered(prompt_tokens), finish },
             }
         }
         "fails" => {
@@ -298,6 +304,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let judgement = Judgement::Ask { details, arguments, prepared, confirmation };
             Input::Judged { call: call(1), judgement }
         }
+        "answer" if words[1] == "budget" => budgets::answer(words[2], words.get(3).copied()),
         "answer" => people::answer(words[1], words[2]),
         "settle" => people::settle(words[1], words[2]),
         "spent" => {
@@ -328,7 +335,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
                 _ => ToolResult::text("x"),
             };
-            Input::ToolFinished { call: call(1), result }
+            Input::ToolFinished { call: call(1), result, asked: Vec::new() }
         }
         "time" => Input::TimeSpent { partial: partial() },
         "cancel" => Input::Cancel { by: None, reason: None, partial: partial() },
@@ -428,6 +435,7 @@ fn render_want(want: &Want) -> String {
     }
 }
 
+mod budgets;
 mod calls;
 mod care;
 mod clients;

@@ -65,10 +65,13 @@ impl RunMachine {
         earlier.filter(|it| !it.state.is_end()).any(|it| conflict(it, call))
     }
 
-    /// Whether all that is open waits for a person; `None` when a run that answers a call has not said yet.
+    /// Whether all that is open waits for a person, or the run itself; `None` when a run that answers a call has not said yet.
     pub(super) fn waits_for_people(&self) -> Option<bool> {
         let is_open = |it: &&Call| !it.state.is_end() && it.completion.is_none();
         let mut open = self.calls.iter().filter(is_open).peekable();
+        if self.care.question.is_some() {
+            return Some(true);
+        }
         if self.phase != Phase::Acting || open.peek().is_none() {
             return Some(false);
         }

@@ -60,7 +60,10 @@ impl Cared {
                     note_price(&named.name);
                     // What a recording's model took in stands in it, and only the run's own was opened.
                     let own = own();
-                    Some(if named.name == own.name { own } else { within(named, max_context) })
+                    Some(match named.name == own.name {
+                        true => NamedModel { sampling: named.sampling, ..own },
+                        false => within(named, max_context),
+                    })
                 }
                 Err(error) => {
                     warnings.push(format!("`{setting}`: {error}; the run goes without it"));
@@ -96,6 +99,7 @@ impl Cared {
             auto: auto.filter(|_| small.is_some()),
             small,
             fallback,
+            sampling: model.sampling,
             loop_calls: defaults.loops.calls,
             loop_text: defaults.loops.text,
             loop_judge: defaults.loops.judge,

@@ -108,7 +108,8 @@ impl RunDefaults {
 
     /// The same; `None` = the user says nothing of this agent.
     pub fn overriding(&self, definition: &AgentDefinition) -> Option<AgentDefinition> {
-        let AgentOverride { model, run, allow, deny } = self.overrides.get(definition.name.as_str())?;
+        let AgentOverride { enabled: _, model, run, allow, deny } =
+            self.overrides.get(definition.name.as_str())?;
         let mut definition = definition.clone();
         if let Some(name) = &model.name {
             definition.model.name = Some(name.clone()).filter(|name| name.as_str() != INHERIT);
@@ -120,6 +121,7 @@ impl RunDefaults {
             max_time_ms: run.max_time_ms.or(own.max_time_ms),
             max_tokens: run.max_tokens.or(own.max_tokens),
             max_cost: run.max_cost.or(own.max_cost),
+            on_budget: run.on_budget.or(own.on_budget),
             max_context_tokens: run.max_context_tokens.or(own.max_context_tokens),
             grace_ms: run.grace_ms.or(own.grace_ms),
             max_depth: run.max_depth.or(own.max_depth),

@@ -32,7 +32,7 @@ struct Begun {
     seq: Seq,
     session: SessionId,
     run: RunId,
-    call: CallId,
+    call: Option<CallId>,
 }
 
 enum RuleChange {
@@ -99,13 +99,14 @@ impl People {
                 RuleChange::Remove(id) => push(DELETE_RULES, vec![json!(id)]),
             }
         }
-        for (seq, WorkspaceTrusted { workspace, trusted, files }) in trust {
+        for (seq, WorkspaceTrusted { workspace, trusted, files, files_only }) in trust {
             if !trusted {
                 push(FORGET_TRUST, vec![json!(workspace)]);
             }
             let whole = json!([workspace, "", "", trusted, seq.0]);
             let files = files.iter().map(|file| json!([workspace, file.path, file.digest, trusted, seq.0]));
-            push(INSERT_TRUST, std::iter::once(whole).chain(files).collect());
+            let whole = (!files_only).then_some(whole);
+            push(INSERT_TRUST, whole.into_iter().chain(files).collect());
         }
         statements
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::usage::Used;
 use crate::{
     protocol::{
         CallState, EventBody, LoopKind, QueuedFor, RunId, RunQueued, RunStarted, RunState, Seq, SessionId,
@@ -97,6 +98,9 @@ impl RunPatch {
         if self.completed.is_none() {
             self.stand(seq, &event.body);
         }
+        if let Some(used) = Used::of(&event.body) {
+            self.more += used.spent;
+        }
         match &event.body {
             EventBody::RunStarted(_) => {
                 self.started.get_or_insert((seq, event.at));
@@ -108,12 +112,10 @@ impl RunPatch {
             EventBody::ModelRetrying(_) => self.open_stream = Some(None),
             EventBody::ModelCompleted(data) => {
                 self.open_stream = Some(None);
-                self.more += Spent::of(data.usage, data.cost);
                 self.more_replies += u32::from(!data.cut && data.finish_reason.is_some());
             }
             // Babble that was cut is not asked for again.
             EventBody::LoopDetected(data) => self.more_replies += u32::from(data.kind == LoopKind::Text),
-            EventBody::ModelConsulted(data) => self.more += Spent::of(data.usage, data.cost),
             EventBody::ToolState(data) if data.to == CallState::Validating => self.more_tool_calls += 1,
             EventBody::RunCompleted(_) => {
                 self.ended_at = Some(event.at);

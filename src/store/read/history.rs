@@ -5,12 +5,19 @@ use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 
 use super::{Listed, event, events, of_context_where};
 use crate::{
-    protocol::{ContextId, EventBody, HistoryMessage, Message, Part, Role, Seq, ToolCall},
+    protocol::{
+        ContextChange, ContextChangeKind, ContextId, EventBody, HistoryMessage, Message, Part, Role, Seq,
+        ToolCall,
+    },
     store::{
-        Store, StoreError,
+        Event, Store, StoreError,
         context::{ContextFold, LASTING},
     },
 };
+
+/// Changes of a context that one page tells; there is a model's work between two of them, or a person's. The docs say the
+/// same.
+const CHANGES: i64 = 1_000;
 
 /// Bytes of messages in one page, but for its last: answers have a limit.
 const PAGE_BYTES: usize = 1 << 20;
@@ -32,6 +39,12 @@ pub(in crate::store) fn turn_before() -> String {
 /// What still matters of the events before a turn; what it made the model read is not asked for.
 pub(in crate::store) fn past() -> String {
     of_context("seq, time_us, type, run_id, body, null as private", "seq < ?2", LASTING)
+}
+
+/// What a context's model reads something else after, on a page of its history.
+pub(in crate::store) fn changes() -> String {
+    let types = "'context.compressed', 'context.cleared'";
+    of_context("seq, time_us, type, run_id, body, private", "?2 < seq and seq <= ?3", types) + " limit ?4"
 }
 
 /// Events of a context of some types, oldest first. `+type` leaves the choice of the index to the context.
@@ -99,6 +112,25 @@ impl Store {
         Ok(Listed { items: listed.items.into_iter().map(|(_, message)| message).collect(), next })
     }
 
+    /// Where a context was compressed or cleared, oldest first, on the page of its history from after `cursor` up to `next`.
+    pub async fn context_changes(
+        &self,
+        context: &ContextId,
+        cursor: Option<&str>,
+        next: Option<&str>,
+    ) -> Result<Vec<ContextChange>, StoreError> {
+        let after = cursor.map_or(Ok(Place::default()), Place::parse)?;
+        let last = next.map(Place::parse).transpose()?.map_or(i64::MAX, |place| place.seq.0);
+        let rows = sqlx::query(AssertSqlSafe(changes()).into_sql_str())
+            .bind(context.as_str())
+            .bind(after.seq.0)
+            .bind(last)
+            .bind(CHANGES)
+            .fetch_all(&self.shared.readers)
+            .await?;
+        Ok(events(&rows)?.into_iter().filter_map(change).collect())
+    }
+
     async fn fold_before(&self, context: &ContextId, turn: Seq) -> Result<ContextFold, StoreError> {
         let query = sqlx::query(AssertSqlSafe(past()).into_sql_str());
         let rows = query.bind(context.as_str()).bind(turn.0).fetch_all(&self.shared.readers).await?;
@@ -124,6 +156,36 @@ impl Place {
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.seq, self.n)
+    }
+}
+
+fn change(event: Event) -> Option<ContextChange> {
+    let Event { seq, at, run, body, .. } = event;
+    let run_id = run?;
+    match body {
+        EventBody::ContextCompressed(told) => Some(ContextChange {
+            seq,
+            at,
+            run_id,
+            kind: ContextChangeKind::Compressed,
+            epoch: told.epoch,
+            status: Some(told.status),
+            tokens_before: Some(told.tokens_before),
+            tokens_after: Some(told.tokens_after),
+            message: told.message,
+        }),
+        EventBody::ContextCleared(told) => Some(ContextChange {
+            seq,
+            at,
+            run_id,
+            kind: ContextChangeKind::Cleared,
+            epoch: told.epoch,
+            status: None,
+            tokens_before: None,
+            tokens_after: None,
+            message: None,
+        }),
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::protocol::{
 /// Every column of every row of the projections.
 pub(super) async fn everything(store: &Store) -> String {
     let mut dump = String::new();
-    for table in ["sessions", "contexts", "runs", "outputs", "client_calls"] {
+    for table in ["sessions", "contexts", "runs", "usage", "outputs", "client_calls"] {
         let columns: Vec<String> = sqlx::query_scalar("select name from pragma_table_info(?1)")
             .bind(table)
             .fetch_all(&store.shared.readers)

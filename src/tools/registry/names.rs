@@ -1,54 +1,13 @@
 //! Which other names does a tool go by? (spec 05, "Aliases")
 
-use std::borrow::Cow;
+use crate::{
+    protocol::{TOOL_ALIASES, TOOL_CLASS_NAMES, aliased_tool, underscored},
+    tools::builtin::SEARCH_DOCS,
+};
 
-/// Other names, so that public agent files and models' habits work.
-const ALIASES: &[(&str, &str)] = &[
-    ("ls", "list_directory"),
-    ("LS", "list_directory"),
-    ("list_files", "list_directory"),
-    ("Read", "read_file"),
-    ("Glob", "glob"),
-    ("grep_search", "grep"),
-    ("search_file_content", "grep"),
-    ("search_content", "grep"),
-    ("Grep", "grep"),
-    ("ripgrep", "grep"),
-    ("Write", "write_file"),
-    ("replace", "edit_file"),
-    ("edit", "edit_file"),
-    ("Edit", "edit_file"),
-    ("MultiEdit", "edit_file"),
-    ("smart_edit", "edit_file"),
-    ("bash", "run_shell_command"),
-    ("shell", "run_shell_command"),
-    ("Bash", "run_shell_command"),
-    ("WebFetch", "web_fetch"),
-    ("WebSearch", "web_search"),
-    ("google_web_search", "web_search"),
-    ("TodoWrite", "write_todos"),
-    ("memory", "save_memory"),
-    ("AskUserQuestion", "ask_user"),
-];
-
-/// Gemini CLI's class names; they stand in allow, deny and exclude lists, never in calls.
-const CLASS_NAMES: &[(&str, &str)] = &[
-    ("LSTool", "list_directory"),
-    ("ReadFileTool", "read_file"),
-    ("ReadManyFilesTool", "read_many_files"),
-    ("GlobTool", "glob"),
-    ("GrepTool", "grep"),
-    ("RipGrepTool", "grep"),
-    ("WriteFileTool", "write_file"),
-    ("EditTool", "edit_file"),
-    ("SmartEditTool", "edit_file"),
-    ("ShellTool", "run_shell_command"),
-    ("WebFetchTool", "web_fetch"),
-    ("WebSearchTool", "web_search"),
-    ("MemoryTool", "save_memory"),
-    ("WriteTodosTool", "write_todos"),
-    ("AskUserTool", "ask_user"),
-];
+/// What an agent gets only when it names it: of use to nobody but the agent made for it, so neither a wildcard nor what other
+/// products' files inherit brings it.
+const ONLY_BY_NAME: &[&str] = &[SEARCH_DOCS];
 
 /// What the names of tools begin with that a command told of.
 pub const DISCOVERED: &str = "discovered_";
@@ -58,25 +17,19 @@ pub fn is_of_elsewhere(entry: &str) -> bool {
     [DISCOVERED, "mcp.", "mcp_"].iter().any(|beginning| entry.starts_with(beginning))
 }
 
-/// What `name` stands for by the table, with `-` read as `_`; `None` when it is no alias.
-pub fn listed(name: &str) -> Option<&'static str> {
-    let plain = underscored(name);
-    ALIASES.iter().find(|(alias, _)| *alias == name || *alias == plain).map(|(_, canonical)| *canonical)
-}
-
 /// Whether it belongs to a tool of ours, also to one that is not there: by its own name, an alias or a class.
 pub fn is_ours(name: &str) -> bool {
     let plain = underscored(name);
     let of_ours =
         |(alias, canonical): &(&str, &str)| *alias == name || *alias == plain || *canonical == plain;
-    ALIASES.iter().chain(CLASS_NAMES).any(of_ours)
+    TOOL_ALIASES.iter().chain(TOOL_CLASS_NAMES).any(of_ours)
 }
 
 /// Every other name of a built-in tool.
 pub fn aliases_of(canonical: &str) -> Vec<&'static str> {
-    ALIASES
+    TOOL_ALIASES
         .iter()
-        .chain(CLASS_NAMES)
+        .chain(TOOL_CLASS_NAMES)
         .filter(|(_, name)| *name == canonical)
         .map(|(alias, _)| *alias)
         .collect()
@@ -85,19 +38,29 @@ pub fn aliases_of(canonical: &str) -> Vec<&'static str> {
 /// Whether a call or a list may call the tool `canonical` by `name`.
 pub fn is_spelling(name: &str, canonical: &str) -> bool {
     name == canonical
-        || listed(name) == Some(canonical)
+        || aliased_tool(name) == Some(canonical)
         || underscored(name) == underscored(canonical)
         || mcp_spellings(canonical).iter().any(|spelling| spelling == name)
+}
+
+/// Whether only those get the tool who name it.
+pub fn is_only_by_name(canonical: &str) -> bool {
+    ONLY_BY_NAME.contains(&canonical)
+}
+
+/// Whether an entry of an allow list brings the tool `canonical`.
+pub fn entry_allows(entry: &str, canonical: &str) -> bool {
+    entry_matches(entry, canonical) && !(entry.contains('*') && is_only_by_name(canonical))
 }
 
 /// Whether an entry of an allow, deny or exclude list means the tool `canonical`. `*` matches within a segment;
 /// segments are parted by `.`.
 pub fn entry_matches(entry: &str, canonical: &str) -> bool {
     if !entry.contains('*') {
-        let class = CLASS_NAMES.iter().find(|(class, _)| *class == entry);
+        let class = TOOL_CLASS_NAMES.iter().find(|(class, _)| *class == entry);
         return is_spelling(entry, canonical) || class.is_some_and(|(_, name)| *name == canonical);
     }
-    let aliases = ALIASES.iter().chain(CLASS_NAMES).filter(|(_, name)| *name == canonical);
+    let aliases = TOOL_ALIASES.iter().chain(TOOL_CLASS_NAMES).filter(|(_, name)| *name == canonical);
     // Spelled without dots an MCP tool has one segment; that must not make `*` mean every server's tools.
     let names_mcp = entry.starts_with("mcp_");
     pattern_matches(entry, canonical)
@@ -113,10 +76,6 @@ fn mcp_spellings(canonical: &str) -> Vec<String> {
         ["mcp", server, tool] => vec![format!("mcp__{server}__{tool}"), format!("mcp_{server}_{tool}")],
         _ => Vec::new(),
     }
-}
-
-fn underscored(name: &str) -> Cow<'_, str> {
-    if name.contains('-') { Cow::Owned(name.replace('-', "_")) } else { Cow::Borrowed(name) }
 }
 
 fn pattern_matches(pattern: &str, name: &str) -> bool {

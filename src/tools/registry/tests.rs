@@ -19,7 +19,7 @@ fn registry() -> Registry {
 }
 
 fn check(allow: Option<&[&str]>, deny: &[&str], expected: Expect) {
-    let selection = ToolSelection { allow: allow.map(names), deny: names(deny) };
+    let selection = ToolSelection { allow: allow.map(names), deny: names(deny), ..ToolSelection::default() };
     let toolset = registry().select(&selection);
     let selected: Vec<&str> = toolset.declarations().map(|declaration| declaration.name.as_str()).collect();
     let lines: Vec<String> =
@@ -36,7 +36,7 @@ fn the_order_never_changes() {
     );
     let listed: Vec<_> = registry().list().map(|declaration| declaration.name.to_string()).collect();
     let listed = listed.join(" ");
-    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit web_fetch web_search save_memory write_todos ask_user mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
+    expect!["list_directory read_file read_many_files glob grep write_file edit_file delete_file move_file run_shell_command shell_output kill_shell git_commit web_fetch web_search save_memory write_todos ask_user search_docs mcp.github.create_issue mcp.github.list-issues mcp.files.read"].assert_eq(&listed);
 }
 
 #[test]
@@ -92,6 +92,24 @@ fn a_star_stays_within_its_segment() {
         ! `mcp.*` matches no tool"#]],
     );
     check(Some(&["r*d_*e", "*gl*o*b*"]), &[], expect!["read_file glob"]);
+}
+
+#[test]
+fn the_search_of_documents_comes_only_to_those_who_name_it() {
+    check(Some(&["search_docs", "grep"]), &[], expect!["grep search_docs"]);
+    check(Some(&["search-docs"]), &[], expect!["search_docs"]);
+    check(
+        Some(&["*_docs", "s*r*c*_docs"]),
+        &[],
+        expect![[r#"
+
+        ! `*_docs` matches no tool but `search_docs`, which only those get who name it in full
+        ! `s*r*c*_docs` matches no tool but `search_docs`, which only those get who name it in full"#]],
+    );
+    check(Some(&["search_docs"]), &["search*"], expect![""]);
+    let everything = ToolSelection { inherits: true, ..ToolSelection::default() };
+    let toolset = registry().select(&everything);
+    assert!(toolset.declarations().all(|tool| tool.name.as_str() != "search_docs"));
 }
 
 #[test]
@@ -166,7 +184,7 @@ fn complete_task_is_not_to_be_had() {
 }
 
 async fn refused(allow: &[&str], name: &str) -> ToolError {
-    let toolset = registry().select(&ToolSelection { allow: Some(names(allow)), deny: Vec::new() });
+    let toolset = registry().select(&ToolSelection { allow: Some(names(allow)), ..ToolSelection::default() });
     let bench = Bench::new(&[]);
     let prepared = toolset.prepare(&name.into(), json!({}), &bench.prepare_context()).await;
     assert!(prepared.tool.is_none());
@@ -235,7 +253,11 @@ fn an_entry_that_excludes_nothing_is_told_unless_its_tool_may_still_come() {
 
 #[test]
 fn what_the_settings_exclude_in_vain_is_no_fault_of_the_agent() {
-    let own = ToolSelection { allow: Some(names(&["grep", "gerp"])), deny: names(&["globb"]) };
+    let own = ToolSelection {
+        allow: Some(names(&["grep", "gerp"])),
+        deny: names(&["globb"]),
+        ..ToolSelection::default()
+    };
     let mut all = own.clone();
     all.deny.push(ToolName::from("web_fetchh"));
     let toolset = registry().select(&all).with_warning("of another kind".to_owned());
@@ -262,7 +284,11 @@ fn a_pattern_for_tools_that_no_command_told_of_says_where_the_cause_is_shown() {
 #[tokio::test]
 async fn a_call_of_an_excluded_tool_says_what_excludes_it() {
     let bench = Bench::new(&[]);
-    let selection = ToolSelection { allow: Some(names(&["read_file", "glob"])), deny: names(&["GlobTool"]) };
+    let selection = ToolSelection {
+        allow: Some(names(&["read_file", "glob"])),
+        deny: names(&["GlobTool"]),
+        ..ToolSelection::default()
+    };
     let toolset = registry().select(&selection);
     for (name, told) in [
         ("glob", "`glob` is excluded by `GlobTool`, in the settings or in its agent's tools.deny"),

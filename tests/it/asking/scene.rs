@@ -38,6 +38,9 @@ fn cast() -> Cast {
         // Calls `writer`.
         ("parent", vec![Reply::calls(&[("writer", json!({ "prompt": "write" }))]), Reply::done("done")]),
         ("parent/writer", write_note()),
+        // Calls `own`, an agent of the case's.
+        ("boss", vec![Reply::calls(&[("own", json!({ "prompt": "write" }))]), Reply::done("done")]),
+        ("boss/own", write_note()),
         // Asks for a colour.
         (
             "asker",

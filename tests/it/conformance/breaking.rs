@@ -14,6 +14,11 @@ async fn streams_that_are_cut() {
             says "Well.", 0 calls
             ends GOAL "Well."
             used 100, 30 of it cached, for 27
+            but anthropic:
+              again, what was shown is dropped: "the connection to 127.0.0.1 broke in the middle of the response: unexpected EOF during chunk size line"
+              says "Well.", 0 calls
+              ends GOAL "Well."
+              used 200, 60 of it cached, for 28
         "#]], |wire| {
             vec![wire.text("Half an é and more").cut_within("é"), wire.text("Well.")]
         }),
@@ -23,6 +28,12 @@ async fn streams_that_are_cut() {
             complete_task "success": "accepted"
             ends GOAL "finished"
             used 100, 30 of it cached, for 27
+            but anthropic:
+              again, what was shown is dropped: "the connection to 127.0.0.1 broke in the middle of the response: unexpected EOF during chunk size line"
+              says "", 1 calls
+              complete_task "success": "accepted"
+              ends GOAL "finished"
+              used 200, 60 of it cached, for 28
         "#]], |wire| {
             let calls = [call("call_1", "complete_task", &json!({ "result": "never" }))];
             let first = Said { text: "I hand in".to_owned(), calls: calls.into(), ..Said::default() };
@@ -69,7 +80,7 @@ async fn streams_that_are_cut() {
               again, what was shown is dropped: "the response ended without a stop reason"
               says "Well.", 0 calls
               ends GOAL "Well."
-              used 100, 30 of it cached, for 27
+              used 200, 60 of it cached, for 28
         "#]], |wire| {
             let half = Said { text: "Half an answer".to_owned(), ..Said::default() };
             vec![wire.before_its_reason(&half), wire.text("Well.")]
@@ -80,6 +91,12 @@ async fn streams_that_are_cut() {
             complete_task "success": "accepted"
             ends GOAL "finished"
             used 100, 30 of it cached, for 27
+            but anthropic:
+              again: "the connection to 127.0.0.1 broke in the middle of the response: unexpected EOF during chunk size line"
+              says "", 1 calls
+              complete_task "success": "accepted"
+              ends GOAL "finished"
+              used 200, 60 of it cached, for 28
         "#]], |wire| {
             let calls = [call("call_1", "complete_task", &json!({ "result": "never" }))];
             let half = Said { calls: calls.into(), ..Said::default() };
@@ -99,17 +116,17 @@ async fn streams_that_say_nothing() {
                 again: "the response ended without a finish reason"
                 says "Well.", 0 calls
                 ends GOAL "Well."
-                used 100, 30 of it cached, for 27
+                used 101, 30 of it cached, for 27
                 but openai-responses:
                   again: "the response is empty"
                   says "Well.", 0 calls
                   ends GOAL "Well."
-                  used 100, 30 of it cached, for 27
+                  used 200, 60 of it cached, for 54
                 but anthropic:
                   again: "the response is empty"
                   says "Well.", 0 calls
                   ends GOAL "Well."
-                  used 100, 30 of it cached, for 27
+                  used 200, 60 of it cached, for 54
             "#]],
             |wire| vec![wire.empty(), wire.text("Well.")],
         ),
@@ -120,14 +137,17 @@ async fn streams_that_say_nothing() {
                 again: "the response ended without a finish reason"
                 again: "the response ended without a finish reason"
                 ends ERROR MODEL_FAILED: "the response ended without a finish reason (after 3 tries)"
+                used 3, 0 of it cached, for 0
                 but openai-responses:
                   again: "the response is empty"
                   again: "the response is empty"
                   ends ERROR MODEL_FAILED: "the response is empty (after 3 tries)"
+                  used 300, 90 of it cached, for 81
                 but anthropic:
                   again: "the response is empty"
                   again: "the response is empty"
                   ends ERROR MODEL_FAILED: "the response is empty (after 3 tries)"
+                  used 300, 90 of it cached, for 81
             "#]],
             |wire| vec![wire.empty(), wire.empty(), wire.empty()],
         ),
@@ -138,7 +158,7 @@ async fn streams_that_say_nothing() {
                 again: "the response is empty"
                 says "Well.", 0 calls
                 ends GOAL "Well."
-                used 100, 30 of it cached, for 27
+                used 200, 60 of it cached, for 54
             "#]],
             |wire| vec![wire.says(&Said::default()), wire.text("Well.")],
         ),
@@ -200,9 +220,13 @@ async fn streams_that_take_their_time() {
             "cancelled in the middle",
             "talker",
             expect![[r#"
-            says "Half an answer", 0 calls
-            ends ABORTED null
-        "#]],
+                says "Half an answer", 0 calls
+                ends ABORTED null
+                but anthropic:
+                  says "Half an answer", 0 calls
+                  ends ABORTED null
+                  used 100, 30 of it cached, for 1
+            "#]],
             |wire| vec![half_of(wire)],
         )
         .act(Act::Cancel),
@@ -210,11 +234,16 @@ async fn streams_that_take_their_time() {
             "silent in the middle",
             "talker",
             expect![[r#"
-            again, what was shown is dropped: "the model was silent for 120 s"
-            says "Well.", 0 calls
-            ends GOAL "Well."
-            used 100, 30 of it cached, for 27
-        "#]],
+                again, what was shown is dropped: "the model was silent for 120 s"
+                says "Well.", 0 calls
+                ends GOAL "Well."
+                used 100, 30 of it cached, for 27
+                but anthropic:
+                  again, what was shown is dropped: "the model was silent for 120 s"
+                  says "Well.", 0 calls
+                  ends GOAL "Well."
+                  used 200, 60 of it cached, for 28
+            "#]],
             |wire| vec![half_of(wire), wire.text("Well.")],
         )
         .act(Act::Silence),

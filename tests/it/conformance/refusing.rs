@@ -87,6 +87,11 @@ async fn what_passes_is_asked_again() {
               says "Well.", 0 calls
               ends GOAL "Well."
               used 100, 30 of it cached, for 27
+            but anthropic:
+              again, what was shown is dropped: "the provider failed in the middle of the response: Overloaded. (its name)"
+              says "Well.", 0 calls
+              ends GOAL "Well."
+              used 200, 60 of it cached, for 28
         "#]], |wire| {
             vec![wire.fails_in_the_middle().pieces_of(1), wire.text("Well.")]
         }),
@@ -191,7 +196,7 @@ async fn a_wait_that_is_asked_for_is_kept() {
 
 /// What a run does about it may be more than to end, e.g. to ask for less; the provider's words are told in any case.
 #[tokio::test]
-async fn what_is_too_long_is_told_in_the_providers_words() {
+async fn what_is_too_long_is_told_in_the_providers_words_and_with_both_counts() {
     let too_large = |wire: Wire| vec![wire.refuses(413, "the request is too large"); MOST_TRIES];
     let no_room = |wire: Wire| vec![wire.refuses(400, NO_ROOM); MOST_TRIES];
     for (errors, words) in
@@ -199,7 +204,10 @@ async fn what_is_too_long_is_told_in_the_providers_words() {
     {
         for (wire, error) in errors {
             let message = error["message"].as_str().unwrap_or_default();
-            assert!(message.contains(words), "{}: {error}", wire.name());
+            let (said, counts) = message.split_once("; ").unwrap_or((message, ""));
+            assert!(said.contains(words), "{}: {error}", wire.name());
+            let window = format!("and the window of row-0/{} takes ", wire.model());
+            assert!(counts.starts_with("the request is about ") && counts.contains(&window), "{error}");
             assert_eq!(error["code"], "CONTEXT_OVERFLOW", "{}: {error}", wire.name());
         }
     }

@@ -17,6 +17,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         tools: [].into(),
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal: 0,
         others: 0,
         path: "".into(),
@@ -280,4 +281,23 @@ fn ids_that_are_refused_do_not_go_back() {
     for (first, second) in [("same", "same"), ("", "x"), ("x", "call:2"), ("a.b", "x"), ("ä", "x")] {
         assert_eq!(ids(first, second), ["c1", "c2"], "{first:?} {second:?}");
     }
+}
+
+#[test]
+fn what_is_counted_says_nothing_of_the_answer() {
+    let sampling = Sampling { temperature: Some(0.5), max_output_tokens: Some(9), ..Sampling::default() };
+    let turn = ModelRequest { system: "s".into(), sampling, ..request(vec![Message::user("q")]) };
+    let count = |model: &str, turn: &ModelRequest| {
+        let body = Encoder::new(Messages::new(model), "mine").encode_count(turn).unwrap();
+        String::from_utf8(body).unwrap()
+    };
+    expect![[r#"{"model":"claude-haiku-4-5","system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#]].assert_eq(&count("claude-haiku-4-5", &turn));
+    // Thoughts of earlier turns count where thinking is on.
+    let sampling = Sampling { thinking_budget: Some(2_000), ..Sampling::default() };
+    let turn = ModelRequest { system: "".into(), sampling, ..turn };
+    expect![[r#"{"model":"claude-haiku-4-5","thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#]].assert_eq(&count("claude-haiku-4-5", &turn));
+    expect![[r#"{"model":"claude-opus-4-7","thinking":{"type":"adaptive","display":"summarized"},"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#]].assert_eq(&count("claude-opus-4-7", &turn));
+    let read = super::super::count::read;
+    assert_eq!(read(br#"{"input_tokens":7}"#), Some(7));
+    assert_eq!([read(br#"{"input_tokens":-7}"#), read(b"{}"), read(b"<html>")], [None; 3]);
 }

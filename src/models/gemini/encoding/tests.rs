@@ -19,6 +19,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         tools: [].into(),
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal: 0,
         others: 0,
         path: "".into(),
@@ -426,4 +427,43 @@ fn a_message_that_was_changed_is_encoded_anew_and_a_utility_call_disturbs_nothin
         let expected = body(&mut encoder_of("m"), &turn);
         assert_eq!(body(&mut encoder, &turn), expected);
     }
+}
+
+#[test]
+fn what_google_does_is_declared_alone_and_only_of_models_that_have_it() {
+    let asked = |provider_tool| {
+        let request = ModelRequest {
+            purpose: Purpose::Utility,
+            provider_tool: Some(provider_tool),
+            ..request(vec![Message::user("q")])
+        };
+        body(&mut encoder_of("m"), &request)
+    };
+    assert!(asked(ProviderTool::UrlContext).contains(r#""tools":[{"urlContext":{}}],"#));
+    assert!(asked(ProviderTool::Search).contains(r#""tools":[{"googleSearch":{}}],"#));
+    let all = &[ProviderTool::UrlContext, ProviderTool::Search][..];
+    let cases = [
+        ("gemini-2.5-flash", all),
+        ("gemini-3-pro-preview", all),
+        ("gemini-flash-latest", all),
+        ("gemini-2.0-flash", &[ProviderTool::Search]),
+        ("gemini-1.5-pro", &[]),
+        ("gemini-2.5-flash-image", &[]),
+        ("gemma-3-27b-it", &[]),
+    ];
+    for (model, expected) in cases {
+        assert_eq!(provider_tools(model), expected, "{model}");
+    }
+}
+
+#[test]
+fn what_is_counted_is_a_whole_request_that_names_its_model() {
+    let mut encoder = encoder_of("gemini-2.5-pro");
+    let turn = ModelRequest { system: "s".into(), ..request(vec![Message::user("q")]) };
+    let asked = String::from_utf8(encoder.encode_count(&turn).unwrap()).unwrap();
+    expect![[r#"{"generateContentRequest":{"model":"models/gemini-2.5-pro","systemInstruction":{"parts":[{"text":"s"}]},"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents":[{"role":"user","parts":[{"text":"q"}]}]}}"#]].assert_eq(&asked);
+    assert!(encoder.kept().is_empty(), "what is counted takes the place of no turn");
+    let read = super::super::count::read;
+    assert_eq!(read(br#"{"totalTokens":7,"promptTokensDetails":[]}"#), Some(7));
+    assert_eq!([read(br#"{"totalTokens":"7"}"#), read(b"{}"), read(b"<html>")], [None; 3]);
 }

@@ -76,6 +76,7 @@ pub(super) fn request(messages: Vec<Arc<Message>>, tools: Arc<[ToolDeclaration]>
         tools,
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal: 0,
         others: 0,
         path: "".into(),

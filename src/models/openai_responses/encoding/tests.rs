@@ -17,6 +17,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         tools: [].into(),
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal: 0,
         others: 0,
         path: "".into(),

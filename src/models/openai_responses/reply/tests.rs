@@ -15,7 +15,12 @@ fn told<S: AsRef<str>>(events: &[S]) -> String {
             match delta {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
                 ModelEvent::ThoughtDelta(delta) => thought.push_str(&delta),
-                ModelEvent::Alive | ModelEvent::Finished(_) => panic!("too early"),
+                ModelEvent::Alive
+                | ModelEvent::Usage(_)
+                | ModelEvent::Grounded(_)
+                | ModelEvent::Finished(_) => {
+                    panic!("too early")
+                }
             }
         }
         if let Some(error) = reply.take_error() {

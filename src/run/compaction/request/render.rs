@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use crate::{
     protocol::{Message, Part, Role},
-    run::compaction::estimate::{Weight, data_bytes, weigh_text},
+    run::{
+        compaction::estimate::{Weight, data_bytes, weigh_text},
+        unhurried,
+    },
 };
 
 /// As long as a mark may be, for weighing a rendering before there is a mark.
@@ -122,9 +125,9 @@ pub(super) fn without_mark<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
 /// Renders the blocks into at most `room`: the longest bodies are cut to one length, so that as little as possible is.
 pub(super) fn push_fitting(text: &mut String, blocks: &[Block], room: Weight) {
     let frames: Weight = blocks.iter().map(Block::frame).sum();
-    let weights: Vec<Weight> = blocks.iter().map(|block| weigh_text(&block.body)).collect();
+    let weights: Vec<Weight> = unhurried(blocks).map(|block| weigh_text(&block.body)).collect();
     let most = fair_share(&weights, room.saturating_sub(frames));
-    for (block, weight) in blocks.iter().zip(weights) {
+    for (block, weight) in unhurried(blocks).zip(weights) {
         text.push_str(&block.heading);
         text.push('\n');
         match most {

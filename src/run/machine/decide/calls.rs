@@ -172,7 +172,12 @@ impl Deciding<'_> {
         self.after_calls();
     }
 
-    pub(super) fn child_settled(&mut self, call: CallId, result: ToolResult, child: FromChild) {
+    pub(super) fn child_settled(&mut self, call: CallId, result: ToolResult, mut child: FromChild) {
+        // Of a run that could not be taken up again nobody may be able to say what it used; what it said before is true.
+        let known = self.machine.call(&call).map(|it| it.child_spent).unwrap_or_default();
+        if child.spent.usage.total() < known.usage.total() {
+            child.spent = known;
+        }
         self.end_call_using(&call, result, Some(child));
         if self.machine.stopping().is_none() {
             self.start_ready();

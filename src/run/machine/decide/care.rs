@@ -3,8 +3,8 @@
 
 use super::{
     super::{
-        Advice, Call, Compressed, Consult, ConsultedModel, ModelAsk, ModelFailure, Partial, Phase, Routed,
-        Speaker,
+        Advice, AskedByTool, Call, Compressed, Consult, ConsultedModel, ModelAsk, ModelFailure, Partial,
+        Phase, Routed, Speaker,
         care::{ASSUMED_WINDOW, Squeezed},
     },
     Deciding,
@@ -13,8 +13,8 @@ use crate::{
     protocol::{
         Activity, BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult,
         CompressionStatus, Consultation, ContextCleared, ContextCompressed, ContextNudged, LoopDetected,
-        LoopKind, Message, ModelConsulted, ModelConsulting, ModelFallback, ModelRetrying, ModelRouted,
-        NamedModel, NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
+        LoopKind, Message, ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel,
+        NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
     },
     run::{loops::Round, nudges},
 };
@@ -75,14 +75,16 @@ impl Deciding<'_> {
                 }
                 self.tell_of_circle();
             }
-            (Consultation::LoopCheck, _) => (),
+            // What tools ask is never wanted here.
+            (Consultation::LoopCheck | Consultation::WebFetch | Consultation::WebSearch, _) => (),
             (Consultation::Routing, Advice::Routed(Routed { model, reason })) => {
-                let context_window = Some(model.context_window);
+                let NamedModel { name, context_window, sampling } = model;
                 self.emit(ModelRouted {
-                    model: model.name,
+                    model: name,
                     by: RoutedBy::Classifier,
                     reason,
-                    context_window,
+                    context_window: Some(context_window),
+                    sampling: Some(sampling),
                 });
             }
             (Consultation::Routing, advice) => {
@@ -91,7 +93,8 @@ impl Deciding<'_> {
                     _ => "the classifier gave no answer".to_owned(),
                 };
                 let model = self.machine.start().model.clone();
-                self.emit(ModelRouted { model, by: RoutedBy::Default, reason, context_window: None });
+                let (by, context_window, sampling) = (RoutedBy::Default, None, None);
+                self.emit(ModelRouted { model, by, reason, context_window, sampling });
             }
         }
         self.ask_model(attempt);
@@ -107,6 +110,7 @@ impl Deciding<'_> {
             (true, Advice::Nothing { message }) => Some(ConsultedModel {
                 model: self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
                 usage: Default::default(),
+                is_estimate: false,
                 cost: None,
                 text: String::new(),
                 error: Some(message.clone()),
@@ -119,8 +123,38 @@ impl Deciding<'_> {
     }
 
     fn tell_call(&mut self, purpose: Consultation, call: ConsultedModel, confidence: Option<f64>) {
-        let ConsultedModel { model, usage, cost, text, error } = call;
-        self.emit(ModelConsulted { purpose, model, usage, cost, text, confidence, error });
+        let ConsultedModel { model, usage, is_estimate: estimated, cost, text, error } = call;
+        self.emit(ModelConsulted {
+            purpose,
+            call_id: None,
+            model,
+            usage,
+            estimated,
+            cost,
+            text,
+            confidence,
+            error,
+        });
+    }
+
+    /// What a tool asked models is told with the end of its call.
+    pub(super) fn asked_by_tool(&mut self, call_id: &CallId, asked: Vec<AskedByTool>) {
+        for AskedByTool { purpose, call } in asked {
+            let ConsultedModel { model, usage, is_estimate: estimated, cost, text, error } = call;
+            let call_id = Some(call_id.clone());
+            let confidence = None;
+            self.emit(ModelConsulted {
+                purpose,
+                call_id,
+                model,
+                usage,
+                estimated,
+                cost,
+                text,
+                confidence,
+                error,
+            });
+        }
     }
 
     fn compressed(&mut self, consult: Consult, advice: Advice, attempt: u32) {
@@ -168,6 +202,7 @@ impl Deciding<'_> {
             forced: consult.forced,
             tokens_before: care.prompt_tokens,
             tokens_after: care.prompt_tokens,
+            counted: false,
             messages_before: 0,
             messages_after: 0,
             outputs_cut: 0,
@@ -240,7 +275,7 @@ impl Deciding<'_> {
     /// Whether the model has said all is asked another model, where that is wanted; answers whether it is.
     pub(super) fn ask_who_speaks_next(&mut self, said: &str) -> bool {
         let care = &self.machine.start().care;
-        if !care.next_speaker || self.machine.grace.is_some() {
+        if !care.next_speaker || self.machine.grace.is_some() || self.machine.is_budget_spent() {
             return false;
         }
         // Nobody has to be asked about one that said nothing.
@@ -264,14 +299,7 @@ impl Deciding<'_> {
         if self.machine.care.squeezed == Squeezed::Cut {
             return self.model_gave_up(RunErrorCode::ContextOverflow, message, partial);
         }
-        self.emit(ModelRetrying {
-            stream: ask.stream(&self.machine.terms.run),
-            attempt: ask.attempt + 1,
-            not_before: now,
-            restarted: false,
-            discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
-            message,
-        });
+        self.emit(self.retrying(ask, now, message, &partial));
         self.squeeze();
     }
 
@@ -294,7 +322,7 @@ impl Deciding<'_> {
         if self.machine.is_finished() || !self.machine.has_begun() || is_ending {
             return;
         }
-        let (limits, spent) = (*self.machine.terms.limits(), self.machine.spent());
+        let (limits, spent) = (self.machine.limits(), self.machine.spent());
         let is_due = |used: u64, limit: u64| u128::from(limit) * WARNED_AT_PERCENT <= u128::from(used) * 100;
         let (tokens, cost) = (spent.usage.total(), spent.cost.unwrap_or_default());
         let tokens = limits
@@ -318,30 +346,23 @@ impl Deciding<'_> {
         let taken = self.machine.care.fallbacks;
         // One that is asked already is no other one.
         let is_another = |(_, it): &(usize, &NamedModel)| it.name != *self.machine.model;
-        let next =
-            care.fallback.iter().enumerate().skip(taken).find(is_another).map(|(_, next)| next.clone());
+        let next = care.fallback.iter().enumerate().skip(taken).find(is_another);
+        let next = next.map(|(_, next)| (next.name.clone(), next.context_window, Some(next.sampling)));
         // Behind the one that was chosen for the request stands the one that nobody chose.
         let start = self.machine.start();
         let default = || {
             let is_chosen = taken == 0 && start.care.auto.is_some() && start.model != *self.machine.model;
             let context_window = start.context_window.unwrap_or(ASSUMED_WINDOW);
-            is_chosen.then(|| NamedModel { name: start.model.clone(), context_window })
+            is_chosen.then(|| (start.model.clone(), context_window, None))
         };
-        let Some(next) = next.or_else(default) else { return false };
-        let partial = &failure.partial;
-        self.emit(ModelRetrying {
-            stream: ask.stream(&self.machine.terms.run),
-            attempt: ask.attempt + 1,
-            not_before: failure.now,
-            restarted: false,
-            discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
-            message: message.to_owned(),
-        });
+        let Some((to, context_window, sampling)) = next.or_else(default) else { return false };
+        self.emit(self.retrying(ask, failure.now, message.to_owned(), &failure.partial));
         self.emit(ModelFallback {
             from: self.machine.model.to_string(),
-            to: next.name,
+            to,
             message: message.to_owned(),
-            context_window: Some(next.context_window),
+            context_window: Some(context_window),
+            sampling,
         });
         true
     }

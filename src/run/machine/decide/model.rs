@@ -9,7 +9,8 @@ use super::{
 use crate::{
     protocol::{
         Activity, Completion, CompletionResult, FinishReason, Message, ModelCompleted, ModelRetrying,
-        ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, StopThen, Thought,
+        ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, RunTask, Spent, StopThen,
+        Thought, Timestamp, Usage,
     },
     run::nudges,
 };
@@ -38,6 +39,11 @@ impl Deciding<'_> {
         }
         if !self.machine.has_slot {
             return self.queue_for_slot();
+        }
+        // Since the limits were checked, a question beside the turns or a failed attempt may have used up the budget.
+        let is_work = self.machine.start().task == RunTask::Work;
+        if is_work && self.machine.grace.is_none() && self.machine.is_budget_spent() {
+            return self.limit(Reason::Budget);
         }
         if attempt == 1 && self.consult_first() {
             return;
@@ -152,6 +158,26 @@ impl Deciding<'_> {
         if failure.kind == FailureKind::TooLong {
             return self.too_long(ask, failure);
         }
+        // With what it took the budget is gone: asking again would only spend more. The end that is for good has a reason
+        // of its own, and in the grace turn the budget may be gone already.
+        let is_for_good = matches!(failure.kind, FailureKind::Final(_)) || self.machine.grace.is_some();
+        let spent = failure.partial.spent();
+        if !is_for_good && spent != Spent::default() && self.machine.left().is_used_up_by(spent) {
+            if !self.machine.asks_for_budget() {
+                self.cut(Some(failure.partial));
+                return self.limit(Reason::Budget);
+            }
+            // The model is asked anew once a person has given the run more, and must not go on from half a sentence.
+            let body = self.retrying(ask, failure.now, failure.message.clone(), &failure.partial);
+            self.emit_with(body, Private::default(), Some(Activity::Error), None);
+            return self.limit(Reason::Budget);
+        }
+        // The one call that a run has left when its budget is gone (spec 03, "Terminal reasons").
+        let is_last_call = self.machine.grace.as_ref().is_some_and(|grace| grace.reason == Reason::Budget);
+        if is_last_call && spent != Spent::default() {
+            let message = format!("{} (in the last call that its budget allows)", failure.message);
+            return self.model_gave_up(RunErrorCode::ModelFailed, message, failure.partial);
+        }
         let hint = match failure.kind {
             FailureKind::Passing { retry_after_ms } => Duration::from_millis(retry_after_ms.unwrap_or(0)),
             _ => Duration::ZERO,
@@ -186,15 +212,31 @@ impl Deciding<'_> {
         if self.time_left().is_some_and(|left| left < backoff) {
             return self.out_of_time_to_wait(backoff, &message, partial);
         }
-        let body = ModelRetrying {
+        let body = self.retrying(ask, now.plus(backoff), message, &partial);
+        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+    }
+
+    /// What was begun counts no more, but for what it took; the model is asked again.
+    pub(super) fn retrying(
+        &self,
+        ask: ModelAsk,
+        not_before: Timestamp,
+        message: String,
+        partial: &Partial,
+    ) -> ModelRetrying {
+        let Metered { usage, cost, .. } = partial.metered;
+        let usage = Some(usage).filter(|usage| *usage != Usage::default());
+        ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),
             attempt: ask.attempt + 1,
-            not_before: now.plus(backoff),
+            not_before,
             restarted: false,
-            discarded: !partial.text.is_empty() || !partial.thought.is_empty(),
+            discarded: partial.was_shown(),
             message,
-        };
-        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+            model: usage.map(|_| self.machine.model.to_string()),
+            cost: cost.filter(|_| usage.is_some()),
+            usage,
+        }
     }
 
     /// Of the run, or of its grace turn.
@@ -232,11 +274,11 @@ impl Deciding<'_> {
         self.end(reason, None);
     }
 
-    /// Ends the model call that is in flight, keeping what it had said.
+    /// Ends the model call that is in flight, keeping what it had said and counting what it took.
     pub(super) fn cut(&mut self, partial: Option<Partial>) {
         let is_asking = matches!(&self.machine.phase, Phase::Thinking { stage: Stage::Asking, .. });
         let Some(ask) = self.machine.ask().filter(|_| is_asking) else { return };
-        let Partial { text, thought } = partial.unwrap_or_default();
+        let Partial { text, thought, metered } = partial.unwrap_or_default();
         let mut parts = Vec::new();
         if !thought.is_empty() {
             parts.push(Part::Thought { text: thought, signature: None });
@@ -246,7 +288,7 @@ impl Deciding<'_> {
         }
         let message = Message { role: Role::Model, parts, raw: None };
         let model = self.machine.model.to_string();
-        self.model_completed(ask, model, message, None, Metered::default(), true);
+        self.model_completed(ask, model, message, None, metered, true);
     }
 }
 

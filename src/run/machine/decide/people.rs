@@ -7,9 +7,10 @@ use super::{
     stops::cancelled,
 };
 use crate::protocol::{
-    CallId, CallState, Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved,
-    ConfirmationRevised, DecidedBy, Outcome, ParkReason, PreparedCall, Private, Reason, Resolution,
-    RevisedBecause, RunParked, RunResumed, RunWaiting, StopThen, ToolError, ToolErrorType,
+    BudgetRaised, CallId, CallState, Confirmation, ConfirmationId, ConfirmationRequested,
+    ConfirmationResolved, ConfirmationRevised, DecidedBy, Outcome, ParkReason, PreparedCall, Private, Reason,
+    Resolution, RevisedBecause, RunParked, RunResumed, RunWaiting, StopThen, Timestamp, ToolError,
+    ToolErrorType,
 };
 
 impl Deciding<'_> {
@@ -33,7 +34,9 @@ impl Deciding<'_> {
         if question.digest != digest {
             return;
         }
-        let call = request.call_id.clone();
+        let Some(call) = request.map(|request| request.call_id.clone()) else {
+            return self.budget_settled(settled, by);
+        };
         self.unpark();
         match settled {
             Settled::Run { resolved, revised, details, arguments, prepared } => {
@@ -64,13 +67,53 @@ impl Deciding<'_> {
                 self.end_call(&call, cancelled("the run was cancelled where a person was asked"));
                 self.cancel(by, reason, None);
             }
+            // Only the run itself asks for more.
+            Settled::Raise { .. } | Settled::EndBudget { .. } => (),
         }
+    }
+
+    /// What a person said to a run that has used up its budget.
+    fn budget_settled(&mut self, settled: Settled, by: Option<String>) {
+        self.unpark();
+        match settled {
+            Settled::Raise { resolved, limits } => {
+                self.resolve(resolved, by.clone());
+                self.say_whether_it_waits();
+                self.emit_with(BudgetRaised { limits }, Private::default(), None, by);
+                self.next_turn();
+            }
+            Settled::CancelRun { resolved } => {
+                let reason = resolved.resolution.message.clone();
+                self.resolve(resolved, by.clone());
+                self.say_whether_it_waits();
+                self.cancel(by, reason, None);
+            }
+            Settled::EndBudget { resolved } => {
+                let why = resolved.resolution.message.clone();
+                self.resolve(resolved, by);
+                self.end_for_budget(why.as_deref());
+            }
+            // What answers to calls come to.
+            Settled::Run { .. }
+            | Settled::Result { .. }
+            | Settled::Refuse { .. }
+            | Settled::Revise { .. } => (),
+        }
+    }
+
+    /// Nobody gives the run more: it gets its last turn.
+    fn end_for_budget(&mut self, why: Option<&str>) {
+        self.say_whether_it_waits();
+        self.last_turn(Reason::Budget, why);
     }
 
     /// What becomes of a question that nobody answers. Never consent.
     pub(super) fn settle(&mut self, confirmation: &ConfirmationId, how: Settling) {
         let Some((request, question)) = self.machine.asking(confirmation) else { return };
-        let (call, question) = (request.call_id.clone(), question.clone());
+        let question = question.clone();
+        let Some(call) = request.map(|request| request.call_id.clone()) else {
+            return self.settle_budget(&question, how);
+        };
         match how {
             Settling::Deny { by, message } => {
                 self.unpark();
@@ -95,17 +138,51 @@ impl Deciding<'_> {
                     self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }
-            Settling::Postpone(deadline) => {
-                if question.deadline_at.is_some_and(|now| now < deadline) {
-                    let confirmation = Confirmation { deadline_at: Some(deadline), ..(*question).clone() };
-                    let confirmation = Box::new(confirmation);
-                    self.revise(
-                        ConfirmationRevised { confirmation, why: RevisedBecause::Deadline },
-                        None,
-                        None,
-                    );
+            Settling::Postpone(deadline) => self.postpone(&question, deadline),
+        }
+    }
+
+    /// The same of a question about the budget. Never more of it.
+    fn settle_budget(&mut self, question: &Confirmation, how: Settling) {
+        match how {
+            Settling::Deny { by, message } => {
+                self.unpark();
+                self.resolve(ended(question, Outcome::Deny, by, &message), None);
+                self.end_for_budget(None);
+            }
+            Settling::CancelRun { by, message } => {
+                self.unpark();
+                self.resolve(ended(question, Outcome::CancelRun, by, &message), None);
+                self.say_whether_it_waits();
+                self.cancel(None, Some(message), None);
+            }
+            Settling::Fail { message } => {
+                self.unpark();
+                self.resolve(ended(question, Outcome::CancelRun, DecidedBy::System, &message), None);
+                self.say_whether_it_waits();
+                self.stop(Reason::Unattended, StopThen::End, None, message, None);
+            }
+            Settling::Park => {
+                if self.machine.parked.is_none() {
+                    self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }
+            Settling::Postpone(deadline) => self.postpone(question, deadline),
+        }
+    }
+
+    fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
+        if question.deadline_at.is_some_and(|now| now < deadline) {
+            let confirmation = Box::new(Confirmation { deadline_at: Some(deadline), ..question.clone() });
+            self.revise(ConfirmationRevised { confirmation, why: RevisedBecause::Deadline }, None, None);
+        }
+    }
+
+    /// The run is stopped for good while it asks for more.
+    pub(super) fn drop_budget_question(&mut self) {
+        if let Some(question) = self.machine.care.question.clone() {
+            self.resolve(ended(&question, Outcome::Deny, DecidedBy::System, "the run was stopped"), None);
+            self.say_whether_it_waits();
         }
     }
 

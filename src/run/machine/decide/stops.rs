@@ -26,14 +26,17 @@ impl Deciding<'_> {
                 let reason = grace.reason;
                 self.stop(reason, StopThen::End, None, self.why(reason), None);
             }
+            None if reason == Reason::Budget && self.machine.asks_for_budget() => {
+                self.stop(reason, StopThen::Ask, None, why, None);
+            }
             None => self.stop(reason, StopThen::Grace, None, why, None),
         }
     }
 
     /// What was reached, for people: of a budget, which, and how far.
-    fn why(&self, reason: Reason) -> String {
+    pub(super) fn why(&self, reason: Reason) -> String {
         let what = explain(reason);
-        let (limits, spent) = (self.machine.terms.limits(), self.machine.spent());
+        let (limits, spent) = (self.machine.limits(), self.machine.spent());
         let (tokens, cost) = (spent.usage.total(), spent.cost.unwrap_or_default());
         match (reason, limits.max_tokens, limits.max_cost) {
             (Reason::Budget, _, Some(most)) if most <= cost => format!("{what}: {cost} of {most}"),
@@ -44,9 +47,14 @@ impl Deciding<'_> {
 
     /// Like [`Deciding::limit`], where the turn has ended already.
     pub(super) fn limit_between_turns(&mut self, reason: Reason) {
+        self.last_turn(reason, None);
+    }
+
+    /// `said`: by the person who gave the run no more.
+    pub(super) fn last_turn(&mut self, reason: Reason, said: Option<&str>) {
         let body = RunStopping { reason, then: StopThen::Grace, error: None, message: self.why(reason) };
         self.emit_with(body, Private::default(), Some(Activity::Error), None);
-        self.begin_turn(Some(reason));
+        self.begin_turn_with(Some(reason), said);
     }
 
     pub(super) fn fail(&mut self, code: RunErrorCode, message: String) {
@@ -87,6 +95,7 @@ impl Deciding<'_> {
             self.drop_question(&call);
             self.end_call(&call, cancelled("the run was stopped before the call began"));
         }
+        self.drop_budget_question();
         self.after_calls();
     }
 
@@ -111,6 +120,8 @@ impl Deciding<'_> {
         }
         match then {
             StopThen::Grace => self.begin_turn(Some(reason)),
+            // The driver asks in the same step.
+            StopThen::Ask => (),
             StopThen::End => {
                 let record = RunCompleted { message: Some(message), ..self.record(reason, error) };
                 let partial_result = partial_result.or_else(|| record.partial_result.clone());

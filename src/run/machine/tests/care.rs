@@ -7,13 +7,15 @@ use super::{Script, TOOL};
 use crate::{
     protocol::{
         BudgetAmount, Completion, CompressionStatus, ContextCompressed, EventBody, NamedModel, NudgedBecause,
-        RunCare, RunTask, Tiers, Usage,
+        RunCare, RunTask, Sampling, Tiers, Usage,
     },
     run::machine::{Advice, Compressed, ConsultedModel, Input, Past, Routed, RunMachine, Speaker},
 };
 
-fn named(name: &str) -> NamedModel {
-    NamedModel { name: name.to_owned(), context_window: 1_000 }
+pub fn named(name: &str) -> NamedModel {
+    let temperature = Some(if name == "strong" { 0.9 } else { 0.1 });
+    let sampling = Sampling { temperature, ..Sampling::default() };
+    NamedModel { name: name.to_owned(), context_window: 1_000, sampling }
 }
 
 fn all() -> RunCare {
@@ -41,6 +43,7 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> Input {
                 forced: consult.forced,
                 tokens_before: machine.care.prompt_tokens,
                 tokens_after,
+                counted: false,
                 messages_before: 9,
                 messages_after: 3,
                 outputs_cut: 0,
@@ -66,7 +69,14 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> Input {
 
 fn one_call() -> ConsultedModel {
     let usage = Usage { prompt_tokens: 5, ..Usage::default() };
-    ConsultedModel { model: "small".to_owned(), usage, cost: None, text: "t".to_owned(), error: None }
+    ConsultedModel {
+        model: "small".to_owned(),
+        usage,
+        is_estimate: false,
+        cost: None,
+        text: "t".to_owned(),
+        error: None,
+    }
 }
 
 /// A call that a question took is over, and the question is not.
@@ -99,15 +109,27 @@ pub fn render(body: &EventBody) -> Option<String> {
             };
             format!("{name} {} of {}", told(it.used), told(it.limit))
         }
+        EventBody::BudgetRaised(it) => match it.limits.max_tokens {
+            Some(tokens) => format!("{name} to {tokens}"),
+            None => format!("{name} of nothing"),
+        },
         EventBody::ContextCleared(it) => format!("{name} epoch={}", it.epoch),
         EventBody::LoopDetected(it) => format!("{name} {:?} {:?} stops={}", it.kind, it.message, it.stops),
-        EventBody::ModelFallback(it) => format!("{name} {} → {}", it.from, it.to),
-        EventBody::ModelRouted(it) => format!("{name} {} {:?} {:?}", it.model, it.by, it.reason),
+        EventBody::ModelFallback(it) => format!("{name} {} → {}{}", it.from, it.to, sampled(it.sampling)),
+        EventBody::ModelRouted(it) => {
+            format!("{name} {} {:?} {:?}{}", it.model, it.by, it.reason, sampled(it.sampling))
+        }
         EventBody::ContextNudged(it) if it.because != NudgedBecause::CutShort => {
             format!("{name} {:?}", it.because)
         }
         _ => return None,
     })
+}
+
+/// Nothing for a model that samples as the run began.
+fn sampled(sampling: Option<Sampling>) -> String {
+    let temperature = sampling.and_then(|it| it.temperature);
+    temperature.map(|temperature| format!(" at {temperature}")).unwrap_or_default()
 }
 
 #[test]
@@ -709,27 +731,27 @@ fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
     script.check(
         "fails 400000\nbackoff-over\nfails-for-good\nbackoff-over\nfails-for-good",
         expect![[r#"
-        > fails 400000
-          model.retrying r#1.1 attempt=2 after=0us
-          model.fallback m → nokey
-          wants backoff#1.2
-        > backoff-over
-          model.started r#1.2 of nokey
-          wants model#1.2
-        > fails-for-good
-          model.retrying r#1.2 attempt=3 after=0us
-          model.fallback nokey → free
-          wants backoff#1.3
-        > backoff-over
-          model.started r#1.3 of free
-          wants model#1.3
-        > fails-for-good
-          model.completed "" calls=[] cut
-          run.stopping ERROR then=End
-          turn.completed 1
-          run.completed ERROR turns=1 calls=0 ProviderAuth
-          wants 
-    "#]],
+            > fails 400000
+              model.retrying r#1.1 attempt=2 after=0us
+              model.fallback m → nokey at 0.1
+              wants backoff#1.2
+            > backoff-over
+              model.started r#1.2 of nokey
+              wants model#1.2
+            > fails-for-good
+              model.retrying r#1.2 attempt=3 after=0us
+              model.fallback nokey → free at 0.1
+              wants backoff#1.3
+            > backoff-over
+              model.started r#1.3 of free
+              wants model#1.3
+            > fails-for-good
+              model.completed "" calls=[] cut
+              run.stopping ERROR then=End
+              turn.completed 1
+              run.completed ERROR turns=1 calls=0 ProviderAuth
+              wants 
+        "#]],
     );
     // The run's own is what was asked for.
     let played = script.play("fails-for-good");
@@ -742,28 +764,28 @@ fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
     script.check(
         "advice routed nokey | easy\nfails-for-good\nbackoff-over\nfails-for-good",
         expect![[r#"
-          run.started
-          turn.started 1
-          model.consulting routing of small
-        > advice routed nokey | easy
-          model.consulted routing
-          model.routed nokey Classifier "easy"
-          model.started r#1.1 of nokey
-          wants model#1.1
-        > fails-for-good
-          model.retrying r#1.1 attempt=2 after=0us
-          model.fallback nokey → m
-          wants backoff#1.2
-        > backoff-over
-          model.started r#1.2
-          wants model#1.2
-        > fails-for-good
-          model.completed "" calls=[] cut
-          run.stopping ERROR then=End
-          turn.completed 1
-          run.completed ERROR turns=1 calls=0 ProviderAuth
-          wants 
-    "#]],
+              run.started
+              turn.started 1
+              model.consulting routing of small
+            > advice routed nokey | easy
+              model.consulted routing
+              model.routed nokey Classifier "easy" at 0.1
+              model.started r#1.1 of nokey
+              wants model#1.1
+            > fails-for-good
+              model.retrying r#1.1 attempt=2 after=0us
+              model.fallback nokey → m
+              wants backoff#1.2
+            > backoff-over
+              model.started r#1.2
+              wants model#1.2
+            > fails-for-good
+              model.completed "" calls=[] cut
+              run.stopping ERROR then=End
+              turn.completed 1
+              run.completed ERROR turns=1 calls=0 ProviderAuth
+              wants 
+        "#]],
     );
 }
 
@@ -783,7 +805,7 @@ fn the_next_model_takes_over_when_one_cannot_go_on() {
         expect![[r#"
             > fails 400000
               model.retrying r#1.1 attempt=2 after=0us
-              model.fallback m → second
+              model.fallback m → second at 0.1
               wants backoff#1.2
             > backoff-over
               model.started r#1.2 of second
@@ -831,7 +853,7 @@ fn a_run_whose_model_is_auto_is_routed_once() {
               wants consult#1 routing timer@1000ms
             > advice routed strong | it is hard
               model.consulted routing
-              model.routed strong Classifier "it is hard"
+              model.routed strong Classifier "it is hard" at 0.9
               model.started r#1.1 of strong
               wants model#1.1 timer@1000ms
             > model a

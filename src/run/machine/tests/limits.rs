@@ -253,6 +253,45 @@ fn turn_limit_and_token_budget_are_checked_between_turns() {
     );
 }
 
+/// `fails 0 4` has taken four tokens.
+#[test]
+fn what_failed_attempts_took_is_spent() {
+    Script { max_tokens: Some(10), ..TOOL }.check(
+        "
+        fails 0 4
+        backoff-over
+        fails 0 4
+        backoff-over
+        fails 0 4 | half a sentence
+        ",
+        expect![[r#"
+            > fails 0 4
+              model.retrying r#1.1 attempt=2 after=500000us
+              wants backoff#1.2 timer@1000ms
+            > backoff-over
+              model.started r#1.2
+              wants model#1.2 timer@1000ms
+            > fails 0 4
+              model.retrying r#1.2 attempt=3 after=1000000us
+              budget.warning 8 of 10
+              wants backoff#1.3 timer@1000ms
+            > backoff-over
+              model.started r#1.3
+              wants model#1.3 timer@1000ms
+            > fails 0 4 | half a sentence
+              model.completed "half a sentence" calls=[] cut
+              run.stopping BUDGET then=Grace
+              turn.completed 1
+              turn.started 2 grace=BUDGET
+              model.started r#2.1
+              wants model#2.1! timer@100ms
+        "#]],
+    );
+    // What is for good is told as what it is.
+    let played = Script { max_tokens: Some(10), ..TOOL }.play("fails-for-good 0 40");
+    assert!(played.contains("run.completed ERROR"), "{played}");
+}
+
 #[test]
 fn conversational_run_ends_with_its_text_also_in_grace() {
     let talk = Script { completion: Completion::Message, ..TOOL };

@@ -20,9 +20,9 @@ pub fn question(call: &str) -> Confirmation {
         run_id: "r".into(),
         session_id: "s".into(),
         path: Vec::new(),
-        tool_call_id: call.into(),
-        tool: "probe".into(),
-        kind: ToolKind::Edit,
+        tool_call_id: Some(call.into()),
+        tool: Some("probe".into()),
+        kind: Some(ToolKind::Edit),
         risk: Risk::Low,
         title: String::new(),
         rule: String::new(),
@@ -62,7 +62,7 @@ pub fn answer(call: &str, what: &str) -> Input {
     let question = question(call);
     let resolved = |outcome| ConfirmationResolved {
         confirmation_id: question.confirmation_id.clone(),
-        tool_call_id: CallId::from(call),
+        tool_call_id: Some(CallId::from(call)),
         resolution: Resolution {
             outcome,
             by: DecidedBy::Client,

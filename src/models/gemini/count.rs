@@ -1,0 +1,14 @@
+//! What does Gemini answer that is asked to count? (<https://ai.google.dev/api/tokens>)
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Count {
+    total_tokens: u64,
+}
+
+/// The number; `None` = it is no such answer.
+pub(in crate::models) fn read(answer: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<Count>(answer).ok().map(|count| count.total_tokens)
+}

@@ -1,0 +1,245 @@
+//! Questions of tools, e.g. what a page says that is too long to be read. They come while the run waits for its calls, one at a
+//! time whichever call asks, so that a recording answers them in the order in which they were asked. What they took is told
+//! with the end of their call.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+
+use super::{Means, Question as Asked};
+use crate::{
+    models::{Grounding, ProviderTool, ResolvedModel},
+    protocol::{Consultation, Cost, Message, ModelConsulted, NamedModel, Spent, Usage},
+    run::{
+        compaction::{Estimator, Weight, beginning, weigh_text},
+        machine::{AskedByTool, ConsultedModel, Left, Metered},
+        meter::Meter,
+    },
+    tools::{Answered, Consultant, Question},
+};
+
+/// One question, other tries included. Meanwhile the call waits, and the run's own time goes on.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Of the model's window, in hundredths, what it is told: the rest is for what it thinks and answers, and for estimates that
+/// are wrong.
+const TOLD: u64 = 60;
+/// Tokens that it is told at most, however large its window is: a question should cost less than what it saves.
+const MOST_TOLD: u64 = 100_000;
+
+/// The questions that the calls of a run ask.
+#[derive(Default)]
+pub(in crate::run) struct ToolQuestions {
+    /// Which reply to a question of the run is the next one.
+    next: AtomicU32,
+    turn: tokio::sync::Mutex<()>,
+    /// By all of them in this life of the daemon.
+    asked: Sum,
+    /// Of that what the run's log tells, so that it is counted in what the run has left.
+    told: Sum,
+}
+
+/// Tokens, and billionths of a dollar.
+#[derive(Default)]
+struct Sum {
+    tokens: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Sum {
+    fn add(&self, usage: Usage, cost: Option<Cost>) {
+        self.tokens.fetch_add(usage.total(), Ordering::Relaxed);
+        self.nanos.fetch_add(cost.unwrap_or_default().nanos(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> (u64, u64) {
+        (self.tokens.load(Ordering::Relaxed), self.nanos.load(Ordering::Relaxed))
+    }
+}
+
+impl ToolQuestions {
+    /// So many questions of the run were told. Those of calls that go on come on top.
+    pub fn told(&self, consulted: u32) {
+        self.next.fetch_max(consulted, Ordering::Relaxed);
+    }
+
+    /// What a question took stands in the log.
+    pub fn count(&self, told: &ModelConsulted) {
+        // The others are the run's own.
+        if told.call_id.is_some() {
+            self.told.add(told.usage, told.cost);
+        }
+    }
+
+    /// For a call that begins: how much of what was asked the log tells by now.
+    pub fn counted(&self) -> (u64, u64) {
+        self.told.get()
+    }
+
+    /// What was asked beyond that.
+    fn since(&self, counted: (u64, u64)) -> Spent {
+        let (tokens, nanos) = self.asked.get();
+        let usage = Usage { prompt_tokens: tokens.saturating_sub(counted.0), ..Usage::default() };
+        Spent::of(usage, Some(Cost::from_nanos(nanos.saturating_sub(counted.1))))
+    }
+}
+
+/// Whom one call may ask.
+pub(in crate::run) struct ToolAsking {
+    pub means: Means,
+    pub questions: Arc<ToolQuestions>,
+    pub small: Option<NamedModel>,
+    /// The run's model.
+    pub own: String,
+    /// What the run may spend, as the call began.
+    pub left: Left,
+    /// Of what the run's calls asked, how much that takes into account. Those beside this one draw on the same.
+    pub counted: (u64, u64),
+    /// What was asked so far.
+    pub asked: Mutex<Vec<AskedByTool>>,
+}
+
+impl Consultant for ToolAsking {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answered, String>> {
+        Box::pin(async move {
+            let model = self.model(question.provider_tool).await?;
+            let _turn = self.questions.turn.lock().await;
+            self.afford(&model, &question)?;
+            let Question { purpose, system, text, provider_tool } = question;
+            let messages = vec![Arc::new(Message::user(text))];
+            let asked = Asked { system, messages, schema: None, provider_tool, deadline: DEADLINE };
+            let ordinal = self.questions.next.fetch_add(1, Ordering::Relaxed);
+            let (model, meter) = (model.named(), Meter::default());
+            let open = Open { asking: self, purpose, model: &model.name, meter: &meter, call: None };
+            let (call, grounding) = self.means.ask(&model, asked, ordinal, &meter).await;
+            let ConsultedModel { model, text, error, .. } = open.answered(call);
+            match error {
+                None => Ok(Answered { model, text, grounding: self.without_secrets(grounding) }),
+                Some(why) => Err(why),
+            }
+        })
+    }
+
+    fn has(&self, tool: ProviderTool) -> BoxFuture<'_, bool> {
+        Box::pin(async move { self.model(Some(tool)).await.is_ok() })
+    }
+
+    fn beginning<'a>(&self, text: &'a str, parts: usize) -> &'a str {
+        let window = self.small.as_ref().map_or(0, |small| small.context_window);
+        let tokens = (window.saturating_mul(TOLD) / 100).min(MOST_TOLD);
+        beginning(text, Estimator::default().weight(tokens / parts.max(1) as u64))
+    }
+}
+
+impl ToolAsking {
+    /// What the call asked, for its end.
+    pub fn asked(&self) -> Vec<AskedByTool> {
+        // What is pushed is whole.
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The small model; for what a provider does, the run's own also.
+    async fn model(&self, provider_tool: Option<ProviderTool>) -> Result<ResolvedModel, String> {
+        let small = self.small.as_ref().map(|small| &*small.name);
+        let find = |name: String| async move {
+            self.means.alternates.find(&name).await.map_err(|error| error.to_string())
+        };
+        let Some(tool) = provider_tool else {
+            return find(small.ok_or("no small model is set (setting models.small)")?.to_owned()).await;
+        };
+        for name in small.into_iter().chain([&*self.own]) {
+            if let Ok(found) = find(name.to_owned()).await
+                && found.model.has(tool)
+            {
+                return Ok(found);
+            }
+        }
+        Err("neither the small model nor the run's is a Gemini model that can do this".to_owned())
+    }
+
+    fn without_secrets(&self, grounding: Grounding) -> Grounding {
+        let Grounding { mut visits, mut sources, .. } = grounding;
+        let hide = |text: &mut String| *text = self.means.redactor.owned(std::mem::take(text));
+        visits.iter_mut().for_each(|it| [&mut it.url, &mut it.status].into_iter().for_each(hide));
+        sources.iter_mut().for_each(|it| [&mut it.url, &mut it.title].into_iter().for_each(hide));
+        // What they were for stands in the text already.
+        Grounding { visits, sources, supports: Vec::new() }
+    }
+
+    /// A question for which the run has not enough left is not asked.
+    fn afford(&self, model: &ResolvedModel, question: &Question) -> Result<(), String> {
+        let weight: Weight = [&question.system, &question.text].into_iter().map(|it| weigh_text(it)).sum();
+        let prompt_tokens = Estimator::default().tokens(weight);
+        let usage = Usage { prompt_tokens, ..Usage::default() };
+        let mut spent = Spent::of(usage, model.price.map(|price| price.cost(&usage)));
+        spent += self.questions.since(self.counted);
+        match self.left.is_used_up_by(spent) {
+            true => Err(format!("too little is left of the run's budget to ask {}", model.name)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A question that was begun. It is told whatever becomes of it: a recording may have a line of it.
+struct Open<'a> {
+    asking: &'a ToolAsking,
+    purpose: Consultation,
+    model: &'a str,
+    meter: &'a Meter,
+    call: Option<ConsultedModel>,
+}
+
+impl Open<'_> {
+    fn answered(mut self, call: ConsultedModel) -> ConsultedModel {
+        self.call = Some(call.clone());
+        call
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let given_up = || {
+            let Metered { usage, cost, .. } = self.asking.means.alternates.metered(self.model, self.meter);
+            let error = Some("the call was stopped before the model had answered".to_owned());
+            ConsultedModel {
+                model: self.model.to_owned(),
+                usage,
+                is_estimate: false,
+                cost,
+                text: String::new(),
+                error,
+            }
+        };
+        let call = self.call.take().unwrap_or_else(given_up);
+        self.asking.questions.asked.add(call.usage, call.cost);
+        let asked = AskedByTool { purpose: self.purpose, call };
+        self.asking.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_side_by_side_draw_on_the_same_budget() {
+        let questions = ToolQuestions::default();
+        let usage = |prompt_tokens| Usage { prompt_tokens, ..Usage::default() };
+        let first = questions.counted();
+        questions.asked.add(usage(70), Some(Cost::from_nanos(7)));
+        // The log does not tell of it yet, so neither does what a call that begins now has left.
+        let second = questions.counted();
+        let since = |counted| (questions.since(counted).usage.total(), questions.since(counted).cost);
+        assert_eq!(since(first), (70, Some(Cost::from_nanos(7))));
+        assert_eq!(since(second), since(first));
+        questions.told.add(usage(70), Some(Cost::from_nanos(7)));
+        questions.asked.add(usage(5), None);
+        assert_eq!(since(questions.counted()), (5, Some(Cost::ZERO)));
+        assert_eq!(since(first), (75, Some(Cost::from_nanos(7))));
+    }
+}

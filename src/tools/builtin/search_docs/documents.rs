@@ -1,0 +1,119 @@
+//! What do the daemon's own documents say, heading by heading?
+
+/// A document and how much its words count: guides before reference, reference before what is for developers.
+pub struct Document {
+    pub file: &'static str,
+    pub text: &'static str,
+    pub weight: f64,
+}
+
+/// Compiled in, so that they are those of the version that runs.
+pub const DOCUMENTS: &[Document] = &[
+    Document { file: "README.md", text: include_str!("../../../../README.md"), weight: 1.3 },
+    Document {
+        file: "proto-docs/README.md",
+        text: include_str!("../../../../proto-docs/README.md"),
+        weight: 1.1,
+    },
+    Document {
+        file: "proto-docs/methods.md",
+        text: include_str!("../../../../proto-docs/methods.md"),
+        weight: 0.6,
+    },
+    Document {
+        file: "proto-docs/events.md",
+        text: include_str!("../../../../proto-docs/events.md"),
+        weight: 0.6,
+    },
+    Document {
+        file: "proto-docs/errors.md",
+        text: include_str!("../../../../proto-docs/errors.md"),
+        weight: 0.9,
+    },
+    Document { file: "src/ARCHITECTURE.md", text: include_str!("../../../ARCHITECTURE.md"), weight: 0.6 },
+];
+
+/// Bytes of a passage, about: a section that is longer is several, since nobody reads pages to find a line.
+pub const PASSAGE_BYTES: usize = 2_500;
+
+/// A section of a document, or a part of a long one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passage<'a> {
+    pub file: &'a str,
+    /// The headings above it, outermost first, without the document's own title.
+    pub headings: Vec<&'a str>,
+    /// Where it begins, 1-based.
+    pub line: usize,
+    /// Without its heading.
+    pub text: &'a str,
+    pub weight: f64,
+}
+
+impl Passage<'_> {
+    /// The headings in one line.
+    pub fn heading(&self) -> String {
+        self.headings.join(" › ")
+    }
+}
+
+/// The document's passages in order; those that say nothing are left out.
+pub fn passages(document: &Document) -> Vec<Passage<'_>> {
+    let mut reading = Reading { document, headings: Vec::new(), passages: Vec::new(), start: 0, line: 1 };
+    let (mut offset, mut fence) = (0, None);
+    for (number, line) in (1..).zip(document.text.split_inclusive('\n')) {
+        let end = offset + line.len();
+        let text = line.trim();
+        let marks = text.bytes().take_while(|it| *it == b'#').count();
+        if let Some(sign) = fence_sign(text) {
+            fence = if fence.is_none() { Some(sign) } else { fence.filter(|open| *open != sign) };
+        } else if fence.is_none() && (1..=6).contains(&marks) && text[marks..].starts_with(' ') {
+            reading.finish(offset);
+            reading.headings.retain(|(level, _)| *level < marks);
+            reading.headings.push((marks, text[marks..].trim()));
+            (reading.start, reading.line) = (end, number + 1);
+        } else {
+            let length = end - reading.start;
+            let is_between_paragraphs = text.is_empty() && fence.is_none();
+            // Elsewhere, as in a long example, only when there seems to be no end.
+            if PASSAGE_BYTES <= length && is_between_paragraphs || 2 * PASSAGE_BYTES <= length {
+                reading.finish(end);
+                (reading.start, reading.line) = (end, number + 1);
+            }
+        }
+        offset = end;
+    }
+    reading.finish(offset);
+    reading.passages
+}
+
+/// What opens or closes an example.
+fn fence_sign(line: &str) -> Option<&'static str> {
+    ["```", "~~~"].into_iter().find(|sign| line.starts_with(sign))
+}
+
+struct Reading<'a> {
+    document: &'a Document,
+    /// With their levels.
+    headings: Vec<(usize, &'a str)>,
+    passages: Vec<Passage<'a>>,
+    start: usize,
+    line: usize,
+}
+
+impl Reading<'_> {
+    /// Ends the passage that has begun.
+    fn finish(&mut self, end: usize) {
+        let Document { file, text, weight } = *self.document;
+        let whole = &text[self.start..end];
+        if whole.trim().is_empty() {
+            return;
+        }
+        let blank_lines = whole.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+        let (skipped, lines) =
+            blank_lines.fold((0, 0), |(bytes, lines), line| (bytes + line.len(), lines + 1));
+        let below_title = usize::from(self.headings.len() > 1);
+        let headings = self.headings.iter().skip(below_title).map(|(_, heading)| *heading).collect();
+        let (line, text) = (self.line + lines, whole[skipped..].trim_end());
+        self.passages.push(Passage { file, headings, line, text, weight });
+    }
+}

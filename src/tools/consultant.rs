@@ -1,0 +1,43 @@
+//! What may a tool ask a model, and how is it told the answer? Tools know neither runs nor models: whoever runs them hands
+//! them somebody to ask, who also counts what it costs.
+
+use futures_util::future::BoxFuture;
+
+use crate::{
+    models::{Grounding, ProviderTool},
+    protocol::Consultation,
+};
+
+/// Answers what a call has to ask. One a call.
+pub trait Consultant: Send + Sync {
+    /// The answer, without secrets, or why there is none, for the model that called the tool. What it used is counted, and told
+    /// with the call's end. Nothing that a stranger said may go into it unmarked. Cancel safe: dropping it ends the request.
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answered, String>>;
+
+    /// Whether there is a model for which its provider does this.
+    fn has(&self, tool: ProviderTool) -> BoxFuture<'_, bool>;
+
+    /// As much of a text as a question has room for that has so many of its kind.
+    fn beginning<'a>(&self, text: &'a str, parts: usize) -> &'a str;
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// How the log calls it.
+    pub purpose: Consultation,
+    /// What the model is to do, and what is data in the text.
+    pub system: String,
+    pub text: String,
+    /// What the model's provider is to do for it.
+    pub provider_tool: Option<ProviderTool>,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    pub model: String,
+    /// With the numbers of its sources, from 1, where the provider tells what each is for.
+    pub text: String,
+    pub grounding: Grounding,
+}

@@ -1,0 +1,122 @@
+//! What a provider said of a reply that never became whole has cost something.
+
+use super::*;
+use crate::provider_server::Said;
+
+/// What there is of a reply before it says how it ended, and what the provider has told of its usage by then.
+fn begun(wire: Wire) -> (Answer, Value) {
+    let said = Said { text: "Half of it".to_owned(), ..Said::default() };
+    let usage = |prompt: u64, cached: u64, output: u64| json!({ "promptTokens": prompt, "cachedTokens": cached, "outputTokens": output, "thoughtTokens": 0 });
+    match wire {
+        Wire::Gemini => {
+            let chunk = json!({
+                "candidates": [{ "content": { "role": "model", "parts": [{ "text": "Half of it" }] } }],
+                "usageMetadata": { "promptTokenCount": 100, "candidatesTokenCount": 3, "totalTokenCount": 103 },
+            });
+            (Answer::chunks([chunk.to_string()]), usage(100, 0, 3))
+        }
+        Wire::OpenAi => {
+            // There are servers that tell it with each piece.
+            let chunk = json!({
+                "choices": [{ "index": 0, "delta": { "content": "Half of it" }, "finish_reason": null }],
+                "usage": { "prompt_tokens": 100, "completion_tokens": 3, "total_tokens": 103 },
+            });
+            (Answer::chunks([chunk.to_string()]), usage(100, 0, 3))
+        }
+        // It tells nothing before the end.
+        Wire::OpenAiResponses => (wire.before_its_reason(&said), Value::Null),
+        Wire::Anthropic => (wire.before_its_reason(&said), usage(100, 30, 1)),
+    }
+}
+
+fn sum(usages: &[&Value]) -> Value {
+    let fields = ["promptTokens", "cachedTokens", "outputTokens", "thoughtTokens"];
+    let sum = |field: &str| usages.iter().map(|usage| usage[field].as_u64().unwrap_or(0)).sum::<u64>();
+    fields
+        .into_iter()
+        .map(|field| (field.to_owned(), json!(sum(field))))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_cut_counts_as_far_as_the_provider_said_it() {
+    let rows = Wire::ALL.map(async |wire| {
+        let (answer, taken) = begun(wire);
+        let server = wire.server([answer.then_cut(), wire.text("All of it")]).await;
+        let mut scene = Scene::open(wire, &[server.base_url()]).await;
+        let params = json!({ "model": format!("row-0/{}", wire.model()) });
+        let (run, session) = scene.client.start(&scene.running, "talker", params).await;
+        scene.client.call("session/attach", json!({ "sessionId": session, "from": "start" })).await;
+        let retried = scene.client.events_until("model.retrying").await.pop().unwrap();
+        scene.clock.advance(PATIENCE);
+        let record = scene.client.ended(&run).await;
+        assert_eq!(retried["data"]["usage"], taken, "{}", wire.name());
+        let log = scene.running.log().await;
+        let whole = log.iter().find(|event| event["type"] == "model.completed").unwrap();
+        assert_eq!(record["usage"], sum(&[&taken, &whole["data"]["usage"]]), "{}", wire.name());
+        scene.close().await;
+        server.assert_content();
+    });
+    join_all(rows).await;
+}
+
+#[tokio::test]
+async fn a_reply_that_a_cancel_cut_off_counts_as_far_as_the_provider_said_it() {
+    let rows = Wire::ALL.map(async |wire| {
+        let (answer, taken) = begun(wire);
+        let server = wire.server([answer.then_stall()]).await;
+        let mut scene = Scene::open(wire, &[server.base_url()]).await;
+        let params = json!({ "model": format!("row-0/{}", wire.model()) });
+        let (run, session) = scene.client.start(&scene.running, "talker", params).await;
+        let attached = json!({ "sessionId": session, "from": "start", "deltas": true });
+        scene.client.call("session/attach", attached).await;
+        // All of it comes at once: what tells the usage has come, too.
+        scene.client.events_until("model.textDelta").await;
+        scene.client.call("run/cancel", json!({ "runId": run })).await;
+        let record = scene.client.ended(&run).await;
+        let log = scene.running.log().await;
+        let cut = log.iter().find(|event| event["type"] == "model.completed").unwrap();
+        assert_eq!(cut["data"]["cut"], true);
+        assert_eq!(
+            (&cut["data"]["usage"], &record["usage"]),
+            (&sum(&[&taken]), &sum(&[&taken])),
+            "{}",
+            wire.name()
+        );
+        scene.close().await;
+    });
+    join_all(rows).await;
+}
+
+/// What a summariser may answer.
+pub(super) const SNAPSHOT: &str = "<state_snapshot>\n<overall_goal>g</overall_goal>\n<key_knowledge>k</key_knowledge>\n\
+                        <file_system_state>CWD: /</file_system_state>\n<recent_actions>a</recent_actions>\n\
+                        <current_plan>1. [TODO] p</current_plan>\n</state_snapshot>";
+
+#[tokio::test]
+async fn a_question_of_the_daemons_own_counts_with_all_its_tries() {
+    let rows = Wire::ALL.map(async |wire| {
+        let (unfinished, taken) = begun(wire);
+        let script = [wire.text("It is so."), unfinished, wire.text(SNAPSHOT), wire.text(SNAPSHOT)];
+        let server = wire.server(script).await;
+        let mut scene = Scene::open(wire, &[server.base_url()]).await;
+        let params = json!({ "model": format!("row-0/{}", wire.model()) });
+        let (run, session) = scene.client.start(&scene.running, "talker", params).await;
+        scene.client.ended(&run).await;
+        scene.client.call("session/compact", json!({ "sessionId": session })).await;
+        let log = scene.running.log().await;
+        let told: Vec<&Value> = log.iter().filter(|event| event["type"] == "model.consulted").collect();
+        // The summary took two tries, the second look at it one.
+        let [summary, check] = told[..] else { panic!("{}: {told:?}", wire.name()) };
+        assert_eq!(
+            sum(&[&summary["data"]["usage"]]),
+            sum(&[&taken, &check["data"]["usage"]]),
+            "{}",
+            wire.name()
+        );
+        scene.close().await;
+        server.assert_content();
+    });
+    join_all(rows).await;
+}

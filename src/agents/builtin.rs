@@ -5,12 +5,13 @@
 use std::path::Path;
 
 use super::file::AgentFile;
-use crate::protocol::{AgentName, AgentScope};
+use crate::protocol::{AgentFormat, AgentName, AgentScope};
 
 /// File names, for messages, and contents.
 const FILES: &[(&str, &str)] = &[
     ("codebase-investigator.md", include_str!("builtin/codebase-investigator.md")),
     ("generalist.md", include_str!("builtin/generalist.md")),
+    ("help.md", include_str!("builtin/help.md")),
 ];
 
 /// Other names that built-in agents answer to.
@@ -18,9 +19,16 @@ const ALIASES: &[(&str, &str)] = &[("codebase_investigator", "codebase-investiga
 
 /// The built-in agents.
 pub(super) fn files() -> Vec<AgentFile> {
-    let read =
-        |(name, text): &(&str, &str)| AgentFile::read(Path::new(name), text.as_bytes(), AgentScope::Builtin);
+    let read = |(name, text): &(&str, &str)| {
+        AgentFile::read(Path::new(name), text.as_bytes(), AgentScope::Builtin, AgentFormat::Own)
+    };
     FILES.iter().map(read).collect()
+}
+
+/// What a built-in agent's file says.
+pub(super) fn text(name: &AgentName) -> Option<&'static str> {
+    let file = format!("{name}.md");
+    FILES.iter().find(|(known, _)| *known == file).map(|(_, text)| *text)
 }
 
 /// The name behind an alias.

@@ -1,68 +1,83 @@
 //! Which agents are there, and which one does a name mean? (spec 02, "Places and precedence")
 
 use std::{
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use super::{
     builtin,
-    discovery::agent_files,
-    file::{AgentFile, LARGEST_FILE},
+    file::AgentFile,
+    foreign::Standing,
+    library::Library,
     names::title_case,
+    places::{AgentPlaces, Place, PlaceSwitches},
+    routing::Triggers,
 };
 use crate::{
-    config::{nearest, problem, read_bounded},
+    config::nearest,
     protocol::{
-        AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, FileProblem,
-        FileProblemCode::{DuplicateName, TooLarge, Unreadable},
-        Severity,
+        AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent, FileProblem,
     },
-    trust::{Consent, Trust, canonical},
+    trust::{Consent, Trust},
 };
 
-/// Where project agents lie below a workspace's root.
-const PROJECT_AGENTS: &str = ".subagentd/agents";
+mod assembly;
 
-/// What all agent files below one folder may hold together. A collection of thousands is a few MiB; a folder that somebody
-/// filled to harm the reader is left where this ends.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+pub(super) use assembly::Part;
+use assembly::sound;
 
-/// Places that do not depend on a workspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentPlaces {
-    /// The user's agents folder, `<config>/agents`.
-    pub user: PathBuf,
-}
-
-/// Every agent file that was found, and what each stands for.
-#[derive(Debug, Clone)]
+/// Every agent file that was found, and what each stands for. Made once for all who ask as long as nothing changes, so what
+/// they ask for often is found by an index.
+#[derive(Debug)]
 pub struct Catalog {
     /// By name, then by precedence: the first of a name is the one that counts.
     entries: Vec<Entry>,
     problems: Vec<FileProblem>,
+    /// Of those that other agents may call; by name.
+    callable: Vec<usize>,
+    /// The same by how their names sound, see [`sound`].
+    callable_by_sound: HashMap<String, Vec<usize>>,
+    /// Of the workspace's files.
+    of_project: Vec<usize>,
+    /// Of these, the ones that a name means and that nobody has acknowledged as they are.
+    untrusted: Vec<usize>,
+    /// Those that can be started and say which prompts are for them; by name.
+    with_triggers: Vec<usize>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Entry {
-    file: AgentFile,
-    scope: AgentScope,
+    file: Arc<AgentFile>,
+    place: Place,
     /// `None` for built-in agents.
     path: Option<PathBuf>,
     /// Of project agents.
     own: Option<Own>,
     /// What is used instead.
     hidden_by: Option<String>,
+    /// The settings switch it off.
+    is_disabled: bool,
+    /// What is odd about it among the others.
+    warnings: Vec<FileProblem>,
 }
 
 /// Where a workspace has a file of its own, and what people said of it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Own {
-    /// Canonical.
-    root: String,
+    root: Arc<Root>,
     /// Below the root.
     path: String,
     consent: Consent,
+}
+
+/// A folder of a workspace.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Root {
+    /// As it was named.
+    pub given: PathBuf,
+    pub canonical: String,
 }
 
 /// An agent file that a workspace brings along.
@@ -88,54 +103,46 @@ pub enum Found {
     Untrusted { digest: String, path: PathBuf, consent: Consent },
     /// Its file has errors.
     Invalid(Vec<FileProblem>),
+    /// It is sound, and cannot be started.
+    NotReady(NotReady),
     /// No agent has this name.
     Unknown { nearest: Option<AgentName> },
 }
 
+/// Why an agent cannot be started whose file is sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotReady {
+    /// By the setting `agents.overrides`.
+    Disabled,
+    /// By its own file.
+    SwitchedOff,
+    /// It runs elsewhere.
+    Remote,
+}
+
 impl Catalog {
-    /// The agents that other agents may call, by name: those that can be started, are not hidden, and say when to call
-    /// them (spec 02, `description` and `hidden`).
-    pub fn callable(&self) -> impl Iterator<Item = (Arc<AgentDefinition>, String)> {
-        let names: Vec<&AgentName> = self.entries.iter().map(|entry| &entry.file.name).collect();
-        let is_first = |at: usize| at == 0 || names[at - 1] != names[at];
-        let firsts: Vec<AgentName> =
-            (0..names.len()).filter(|at| is_first(*at)).map(|at| names[at].clone()).collect();
-        firsts
-            .into_iter()
-            .filter_map(|name| match self.find(&name) {
-                Found::Ready { definition, digest, .. } => Some((definition, digest)),
-                _ => None,
-            })
-            .filter(|(definition, _)| !definition.hidden && definition.description.is_some())
+    /// Reads the built-in, the user's and the workspace's agents, for once. Blocks on the file system.
+    pub fn load(places: &AgentPlaces, workspace_roots: &[PathBuf], trust: &Trust) -> Arc<Catalog> {
+        let library = Library::unwatched(places.clone(), PlaceSwitches::default());
+        library.catalog(workspace_roots, &Arc::new(trust.clone()))
     }
 
-    /// Reads the built-in, the user's and the workspace's agents. Blocks on the file system.
-    pub fn load(places: &AgentPlaces, workspace_roots: &[PathBuf], trust: &Trust) -> Catalog {
-        let mut problems = Vec::new();
-        let mut entries: Vec<Entry> = Vec::new();
-        for root in workspace_roots {
-            // A root without a path of its own has nobody's trust, and no agents.
-            let Some(canonical) = canonical(root) else { continue };
-            let own = |path: &Path, digest: &str| {
-                let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
-                let consent = trust.consent(&canonical, &path, digest);
-                Some(Own { root: canonical.clone(), path, consent })
-            };
-            let folder = root.join(PROJECT_AGENTS);
-            read_folder(&folder, AgentScope::Project, own, &mut entries, &mut problems);
-        }
-        read_folder(&places.user, AgentScope::User, |_, _| None, &mut entries, &mut problems);
-        let builtin =
-            |file| Entry { file, scope: AgentScope::Builtin, path: None, own: None, hidden_by: None };
-        entries.extend(builtin::files().into_iter().map(builtin));
-        // Stable: within one place the order of the paths decides among files that are equally good. A broken
-        // file stands behind its neighbours of the same name, for it must not keep one from loading.
-        entries.sort_by(|left, right| {
-            let place = |entry: &Entry| (std::cmp::Reverse(entry.scope), entry.file.definition.is_none());
-            left.file.name.cmp(&right.file.name).then_with(|| place(left).cmp(&place(right)))
-        });
-        hide_all_but_the_first(&mut entries);
-        Catalog { entries, problems }
+    /// The agents that other agents may call, by name: those that can be started, are not hidden, and say when to call
+    /// them (spec 02, `description` and `hidden`). With their digests.
+    pub fn callable(&self) -> impl Iterator<Item = (&Arc<AgentDefinition>, &str)> {
+        self.callable.iter().filter_map(|at| self.entries[*at].startable())
+    }
+
+    /// Those among them that an entry of a list of tools may mean that has no `*`: whatever is spelled so, and a few more.
+    pub fn callable_by_spelling(&self, entry: &str) -> impl Iterator<Item = (&Arc<AgentDefinition>, &str)> {
+        let found = self.callable_by_sound.get(&sound(entry)).into_iter().flatten();
+        found.filter_map(|at| self.entries[*at].startable())
+    }
+
+    /// The agents that can be started and say which prompts are for them, by name.
+    pub fn routable(&self) -> impl Iterator<Item = (&AgentName, &Triggers)> {
+        let entries = self.with_triggers.iter().map(|at| &self.entries[*at]);
+        entries.map(|entry| (&entry.file.name, entry.file.triggers()))
     }
 
     /// The agents by name, the one that counts before those it hides.
@@ -156,38 +163,66 @@ impl Catalog {
         };
         let digest = entry.file.digest.clone();
         match (&entry.file.definition, &entry.own) {
-            (None, _) => Found::Invalid(entry.file.problems.clone()),
+            (None, _) => Found::Invalid(entry.problems().cloned().collect()),
             (Some(_), Some(Own { consent, .. })) if *consent != Consent::Now => {
                 let path = entry.path.clone().unwrap_or_default();
                 Found::Untrusted { digest, path, consent: *consent }
             }
+            (Some(_), _) if let Some(why) = entry.not_ready() => Found::NotReady(why),
             (Some(definition), _) => {
-                Found::Ready { definition: definition.clone(), digest, scope: entry.scope }
+                Found::Ready { definition: definition.clone(), digest, scope: entry.place.scope }
             }
         }
     }
 
     /// The definition in one file, or the built-in one, whether it counts or is hidden.
     pub fn definition(&self, name: &AgentName, path: Option<&Path>) -> Option<&Arc<AgentDefinition>> {
-        let entry =
-            self.entries.iter().find(|entry| entry.file.name == *name && entry.path.as_deref() == path)?;
+        let entry = self.of_name(name).iter().find(|entry| entry.path.as_deref() == path)?;
         entry.file.definition.as_ref()
+    }
+
+    /// What was read of one file, or of a built-in agent, whether it counts or is hidden.
+    pub fn file(&self, name: &AgentName, path: Option<&Path>) -> Option<&Arc<AgentFile>> {
+        let entry = self.of_name(name).iter().find(|entry| entry.path.as_deref() == path)?;
+        Some(&entry.file)
+    }
+
+    /// What the file of a built-in agent says.
+    pub fn built_in_text(name: &AgentName) -> Option<&'static str> {
+        builtin::text(name)
+    }
+
+    /// Every agent of one file, as they are listed.
+    pub fn at(&self, path: &Path) -> Vec<AgentSummary> {
+        self.entries.iter().filter(|entry| entry.path.as_deref() == Some(path)).map(Entry::summary).collect()
     }
 
     /// The agent files that the workspace brings along and that could be read, by name.
     pub fn of_project(&self) -> impl Iterator<Item = ProjectAgent<'_>> {
-        let readable = self.entries.iter().filter(|entry| !entry.file.is_unread);
-        readable.filter_map(|entry| {
-            let Own { root, path, consent } = entry.own.as_ref()?;
-            let (digest, definition) = (&entry.file.digest, entry.file.definition.as_deref());
-            Some(ProjectAgent { root, path, digest, consent: *consent, name: &entry.file.name, definition })
-        })
+        let of_project = self.of_project.iter().map(|at| &self.entries[*at]);
+        of_project.filter(|entry| !entry.file.is_unread).filter_map(Entry::project_agent)
+    }
+
+    /// Those of the workspace's agents that a name means and that nobody has acknowledged as they are now, by name.
+    pub fn untrusted(&self) -> impl Iterator<Item = ProjectAgent<'_>> {
+        self.untrusted.iter().filter_map(|at| self.entries[*at].project_agent())
     }
 
     /// Why the others of the workspace's agent files could not be read.
     pub fn unread_of_project(&self) -> impl Iterator<Item = &FileProblem> {
-        let unread = self.entries.iter().filter(|entry| entry.own.is_some() && entry.file.is_unread);
-        unread.flat_map(|entry| &entry.file.problems)
+        let of_project = self.of_project.iter().map(|at| &self.entries[*at]);
+        of_project.filter(|entry| entry.file.is_unread).flat_map(|entry| &entry.file.problems)
+    }
+
+    /// Each with what tells whether it is another one than before.
+    pub(super) fn agents(&self) -> impl Iterator<Item = ChangedAgent> {
+        self.entries.iter().map(|entry| ChangedAgent {
+            name: entry.file.name.clone(),
+            scope: entry.place.scope,
+            path: entry.path.clone(),
+            digest: entry.file.digest.clone(),
+            status: entry.status(),
+        })
     }
 
     /// Folders that could not be read, and files whose names could not.
@@ -197,8 +232,14 @@ impl Catalog {
 
     /// What a cloned repository brings cannot take the place of an agent that somebody trusts.
     fn first(&self, name: &AgentName) -> Option<&Entry> {
-        let mut of_name = self.entries.iter().filter(|entry| entry.file.name == *name);
-        of_name.clone().find(|entry| !entry.is_inert()).or_else(|| of_name.next())
+        let of_name = self.of_name(name);
+        of_name.iter().find(|entry| !entry.is_inert()).or_else(|| of_name.first())
+    }
+
+    fn of_name(&self, name: &AgentName) -> &[Entry] {
+        let start = self.entries.partition_point(|entry| entry.file.name < *name);
+        let length = self.entries[start..].partition_point(|entry| entry.file.name == *name);
+        &self.entries[start..start + length]
     }
 }
 
@@ -213,6 +254,32 @@ impl Entry {
         self.own.as_ref().is_some_and(|own| own.consent != Consent::Now)
     }
 
+    /// What can be started by its name as it is, without being named first.
+    fn startable(&self) -> Option<(&Arc<AgentDefinition>, &str)> {
+        Some((self.file.definition.as_ref()?, &self.file.digest))
+    }
+
+    fn project_agent(&self) -> Option<ProjectAgent<'_>> {
+        let Own { root, path, consent } = self.own.as_ref()?;
+        let (digest, definition) = (&self.file.digest, self.file.definition.as_deref());
+        let (root, name) = (&root.canonical, &self.file.name);
+        Some(ProjectAgent { root, path, digest, consent: *consent, name, definition })
+    }
+
+    /// Of its file, and what is odd about it among the others.
+    fn problems(&self) -> impl Iterator<Item = &FileProblem> {
+        self.file.problems.iter().chain(&self.warnings)
+    }
+
+    fn not_ready(&self) -> Option<NotReady> {
+        match self.file.standing {
+            _ if self.is_disabled => Some(NotReady::Disabled),
+            Standing::Usual => None,
+            Standing::SwitchedOff => Some(NotReady::SwitchedOff),
+            Standing::Remote => Some(NotReady::Remote),
+        }
+    }
+
     fn status(&self) -> AgentStatus {
         if self.file.definition.is_none() {
             AgentStatus::Invalid
@@ -221,7 +288,11 @@ impl Entry {
         } else if self.is_untrusted() {
             AgentStatus::Untrusted
         } else {
-            AgentStatus::Ok
+            match self.not_ready() {
+                None => AgentStatus::Ok,
+                Some(NotReady::Disabled | NotReady::SwitchedOff) => AgentStatus::Disabled,
+                Some(NotReady::Remote) => AgentStatus::NotReady,
+            }
         }
     }
 
@@ -237,83 +308,15 @@ impl Entry {
                 .map_or_else(|| title_case(&self.file.name), |definition| definition.title.clone()),
             description: definition.and_then(|definition| definition.description.clone()),
             model: model.map_or_else(|| "inherit".to_owned(), ToString::to_string),
-            scope: self.scope,
+            scope: self.place.scope,
+            format: self.file.format,
+            state: self.file.state,
             status: self.status(),
             path: self.path.clone(),
             digest: self.file.digest.clone(),
             hidden_by: self.hidden_by.clone(),
-            problems: self.file.problems.clone(),
+            problems: self.problems().cloned().collect(),
             inputs: inputs.into_iter().map(|input| input.name.clone()).collect(),
-        }
-    }
-
-    fn warn(&mut self, message: String) {
-        let Some(path) = &self.path else { return };
-        let severity = Severity::Warning;
-        let warning = FileProblem { severity, ..problem(path, None, DuplicateName, message) };
-        self.file.problems.push(warning);
-    }
-
-    /// Where it is, in words.
-    fn place(&self) -> String {
-        self.path.as_ref().map_or_else(|| "built in".to_owned(), |path| path.display().to_string())
-    }
-}
-
-fn read_folder(
-    folder: &Path,
-    scope: AgentScope,
-    own: impl Fn(&Path, &str) -> Option<Own>,
-    entries: &mut Vec<Entry>,
-    problems: &mut Vec<FileProblem>,
-) {
-    let found = agent_files(folder);
-    problems.extend(found.problems);
-    let mut left_bytes = MOST_BYTES;
-    for path in found.files {
-        let most = LARGEST_FILE.min(left_bytes as u64);
-        let file = match read_bounded(&path, most) {
-            Ok(Some(bytes)) => {
-                left_bytes = left_bytes.saturating_sub(bytes.len());
-                AgentFile::read(&path, &bytes, scope)
-            }
-            Ok(None) => AgentFile::unreadable(&path, problem(&path, None, Unreadable, "is gone")),
-            Err(found) if found.code == TooLarge && most < LARGEST_FILE => {
-                let message = format!(
-                    "is not read: the files of this folder hold more than {} MiB together",
-                    MOST_BYTES >> 20
-                );
-                AgentFile::unreadable(&path, problem(&path, None, TooLarge, message))
-            }
-            Err(found) => AgentFile::unreadable(&path, found),
-        };
-        let own = own(&path, &file.digest);
-        entries.push(Entry { file, scope, path: Some(path), own, hidden_by: None });
-    }
-}
-
-/// The entries are sorted, so the first of each name is the one that counts. Inert ones hide nobody but each other, nobody
-/// hides them, and they say who is meant instead. Two of one name in one place are somebody's slip, and told; a higher
-/// place hiding a lower one is how places are meant to work.
-fn hide_all_but_the_first(entries: &mut [Entry]) {
-    for of_name in entries.chunk_by_mut(|left, right| left.file.name == right.file.name) {
-        for is_inert in [false, true] {
-            let Some(first) = of_name.iter().position(|entry| entry.is_inert() == is_inert) else { continue };
-            let (used, scope) = (of_name[first].place(), of_name[first].scope);
-            for entry in of_name.iter_mut().skip(first + 1).filter(|entry| entry.is_inert() == is_inert) {
-                if entry.scope == scope {
-                    let name = &entry.file.name;
-                    entry.warn(format!("the name `{name}` is taken by {used}, which is used instead"));
-                }
-                entry.hidden_by = Some(used.clone());
-            }
-            if is_inert {
-                continue;
-            }
-            for entry in of_name.iter_mut().filter(|entry| entry.is_inert()) {
-                let name = &entry.file.name;
-                entry.warn(format!("nobody has acknowledged this file; until then `{name}` means {used}"));
-            }
         }
     }
 }

@@ -13,25 +13,33 @@ use super::{
 use crate::{
     config::{Mark, nearest},
     protocol::{
-        AgentDefinition, AgentName, AgentScope, Completion,
+        AgentDefinition, AgentFormat, AgentName, AgentScope, Completion,
         FileProblemCode::{BadValue, MissingField, UnknownField, WrongType},
         InputSpec, SandboxProfile,
     },
 };
 
-mod approval;
+pub(super) mod approval;
 mod inputs;
-mod look;
+pub(super) mod look;
 mod messages;
 mod model;
 mod output;
+mod own_fields;
 mod schema_file;
 mod tools;
+mod triggers;
 
+pub(super) use model::minutes;
+pub(super) use own_fields::{own_fields, sampled};
 pub use schema_file::front_matter_schema;
+pub(super) use tools::split as split_tools;
 
-/// Every field of a file; all but [`WITHOUT_EFFECT`] are read.
-const FIELDS: &[&str] = &[
+/// Which product's file it was made from: fields that mean nothing here go back to that one only.
+pub(super) const IMPORTED_FROM: &str = "importedFrom";
+
+/// Every field of a file, in the order in which people write them; all but [`WITHOUT_EFFECT`] are read.
+pub(super) const FIELDS: &[&str] = &[
     "kind",
     "name",
     "title",
@@ -57,10 +65,11 @@ const FIELDS: &[&str] = &[
     "memory",
     "graph",
     "tracing",
+    IMPORTED_FROM,
 ];
 
 /// Fields of the spec that this version does not act on.
-const WITHOUT_EFFECT: &[&str] = &["mcp", "triggers", "handoffs", "guardrails", "memory", "graph", "tracing"];
+const WITHOUT_EFFECT: &[&str] = &["mcp", "handoffs", "guardrails", "memory", "graph", "tracing"];
 
 /// Where a field that stands at the top, but belongs deeper, should stand.
 const DEEPER_FIELDS: &[Suggestion<'static>] = &[
@@ -89,6 +98,10 @@ const SANDBOXES: &[(&str, SandboxProfile)] = &[
     ("full", SandboxProfile::Full),
 ];
 
+/// Products whose files are read as they are.
+const PRODUCTS: &[(&str, AgentFormat)] =
+    &[("claude", AgentFormat::Claude), ("gemini", AgentFormat::Gemini), ("opencode", AgentFormat::OpenCode)];
+
 const COMPLETIONS: &[(&str, Completion)] = &[("tool", Completion::Tool), ("message", Completion::Message)];
 
 /// The agent's name, if the front matter has a usable one.
@@ -96,6 +109,21 @@ pub(super) fn name(root: &Node) -> Option<AgentName> {
     let Content::Map(entries) = &root.content else { return None };
     let (_, node) = entries.iter().find(|(key, _)| key.text.eq_ignore_ascii_case("name"))?;
     node.as_raw_text().filter(|_| !node.is_null()).and_then(names::slug)
+}
+
+/// Whether this is a field of ours, in any of its spellings.
+pub(super) fn is_field(key: &str) -> bool {
+    let plain = |key: &str| key.replace(['_', '-'], "").to_lowercase();
+    FIELDS.iter().chain(WITHOUT_EFFECT).any(|field| plain(field) == plain(key))
+}
+
+/// The fields that nobody knows, as they were written.
+pub(super) fn extras(root: &Node) -> Vec<(String, serde_json::Value)> {
+    let mut quiet = Findings::of(std::path::Path::new(""));
+    // What they are of goes with them.
+    let known: Vec<&str> = FIELDS.iter().copied().filter(|field| *field != IMPORTED_FROM).collect();
+    let fields = Fields::open(root, "", &known, &mut quiet);
+    fields.map(|fields| fields.extras(&[])).unwrap_or_default()
 }
 
 /// Reads everything and tells everything that is wrong; `None` when too little is right to go by. The caller
@@ -116,6 +144,7 @@ pub(super) fn read(
         }
     }
     look::check_scope(&fields, scope, findings);
+    fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
     let title = fields.raw_text("title", findings);
     let description = fields.text("description", findings);
     let hidden = fields.flag("hidden", findings).unwrap_or(false);
@@ -131,9 +160,11 @@ pub(super) fn read(
     let completion = read_completion(&fields, output.is_some(), findings);
     let query = read_query(&fields, &inputs, findings);
     let initial_messages = messages::read(&fields, &inputs, findings);
-    let tools = tools::read(&fields, findings);
-    let auto_approve = approval::auto_approve(&fields, findings);
+    let (tools, mut narrowings) = tools::read(&fields, findings);
+    let approval::Approval { auto_approve, rules } = approval::read(&fields, findings);
+    narrowings.extend(rules);
     let sandbox = fields.one_of("sandbox", SANDBOXES, findings);
+    let triggers = triggers::read(&fields, findings);
     if body.text.is_empty() {
         let message = "the file has no text after the front matter, so the agent has no system prompt";
         findings.warning(None, MissingField, message, None);
@@ -144,6 +175,7 @@ pub(super) fn read(
     Some(AgentDefinition {
         title: title.or(text).unwrap_or_else(|| names::title_case(&name)),
         name,
+        format: AgentFormat::Own,
         description,
         version,
         color,
@@ -155,8 +187,10 @@ pub(super) fn read(
         query,
         initial_messages,
         tools,
+        narrowings,
         auto_approve,
         sandbox,
+        triggers,
         hidden,
         prompt: body.text.replace("\r\n", "\n"),
     })
@@ -186,8 +220,8 @@ fn read_name(fields: &Fields<'_>, findings: &mut Findings) -> Option<Named> {
         findings.expected(node, "name", BadValue, expected);
         return None;
     };
-    if names::is_tool_name(&name) {
-        let message = format!("`name`: `{name}` is the name of a tool; expected a name of the agent's own");
+    if let Some(taken) = names::taken(&name) {
+        let message = format!("`name`: `{name}` {taken}; expected a name of the agent's own");
         findings.error(Some(node.mark), BadValue, message);
     }
     let is_changed = name.as_str() != text;

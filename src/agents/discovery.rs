@@ -6,12 +6,13 @@
 use std::{
     cmp::Ordering,
     collections::{HashSet, VecDeque},
-    fs::{self, Metadata},
+    fs::{self, FileType, Metadata},
     io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
+use super::library::{Loose, Stamp};
 use crate::{
     config::{problem, reason},
     protocol::{
@@ -33,18 +34,39 @@ const TEMPLATES: &str = "templates";
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Sorted by path.
-    pub files: Vec<PathBuf>,
+    pub files: Vec<FoundFile>,
     pub problems: Vec<FileProblem>,
+    /// What must be looked at again to know whether the rest is as it was: the folder itself, every link, files with more
+    /// than one name.
+    pub loose: Vec<Loose>,
+    pub is_missing: bool,
+}
+
+/// A file as it was met.
+#[derive(Debug)]
+pub(super) struct FoundFile {
+    pub path: PathBuf,
+    pub stamp: Stamp,
+    /// Whoever watches its folder is not told of every change: it has other names.
+    pub is_loose: bool,
 }
 
 /// Looks for `*.md` below `folder`; a folder that does not exist holds nothing. Names that begin with a dot
-/// are skipped: editors leave them behind.
-pub(super) fn agent_files(folder: &Path) -> Found {
-    let mut search =
-        Search { found: Found::default(), entered: HashSet::new(), links: VecDeque::new(), entries: 0 };
-    match fs::metadata(folder) {
+/// are skipped: editors leave them behind. Each folder is told before it is read.
+pub(super) fn agent_files(folder: &Path, tell_folder: &mut dyn FnMut(&Path)) -> Found {
+    let mut search = Search {
+        found: Found::default(),
+        entered: HashSet::new(),
+        links: VecDeque::new(),
+        entries: 0,
+        tell_folder,
+    };
+    let metadata = fs::metadata(folder);
+    let stamp = metadata.as_ref().ok().map(Stamp::in_metadata);
+    search.found.loose.push(Loose::new(folder.to_owned(), stamp));
+    match metadata {
         Ok(metadata) => search.enter(folder, &metadata, 0),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_symlink() => {}
+        Err(error) if is_missing(&error) && !folder.is_symlink() => search.found.is_missing = true,
         Err(error) => search.tell(folder, &error),
     }
     // Links come last, so that a folder reached both ways is listed under its own path.
@@ -53,19 +75,25 @@ pub(super) fn agent_files(folder: &Path) -> Found {
             search.enter(&folder, &metadata, depth);
         }
     }
-    search.found.files.sort();
+    search.found.files.sort_by(|left, right| left.path.cmp(&right.path));
     search.found
 }
 
-struct Search {
+/// Nothing is there, or what it would lie in is no folder.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+struct Search<'a> {
     found: Found,
     /// Device and inode of every folder seen.
     entered: HashSet<(u64, u64)>,
     links: VecDeque<(PathBuf, usize)>,
     entries: usize,
+    tell_folder: &'a mut dyn FnMut(&Path),
 }
 
-impl Search {
+impl Search<'_> {
     fn enter(&mut self, folder: &Path, metadata: &Metadata, depth: usize) {
         if !self.entered.insert((metadata.dev(), metadata.ino())) {
             return;
@@ -74,23 +102,25 @@ impl Search {
             let message = format!("lies deeper than {DEEPEST} folders and is not read");
             return self.found.problems.push(problem(folder, None, TooLarge, message));
         }
-        let mut paths = match self.list(folder) {
-            Ok(paths) => paths,
+        (self.tell_folder)(folder);
+        let mut entries = match self.list(folder) {
+            Ok(entries) => entries,
             Err(error) => return self.tell(folder, &error),
         };
-        paths.sort();
-        for path in paths {
-            self.look_at(path, depth);
+        entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+        for (path, kind) in entries {
+            self.look_at(path, kind, depth);
         }
     }
 
     /// The folder's entries, as long as the budget lasts; the first one beyond it is told, once.
-    fn list(&mut self, folder: &Path) -> io::Result<Vec<PathBuf>> {
-        let mut paths = Vec::new();
+    fn list(&mut self, folder: &Path) -> io::Result<Vec<(PathBuf, FileType)>> {
+        let mut entries = Vec::new();
         for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
+            let entry = entry?;
             match self.entries.cmp(&MOST_ENTRIES) {
-                Ordering::Less => paths.push(path),
+                // One that is gone by now is none.
+                Ordering::Less => entries.extend(entry.file_type().map(|kind| (entry.path(), kind))),
                 Ordering::Equal => {
                     let message = format!(
                         "the agents folder has more than {MOST_ENTRIES} entries; the rest is not read"
@@ -101,10 +131,10 @@ impl Search {
             }
             self.entries += 1;
         }
-        Ok(paths)
+        Ok(entries)
     }
 
-    fn look_at(&mut self, path: PathBuf, depth: usize) {
+    fn look_at(&mut self, path: PathBuf, kind: FileType, depth: usize) {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             let shown = PathBuf::from(path.to_string_lossy().into_owned());
             return self.found.problems.push(problem(
@@ -114,23 +144,37 @@ impl Search {
                 "has a name that is not UTF-8",
             ));
         };
-        if name.starts_with('.') {
+        let is_agent_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
+        let is_other = !is_agent_file && !kind.is_dir() && !kind.is_symlink();
+        if name.starts_with('.') || is_other {
             return;
         }
-        let is_agent_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
         let is_templates = name == TEMPLATES;
-        match fs::metadata(&path) {
+        let metadata = fs::metadata(&path);
+        if kind.is_symlink() {
+            let stamp = metadata.as_ref().ok().map(Stamp::in_metadata);
+            self.found.loose.push(Loose::new(path.clone(), stamp));
+        }
+        match metadata {
             Ok(metadata) if metadata.is_dir() => {
                 if is_templates {
                     return;
                 }
-                if path.is_symlink() {
+                if kind.is_symlink() {
                     self.links.push_back((path, depth + 1));
                 } else {
                     self.enter(&path, &metadata, depth + 1);
                 }
             }
-            Ok(_) if is_agent_file => self.found.files.push(path),
+            Ok(metadata) if is_agent_file => {
+                let stamp = Stamp::in_metadata(&metadata);
+                let has_names = 1 < metadata.nlink();
+                if has_names && !kind.is_symlink() {
+                    self.found.loose.push(Loose::new(path.clone(), Some(stamp)));
+                }
+                let is_loose = has_names || kind.is_symlink();
+                self.found.files.push(FoundFile { path, stamp, is_loose });
+            }
             Err(error) if is_agent_file => self.tell(&path, &error),
             // Other files, and links that lead nowhere, concern nobody.
             _ => {}

@@ -5,7 +5,7 @@ use super::{
     yaml::{Content, Key, Node, to_number},
 };
 use crate::{
-    config::nearest,
+    config::{Mark, nearest},
     protocol::FileProblemCode::{BadValue, BadYaml, MissingField, UnknownField, WrongType},
 };
 
@@ -13,6 +13,8 @@ use crate::{
 pub(super) struct Fields<'a> {
     /// Of the map itself, for messages; empty at the top.
     prefix: String,
+    /// A field that stands there in two spellings is a warning; the first counts.
+    is_lenient: bool,
     /// Under their names in camelCase.
     entries: Vec<(String, &'a Key, &'a Node)>,
     map: &'a Node,
@@ -27,10 +29,25 @@ impl<'a> Fields<'a> {
         Fields::open_with_suggestions(node, path, known, &[], findings)
     }
 
+    /// Opens the front matter of another product's file.
+    pub fn open_foreign(node: &'a Node, known: &[&str], findings: &mut Findings) -> Option<Fields<'a>> {
+        Fields::open_whole(node, ("", true), known, &[], findings)
+    }
+
     /// Like [`Fields::open`]; an unknown key may also have meant one of `suggestions`.
     pub fn open_with_suggestions(
         node: &'a Node,
         path: &str,
+        known: &[&str],
+        suggestions: &[Suggestion<'_>],
+        findings: &mut Findings,
+    ) -> Option<Fields<'a>> {
+        Fields::open_whole(node, (path, false), known, suggestions, findings)
+    }
+
+    fn open_whole(
+        node: &'a Node,
+        (path, is_lenient): (&str, bool),
         known: &[&str],
         suggestions: &[Suggestion<'_>],
         findings: &mut Findings,
@@ -49,7 +66,7 @@ impl<'a> Fields<'a> {
             return None;
         };
         let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-        let mut fields = Fields { prefix, entries: Vec::new(), map: node };
+        let mut fields = Fields { prefix, is_lenient, entries: Vec::new(), map: node };
         for (key, value) in pairs {
             fields.take(key, value, known, suggestions, findings);
         }
@@ -78,7 +95,10 @@ impl<'a> Fields<'a> {
         if self.entries.iter().any(|(earlier, ..)| *earlier == name) {
             let message =
                 format!("`{}{name}` stands here a second time, spelled `{}`", self.prefix, key.text);
-            return findings.error(Some(key.mark), BadYaml, message);
+            return match self.is_lenient && !is_restricting(&name) {
+                true => findings.warning(Some(key.mark), BadYaml, message + "; the first one counts", None),
+                false => findings.error(Some(key.mark), BadYaml, message),
+            };
         }
         self.entries.push((name, key, value));
     }
@@ -86,6 +106,22 @@ impl<'a> Fields<'a> {
     /// The field's full name, for messages.
     pub fn path(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
+    }
+
+    /// Where the map begins.
+    pub fn mark(&self) -> Mark {
+        self.map.mark
+    }
+
+    /// The fields that nobody knows, and those of these names, as they were written.
+    pub fn extras(&self, kept: &[&str]) -> Vec<(String, serde_json::Value)> {
+        let Content::Map(pairs) = &self.map.content else { return Vec::new() };
+        let is_read = |key: &Key| {
+            let entry = self.entries.iter().find(|(_, known, _)| std::ptr::eq(*known, key));
+            entry.is_some_and(|(name, ..)| !kept.contains(&name.as_str()))
+        };
+        let extra = pairs.iter().filter(|(key, _)| !is_read(key));
+        extra.map(|(key, node)| (key.text.clone(), node.to_json())).collect()
     }
 
     /// The field's value; an empty one counts as missing.
@@ -155,7 +191,7 @@ impl<'a> Fields<'a> {
             format!("a whole number from {least} to {most}")
         };
         let number = node.as_raw_text().and_then(|text| to_number(text.trim()));
-        match number.as_ref().map(serde_json::Number::as_i64) {
+        match number.as_ref().map(as_whole) {
             Some(Some(number)) if (least..=most).contains(&number) => return Some(number),
             Some(_) => findings.expected(node, &self.path(name), BadValue, &expected),
             None => findings.expected(node, &self.path(name), WrongType, &expected),
@@ -194,6 +230,15 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// A number without a fraction, however it is written: `5.0` is five.
+#[allow(clippy::cast_possible_truncation, reason = "bounded right before")]
+fn as_whole(number: &serde_json::Number) -> Option<i64> {
+    /// Up to here every whole number is a float of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let of_float = || number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() <= EXACT).map(|it| it as i64);
+    number.as_i64().or_else(of_float)
+}
+
 /// A text; numbers and booleans need quotes to be one.
 pub(super) fn text<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> Option<&'a str> {
     if !matches!(node.to_scalar(), Some(serde_json::Value::String(_))) {
@@ -203,8 +248,13 @@ pub(super) fn text<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> O
     node.as_raw_text()
 }
 
+/// Whether a field of another product may take something away: of two, neither may be lost.
+pub(super) fn is_restricting(name: &str) -> bool {
+    matches!(name, "tools" | "disallowedTools" | "permission" | "permissionMode")
+}
+
 /// `max_turns` and `max-turns` → `maxTurns`; `maxCost` is an old name (spec 02).
-fn camel_case(key: &str) -> String {
+pub(super) fn camel_case(key: &str) -> String {
     let mut name = String::with_capacity(key.len());
     let mut starts_word = false;
     for character in key.chars() {

@@ -1,30 +1,42 @@
 //! What does one agent file say? Bytes in; an agent, or all that keeps it from being one, out (spec 02).
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::Value;
 
 use super::{
-    definition,
+    bytes, definition,
     findings::Findings,
-    names,
-    yaml::{self, YamlError},
+    foreign::{self, Origin, Read, Standing},
+    repair,
+    routing::Triggers,
+    yaml::{self, Node, YamlError},
 };
 use crate::{
-    config::{Mark, decode, one_based},
+    config::{Mark, one_based},
     protocol::{
-        AgentDefinition, AgentName, AgentScope, FileProblem,
+        AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadYaml, MissingField, NoFrontMatter},
     },
     trust::digest,
 };
 
-/// Largest agent file (spec 02, "Foreign files", rule 1).
-pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
+/// Largest agent file, in bytes (spec 02, "Foreign files", rule 1).
+pub const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// What became of one file.
 #[derive(Debug, Clone)]
 pub struct AgentFile {
     /// The agent's name; for a file without a readable one, the name behind the file's own.
     pub name: AgentName,
+    /// Whose way of writing it was read in.
+    pub format: AgentFormat,
+    pub state: AgentFileState,
+    /// Whether the file itself says that it is not to be started here.
+    pub standing: Standing,
     /// SHA-256 of the bytes, as `sha256:<hex>`; of no bytes when the file could not be read.
     pub digest: String,
     /// Its bytes could not be had.
@@ -32,81 +44,202 @@ pub struct AgentFile {
     /// Missing when a problem is an error: a file is never loaded half.
     pub definition: Option<Arc<AgentDefinition>>,
     pub problems: Vec<FileProblem>,
+    /// Fields that mean nothing here, as they were written, so that they can be written back.
+    pub extras: Vec<(String, Value)>,
+    /// Of a file that was repaired, the whole text as it should be.
+    pub corrected: Option<String>,
+    /// Further agents of the same file: Gemini CLI keeps lists of remote ones.
+    pub others: Vec<AgentFile>,
+    /// Compiled when somebody routes a prompt for the first time.
+    triggers: OnceLock<Triggers>,
 }
 
 impl AgentFile {
-    /// Reads an agent file of our own format. `path` serves for messages, and for a name when there is none.
-    pub fn read(path: &Path, bytes: &[u8], scope: AgentScope) -> AgentFile {
+    /// Reads an agent file of this format. `path` serves for messages, and for a name when there is none.
+    pub fn read(path: &Path, bytes: &[u8], scope: AgentScope, format: AgentFormat) -> AgentFile {
         let mut findings = Findings::of(path);
-        let (name, definition) = match decode(path, bytes) {
-            Ok(text) => read_text(text, scope, &mut findings),
-            Err(problem) => {
-                findings.add(problem);
-                (None, None)
-            }
+        let text = bytes::decode(bytes, &mut findings);
+        let Reading { agents, corrected } = read_text(&text, scope, Origin { path, format }, &mut findings);
+        let digest = digest(bytes);
+        let has_error = findings.have_error();
+        let problems = findings.into_problems();
+        let state = match (has_error, &corrected) {
+            (true, _) => AgentFileState::Rejected,
+            (false, Some(_)) => AgentFileState::Repaired,
+            (false, None) => AgentFileState::Ok,
         };
-        AgentFile {
-            name: name.unwrap_or_else(|| name_of_file(path)),
-            digest: digest(bytes),
+        let file = |read: Read| AgentFile {
+            name: read.name,
+            format,
+            state,
+            standing: read.standing,
+            digest: digest.clone(),
             is_unread: false,
-            definition: definition.filter(|_| !findings.have_error()).map(Arc::new),
-            problems: findings.into_problems(),
-        }
+            definition: read.definition.filter(|_| !has_error).map(Arc::new),
+            problems: problems.clone(),
+            extras: read.extras,
+            corrected: corrected.clone(),
+            others: Vec::new(),
+            triggers: OnceLock::new(),
+        };
+        let mut agents = agents.into_iter().map(file);
+        let first = agents.next().unwrap_or_else(|| AgentFile {
+            digest: digest.clone(),
+            problems: problems.clone(),
+            is_unread: false,
+            ..AgentFile::nothing(path, format)
+        });
+        AgentFile { others: agents.collect(), ..first }
+    }
+
+    /// Which prompts are for it.
+    pub fn triggers(&self) -> &Triggers {
+        let said = self.definition.as_deref().map(|definition| definition.triggers.as_slice());
+        self.triggers.get_or_init(|| Triggers::compile(said.unwrap_or_default()))
     }
 
     /// A file whose bytes could not be had.
-    pub(super) fn unreadable(path: &Path, problem: FileProblem) -> AgentFile {
+    pub(super) fn unreadable(path: &Path, problem: FileProblem, format: AgentFormat) -> AgentFile {
+        AgentFile { problems: vec![problem], ..AgentFile::nothing(path, format) }
+    }
+
+    fn nothing(path: &Path, format: AgentFormat) -> AgentFile {
         AgentFile {
-            name: name_of_file(path),
+            name: foreign::name_of(None, path),
+            format,
+            state: AgentFileState::Rejected,
+            standing: Standing::Usual,
             digest: digest(b""),
             is_unread: true,
             definition: None,
-            problems: vec![problem],
+            problems: Vec::new(),
+            extras: Vec::new(),
+            corrected: None,
+            others: Vec::new(),
+            triggers: OnceLock::new(),
         }
     }
 }
 
+/// What was read of a text.
+#[derive(Default)]
+struct Reading {
+    /// Empty where not even a name could be told.
+    agents: Vec<Read>,
+    corrected: Option<String>,
+}
+
+/// What stands as the name in a file's front matter, and where; whatever else the file says.
+pub(super) fn written_name(text: &str) -> Option<(String, Mark)> {
+    let (front_matter, _) = split(text).ok()?;
+    let (root, _) = yaml::parse(front_matter.text, front_matter.first_line);
+    let yaml::Content::Map(entries) = root?.content else { return None };
+    let (_, node) = entries.into_iter().find(|(key, _)| key.text.eq_ignore_ascii_case("name"))?;
+    Some((node.as_raw_text()?.to_owned(), node.mark))
+}
+
+/// The keys at the left edge of a file's front matter, as they are written, each with what stands behind it on its line. Says
+/// something of files as well that no reader of YAML takes.
+pub(super) fn written_keys(text: &str) -> Vec<(&str, &str)> {
+    let Ok((front_matter, _)) = split(text) else { return Vec::new() };
+    let lines = front_matter.text.lines().filter(|line| line.starts_with(|it: char| it.is_alphabetic()));
+    lines.filter_map(|line| line.split_once(':')).map(|(key, value)| (key.trim(), value.trim())).collect()
+}
+
 /// The name is known even of many a file whose definition is not.
-fn read_text(
-    text: &str,
-    scope: AgentScope,
-    findings: &mut Findings,
-) -> (Option<AgentName>, Option<AgentDefinition>) {
+fn read_text(text: &str, scope: AgentScope, origin: Origin<'_>, findings: &mut Findings) -> Reading {
     let (front_matter, body) = match split(text) {
         Ok(parts) => parts,
         Err(NoFence { line, message }) => {
             let mark = Mark { line, column: 1 };
             let fix = "begin the file with `---`, the fields one per line, and another `---`";
             findings.error_with_fix(Some(mark), NoFrontMatter, message, fix);
-            return (None, None);
+            return Reading::default();
         }
     };
-    let (root, errors) = yaml::parse(front_matter.text, front_matter.first_line);
-    for YamlError { mark, message, fix } in errors {
+    let (root, repaired) = front_matter.read(origin.format, findings);
+    let Some(root) = root.filter(|root| !root.is_null()) else {
+        if !findings.have_error() {
+            let mark = Mark { line: front_matter.first_line.saturating_sub(1).max(1), column: 1 };
+            let needed =
+                if origin.format.is_own() { "`kind` and `name`" } else { "`name` and `description`" };
+            findings.error(
+                Some(mark),
+                MissingField,
+                format!("the front matter is empty: {needed} are missing"),
+            );
+        }
+        return Reading::default();
+    };
+    let corrected = repaired.map(|repaired| {
+        let (before, after) =
+            (&text[..front_matter.offset], &text[front_matter.offset + front_matter.text.len()..]);
+        format!("{before}{repaired}{after}")
+    });
+    let agents = match origin.format {
+        AgentFormat::Own => {
+            let definition = definition::read(&root, &body, scope, findings);
+            let name = definition::name(&root).unwrap_or_else(|| foreign::name_of(None, origin.path));
+            let extras = definition::extras(&root);
+            vec![Read { name, definition, extras, standing: Standing::Usual }]
+        }
+        AgentFormat::Claude | AgentFormat::Gemini | AgentFormat::OpenCode => {
+            foreign::read(&root, &body, origin, findings)
+        }
+    };
+    Reading { agents, corrected }
+}
+
+impl FrontMatter<'_> {
+    /// The fields, and the front matter as it should be where it had to be repaired. Ours is not repaired: it was written
+    /// for this reader, and what is mistaken in it is told.
+    fn read(&self, format: AgentFormat, findings: &mut Findings) -> (Option<Node>, Option<String>) {
+        let (root, errors) = yaml::parse(self.text, self.first_line);
+        let mut repaired = None;
+        let is_readable =
+            errors.is_empty() || !format.is_own() && errors.iter().all(|error| !error.is_beyond_bounds);
+        let mut root = match root {
+            root if errors.is_empty() => root,
+            _ if !format.is_own() && is_readable => {
+                match repair::by_lines(self.text, self.first_line, findings) {
+                    Some(read) => {
+                        repaired = Some(read.text);
+                        Some(read.root)
+                    }
+                    None => tell(errors, findings, None),
+                }
+            }
+            root => tell(errors, findings, root),
+        };
+        // Places in a front matter that was put together anew are not those of the file.
+        if let Some(root) = root.as_mut().filter(|_| !format.is_own() && repaired.is_none()) {
+            for field in repair::PROSE {
+                let text = repaired.as_deref().unwrap_or(self.text);
+                let uncut = repair::uncut(field, text, self.first_line, root, findings);
+                repaired = uncut.or(repaired);
+            }
+        }
+        (root, repaired)
+    }
+}
+
+/// What is wrong, and what could be read all the same.
+fn tell(errors: Vec<YamlError>, findings: &mut Findings, root: Option<Node>) -> Option<Node> {
+    for YamlError { mark, message, fix, .. } in errors {
         match fix {
             Some(fix) => findings.error_with_fix(Some(mark), BadYaml, message, fix),
             None => findings.error(Some(mark), BadYaml, message),
         }
     }
-    let Some(root) = root.filter(|root| !root.is_null()) else {
-        if !findings.have_error() {
-            let mark = Mark { line: front_matter.first_line.saturating_sub(1).max(1), column: 1 };
-            findings.error(
-                Some(mark),
-                MissingField,
-                "the front matter is empty: `kind` and `name` are missing",
-            );
-        }
-        return (None, None);
-    };
-    let name = definition::name(&root);
-    (name, definition::read(&root, &body, scope, findings))
+    root
 }
 
 /// The text between the fences.
-struct FrontMatter<'a> {
-    text: &'a str,
-    first_line: u32,
+pub(super) struct FrontMatter<'a> {
+    pub text: &'a str,
+    /// In the file, in bytes.
+    offset: usize,
+    pub first_line: u32,
 }
 
 /// The text after the fences, without blank lines around it.
@@ -114,26 +247,32 @@ pub(super) struct Body<'a> {
     pub text: &'a str,
     /// The whole file, and where in it the body begins: for places in messages.
     whole: &'a str,
-    offset: usize,
+    pub offset: usize,
 }
 
 impl Body<'_> {
+    /// Of what stands below the front matter.
+    pub fn of(below: &str) -> Body<'_> {
+        body(below, 0)
+    }
+
     /// Where the byte `offset` of the body stands in the file.
     pub fn mark(&self, offset: usize) -> Mark {
         Mark::at(self.whole, self.offset + offset)
     }
 }
 
-struct NoFence {
-    line: u32,
-    message: &'static str,
+/// Why a text has no front matter, and the line that shows it.
+pub(super) struct NoFence {
+    pub line: u32,
+    pub message: &'static str,
 }
 
 /// The first line that is not blank opens the front matter, `---` or `...` closes it (spec 02, rule 2).
-fn split(text: &str) -> Result<(FrontMatter<'_>, Body<'_>), NoFence> {
+pub(super) fn split(text: &str) -> Result<(FrontMatter<'_>, Body<'_>), NoFence> {
     let (mut offset, mut opening) = (0, None);
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        let content = line.trim_end();
+        let content = line.trim_end_matches([' ', '\t', '\n']);
         let end = offset + line.len();
         match opening {
             None if content.is_empty() => {}
@@ -143,7 +282,8 @@ fn split(text: &str) -> Result<(FrontMatter<'_>, Body<'_>), NoFence> {
                 return Err(NoFence { line: one_based(number), message });
             }
             Some((fence_line, start)) if matches!(content, "---" | "...") => {
-                let front_matter = FrontMatter { text: &text[start..offset], first_line: fence_line + 1 };
+                let front_matter =
+                    FrontMatter { text: &text[start..offset], offset: start, first_line: fence_line + 1 };
                 return Ok((front_matter, body(text, end)));
             }
             Some(_) => {}
@@ -161,9 +301,4 @@ fn body(whole: &str, start: usize) -> Body<'_> {
     let first_text = rest.len() - rest.trim_start().len();
     let first_line = rest[..first_text].rfind('\n').map_or(0, |newline| newline + 1);
     Body { text: rest[first_line..].trim_end(), whole, offset: start + first_line }
-}
-
-fn name_of_file(path: &Path) -> AgentName {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
-    stem.and_then(|stem| names::slug(&stem)).unwrap_or_else(|| AgentName::from("unnamed"))
 }

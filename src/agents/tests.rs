@@ -6,18 +6,25 @@ use expect_test::expect;
 
 use super::*;
 use crate::{
-    protocol::{AgentName, AgentScope, AgentStatus, Severity},
+    protocol::{AgentFormat, AgentName, AgentScope, AgentStatus, Severity},
     trust::Trust,
 };
 
 mod catalog;
 mod files;
+mod hostile;
+mod in_place;
 mod mistakes;
+mod oddities;
+mod places;
+mod round_trip;
 mod schema_file;
+mod starting_points;
+mod triggers;
 
 /// Reads a text as one of the user's files.
 fn read(text: impl AsRef<[u8]>) -> AgentFile {
-    AgentFile::read(Path::new("dir/my-file.md"), text.as_ref(), AgentScope::User)
+    AgentFile::read(Path::new("dir/my-file.md"), text.as_ref(), AgentScope::User, AgentFormat::Own)
 }
 
 /// A text with the problems of a file, one per line.
@@ -42,7 +49,7 @@ fn built_in_agents_load_without_any_problem() {
 
 #[test]
 fn the_investigator_is_what_the_spec_says() {
-    let catalog = Catalog::load(&AgentPlaces { user: "/nowhere".into() }, &[], &Trust::default());
+    let catalog = Catalog::load(&AgentPlaces::of_user("/nowhere"), &[], &Trust::default());
     let Found::Ready { definition, scope, .. } = catalog.find(&AgentName::from("codebase_investigator"))
     else {
         panic!("the alias finds the agent")
@@ -148,13 +155,13 @@ fn the_investigator_is_what_the_spec_says() {
 
 #[test]
 fn the_generalist_may_use_every_tool_and_takes_a_prompt() {
-    let catalog = Catalog::load(&AgentPlaces { user: "/nowhere".into() }, &[], &Trust::default());
+    let catalog = Catalog::load(&AgentPlaces::of_user("/nowhere"), &[], &Trust::default());
     let Found::Ready { definition, .. } = catalog.find(&AgentName::from("generalist")) else {
         panic!("the agent is there")
     };
     assert_eq!(definition.tools.allow.as_deref(), Some(&["*".into()][..]));
     assert_eq!((definition.query.as_str(), definition.inputs[0].name.as_str()), ("${prompt}", "prompt"));
     assert_eq!(definition.completion, None);
-    assert_eq!(catalog.list(false, false).len(), 2);
+    assert_eq!(catalog.list(false, false).len(), 3);
     assert!(catalog.list(true, true).iter().all(|agent| agent.status == AgentStatus::Ok));
 }

@@ -54,6 +54,8 @@ pub(super) struct YamlError {
     pub mark: Mark,
     pub message: String,
     pub fix: Option<&'static str>,
+    /// It is YAML, but more of it than is read; to read it otherwise would be to guess at what an attacker wants.
+    pub is_beyond_bounds: bool,
 }
 
 impl Node {
@@ -266,13 +268,12 @@ impl<'a> Builder<'a> {
         self.nodes += nodes;
         self.bytes += bytes;
         if self.nodes > MOST_NODES {
-            return Err(error(
-                mark,
-                format!("has more than {MOST_NODES} nodes, those that aliases repeat included"),
-            ));
+            let message = format!("has more than {MOST_NODES} nodes, those that aliases repeat included");
+            return Err(YamlError { is_beyond_bounds: true, ..error(mark, message) });
         }
         if self.bytes > MOST_BYTES {
-            return Err(error(mark, "has too much text, what aliases repeat included".to_owned()));
+            let message = "has too much text, what aliases repeat included".to_owned();
+            return Err(YamlError { is_beyond_bounds: true, ..error(mark, message) });
         }
         Ok(())
     }
@@ -284,7 +285,8 @@ impl<'a> Builder<'a> {
             Some((Some(suffix), _)) => Ok(suffix == "str"),
             Some((None, tag)) => {
                 let message = format!("the tag `{}` is not supported", tag.original());
-                Err(YamlError { mark, message, fix: Some("remove it, or put the text in quotes") })
+                let fix = Some("remove it, or put the text in quotes");
+                Err(YamlError { fix, ..error(mark, message) })
             }
         }
     }
@@ -310,12 +312,12 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         let mark = self.mark_at(scan_error.marker().line(), scan_error.marker().col());
-        YamlError { mark, message: format!("is not YAML: {}", scan_error.info()), fix }
+        YamlError { fix, ..error(mark, format!("is not YAML: {}", scan_error.info())) }
     }
 }
 
 fn error(mark: Mark, message: String) -> YamlError {
-    YamlError { mark, message, fix: None }
+    YamlError { mark, message, fix: None, is_beyond_bounds: false }
 }
 
 /// The meaning of a plain scalar under the core schema of YAML 1.2: `no` is a text, `012` is twelve.

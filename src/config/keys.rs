@@ -7,14 +7,14 @@ use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 
 use super::{
-    AllowedHost, Config, KeySource, Origin, SearchBackend, Setting,
+    AllowedHost, Config, KeySource, Origin, Searcher, Setting,
     approval::{SecretPlace, secret_shown},
     command_line::CommandLine,
     hosts::HostShape,
     shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Whole, plain},
     web::ServerAddress,
 };
-use crate::protocol::{AgentName, Cost, SandboxProfile, ToolName};
+use crate::protocol::{AgentName, AgentScope, Cost, OnBudget, SandboxProfile, ToolName};
 
 mod into;
 
@@ -114,15 +114,21 @@ macro_rules! key {
 // Below the macro, which they use.
 mod approval;
 mod models;
+mod places;
 
 /// All of them, each once.
-pub(super) const KEYS: &[Key] =
-    &joined::<FIRST, { approval::N }, { FIRST + approval::N }>(joined(models::KEYS, REST), approval::KEYS);
+pub(super) const KEYS: &[Key] = &joined::<SECOND, { places::N }, { SECOND + places::N }>(
+    joined(FIRST_KEYS, approval::KEYS),
+    places::KEYS,
+);
+
+const FIRST_KEYS: [Key; FIRST] = joined(models::KEYS, REST);
 
 const FIRST: usize = models::N + N;
+const SECOND: usize = FIRST + approval::N;
 
 /// How many stand in this file.
-const N: usize = 32;
+const N: usize = 35;
 
 const fn joined<const A: usize, const B: usize, const ALL: usize>(
     first: [Key; A],
@@ -144,6 +150,20 @@ const REST: [Key; N] = [
         "The agent of runs that name none.",
         expected: "an agent's name, e.g. \"generalist\"",
         example: "\"codebase-investigator\""
+    ),
+    key!(
+        "agents.autoRoute", agents.auto_route, Flag,
+        in: Ok, out: |auto_route: &bool| json!(auto_route),
+        "Whether the agent `auto` means the one whose trigger fits the prompt; else it means the usual agent.",
+        expected: "true or false",
+        example: "false"
+    ),
+    key!(
+        "agents.defaultScope", agents.default_scope, OneOf(&["project", "user"]),
+        in: word, out: |scope: &AgentScope| json!(scope),
+        "Where an agent is made whose maker names no place: among the project's, or the user's own.",
+        expected: "\"project\" or \"user\"",
+        example: "\"user\""
     ),
     key!(
         "run.maxTurns", run.max_turns, Whole { least: 1, most: u32::MAX as u64 },
@@ -175,6 +195,15 @@ const REST: [Key; N] = [
          limit.",
         expected: "a number of US dollars above 0, or null for no limit",
         example: "2.5"
+    ),
+    key!(
+        "run.onBudget", run.on_budget, OneOf(&["end", "ask"]),
+        in: |word: String| Ok(if word == "ask" { OnBudget::Ask } else { OnBudget::End }),
+        out: |what: &OnBudget| json!(what),
+        "What happens once the tokens or the money of a run are used up whose agent does not say: it gets one last turn and \
+         ends (end), or a person is asked whether it may have more (ask).",
+        expected: "\"end\" or \"ask\"",
+        example: "\"ask\""
     ),
     key!(
         "run.maxContextTokens", run.max_context_tokens, OrNull(Whole { least: 1, most: u64::MAX }),
@@ -268,11 +297,11 @@ const REST: [Key; N] = [
         example: "[\"*.corp.example\", \"127.0.0.1:8080\"]"
     ),
     key!(
-        "tools.webSearch.backend", tools.web_search.backend, OrNull(OneOf(&["brave", "tavily", "searxng"])),
-        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<SearchBackend>| json!(it),
-        "Who answers `web_search`; without it no agent has the tool. `brave` and `tavily` need `tools.webSearch.key`, \
-         `searxng` needs `tools.webSearch.url`.",
-        expected: "one of \"brave\", \"tavily\", \"searxng\", or null",
+        "tools.webSearch.backend", tools.web_search.backend, OrNull(OneOf(&["gemini", "brave", "tavily", "searxng"])),
+        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<Searcher>| json!(it),
+        "Who answers `web_search`; without it no agent has the tool. `gemini` is a Gemini model that Google searches for: the \
+         small one, or the run's. `brave` and `tavily` need `tools.webSearch.key`, `searxng` needs `tools.webSearch.url`.",
+        expected: "one of \"gemini\", \"brave\", \"tavily\", \"searxng\", or null",
         example: "\"searxng\""
     ),
     key!(

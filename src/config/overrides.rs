@@ -8,15 +8,23 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     entries::{Entry, EntryShape, Fields, Mistake, object_schema},
     sampling,
-    shapes::{Amount, ListOf, Name, Shape, Whole, plain},
+    shapes::{Amount, Flag, ListOf, Name, OneOf, Shape, Whole, plain},
 };
-use crate::protocol::{AgentLimits, Cost, ModelChoice, ModelRef, Sampling, ToolName};
+use crate::protocol::{AgentLimits, Cost, ModelChoice, ModelRef, OnBudget, Sampling, ToolName};
 
 /// An agent's name at most (spec 02).
 const MAX_NAME_CHARS: usize = 64;
-const FIELDS: &[&str] = &["model", "run", "tools"];
-const RUN_FIELDS: [&str; 7] =
-    ["maxTurns", "maxTimeMinutes", "maxTokens", "maxCostUsd", "maxContextTokens", "graceSeconds", "maxDepth"];
+const FIELDS: &[&str] = &["enabled", "model", "run", "tools"];
+const RUN_FIELDS: [&str; 8] = [
+    "maxTurns",
+    "maxTimeMinutes",
+    "maxTokens",
+    "maxCostUsd",
+    "onBudget",
+    "maxContextTokens",
+    "graceSeconds",
+    "maxDepth",
+];
 const TOOL_FIELDS: [&str; 2] = ["allow", "deny"];
 /// Longest time a limit may name: a year, as in agents' files.
 const LONGEST_MINUTES: f64 = 366.0 * 24.0 * 60.0;
@@ -28,6 +36,8 @@ const MOST_DEPTH: u64 = 16;
 /// What counts in place of what an agent's file says; what is missing is as the file says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentOverride {
+    /// `false`: it cannot be started, and no other agent is offered it.
+    pub enabled: Option<bool>,
     /// `inherit` as a name: none, whatever the file says.
     pub model: ModelChoice,
     pub run: AgentLimits,
@@ -58,12 +68,13 @@ impl EntryShape for OverrideShape {
         value: &Value<'_>,
         mistakes: &mut Vec<Mistake>,
     ) -> Option<AgentOverride> {
-        let expected = "an object with `model`, `run` or `tools`";
+        let expected = "an object with `enabled`, `model`, `run` or `tools`";
         let mut fields = Fields::open(&entry.path, value, (FIELDS, expected), mistakes)?;
+        let enabled = fields.take("enabled", &Flag, "true or false");
         let (model, run, tools) = (fields.get("model"), fields.get("run"), fields.get("tools"));
         let path = |field: &str| format!("{}.{field}", entry.path);
         let mistakes = fields.mistakes();
-        let mut read = AgentOverride::default();
+        let mut read = AgentOverride { enabled, ..AgentOverride::default() };
         if let Some(value) = model {
             read.model = model_choice(&path("model"), value, mistakes)?;
         }
@@ -80,13 +91,15 @@ impl EntryShape for OverrideShape {
         let mut model = sampling::schema();
         model.insert("name".to_owned(), Name.schema());
         let mut properties = Map::new();
+        properties.insert("enabled".to_owned(), Flag.schema());
         properties.insert("model".to_owned(), json!({ "anyOf": [Name.schema(), object_schema(model, &[])] }));
-        let [turns, minutes, tokens, cost, context, grace, depth] = RUN_FIELDS;
+        let [turns, minutes, tokens, cost, on_budget, context, grace, depth] = RUN_FIELDS;
         let run = [
             (turns, TURNS.schema()),
             (minutes, MINUTES.schema()),
             (tokens, TOKENS.schema()),
             (cost, DOLLARS.schema()),
+            (on_budget, ON_BUDGET.schema()),
             (context, TOKENS.schema()),
             (grace, GRACE.schema()),
             (depth, DEPTH.schema()),
@@ -110,8 +123,9 @@ pub(super) fn overrides_shown(overrides: &BTreeMap<String, AgentOverride>) -> Js
 }
 
 fn override_shown(it: &AgentOverride) -> Json {
-    let AgentOverride { model, run, allow, deny } = it;
+    let AgentOverride { enabled, model, run, allow, deny } = it;
     let mut shown = Map::new();
+    shown.extend(enabled.map(|enabled| ("enabled".to_owned(), enabled.into())));
     let mut choice = sampling::shown(&model.sampling);
     choice.extend(model.name.iter().map(|name| ("name".to_owned(), json!(name))));
     let minutes = |ms: u64| plain(seconds(ms) / 60.0);
@@ -120,6 +134,7 @@ fn override_shown(it: &AgentOverride) -> Json {
         run.max_time_ms.map(minutes),
         run.max_tokens.map(|tokens| json!(tokens)),
         run.max_cost.map(|cost| plain(cost.dollars())),
+        run.on_budget.map(|what| json!(what)),
         run.max_context_tokens.map(|tokens| json!(tokens)),
         run.grace_ms.map(|ms| plain(seconds(ms))),
         run.max_depth.map(|depth| json!(depth)),
@@ -151,12 +166,13 @@ const TURNS: Whole = Whole { least: 1, most: u32::MAX as u64 };
 const MINUTES: Amount = Amount { least: 0.0, is_above_zero: true, most: LONGEST_MINUTES };
 const TOKENS: Whole = Whole { least: 1, most: u64::MAX };
 const DOLLARS: Amount = Amount { least: 0.0, is_above_zero: true, most: MOST_DOLLARS };
+const ON_BUDGET: OneOf = OneOf(&["end", "ask"]);
 const GRACE: Amount = Amount { least: 0.0, is_above_zero: false, most: LONGEST_MINUTES * 60.0 };
 const DEPTH: Whole = Whole { least: 0, most: MOST_DEPTH };
 
 fn limits(path: &str, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<AgentLimits> {
     let mut fields = Fields::open(path, value, (&RUN_FIELDS, "an object with limits"), mistakes)?;
-    let [turns, minutes, tokens, cost, context, grace, depth] = RUN_FIELDS;
+    let [turns, minutes, tokens, cost, on_budget, context, grace, depth] = RUN_FIELDS;
     let narrow = |number: u64| u32::try_from(number).ok();
     Some(AgentLimits {
         max_turns: fields.take(turns, &TURNS, "a whole number of at least 1").and_then(narrow),
@@ -165,6 +181,10 @@ fn limits(path: &str, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<
             .map(|minutes| milliseconds(minutes * 60.0).max(1)),
         max_tokens: fields.take(tokens, &TOKENS, "a whole number of at least 1"),
         max_cost: fields.take(cost, &DOLLARS, "US dollars, above 0").and_then(Cost::from_dollars),
+        on_budget: fields.take(on_budget, &ON_BUDGET, "\"end\" or \"ask\"").map(|word| match &*word {
+            "ask" => OnBudget::Ask,
+            _ => OnBudget::End,
+        }),
         max_context_tokens: fields.take(context, &TOKENS, "a whole number of at least 1"),
         grace_ms: fields.take(grace, &GRACE, "a number of seconds from 0 to a year").map(milliseconds),
         max_depth: fields.take(depth, &DEPTH, "a whole number from 0 to 16").and_then(narrow),

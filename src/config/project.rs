@@ -21,6 +21,7 @@ use super::{
 use crate::protocol::{AgentName, FileProblem, FileProblemCode, Severity, ToolName};
 
 const DEFAULT_AGENT: &str = "agents.default";
+const AUTO_ROUTE: &str = "agents.autoRoute";
 const EXCLUDE: &str = "tools.exclude";
 
 const DISCOVERY: &str = "tools.discoveryCommand";
@@ -29,17 +30,18 @@ const COMPRESSION: &str = "compression.enabled";
 const THRESHOLD: &str = "compression.threshold";
 
 /// What a project may set.
-const ALLOWED: &[&str] = &[DEFAULT_AGENT, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD];
+const ALLOWED: &[&str] = &[DEFAULT_AGENT, AUTO_ROUTE, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD];
 
 /// What a project may set, but this version has no use for.
-const WITHOUT_EFFECT: &[&str] =
-    &["agents.autoRoute", "prompt.modules", "memory.files", "mcpServers", "hooks"];
+const WITHOUT_EFFECT: &[&str] = &["prompt.modules", "memory.files", "mcpServers", "hooks"];
 
 /// What one project's file sets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProjectSettings {
     /// The agent of runs in this workspace that name none.
     pub default_agent: Option<AgentName>,
+    /// Whether the agent `auto` means the one whose trigger fits.
+    pub auto_route: Option<bool>,
     /// Tools that no run in this workspace gets, besides those that no run gets at all.
     pub exclude: Vec<ToolName>,
     /// Tells tools of the workspace's own, in place of the user's command; `Some(None)` = none does here.
@@ -68,6 +70,7 @@ impl ProjectSettings {
         let is_set = |key: &str| config.set_at.contains_key(key);
         let settings = ProjectSettings {
             default_agent: is_set(DEFAULT_AGENT).then_some(config.agents.default.value),
+            auto_route: is_set(AUTO_ROUTE).then_some(config.agents.auto_route.value),
             exclude: if is_set(EXCLUDE) { config.tools.exclude.value } else { Vec::new() },
             discovery_command: is_set(DISCOVERY).then_some(config.tools.discovery_command.value),
             call_command: is_set(CALL).then_some(config.tools.call_command.value),

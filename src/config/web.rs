@@ -10,7 +10,18 @@ use super::{
     shapes::{Refusal, Shape},
 };
 
-/// Who answers searches.
+/// Who answers searches (`tools.webSearch.backend`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Searcher {
+    /// A Gemini model, whose provider searches for it: the small one, or the run's.
+    Gemini,
+    /// A search engine.
+    #[serde(untagged)]
+    Backend(SearchBackend),
+}
+
+/// A search engine that has an API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchBackend {
@@ -36,8 +47,8 @@ impl SearchBackend {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WebSearchSettings {
     /// `None` = no agent can search the web.
-    pub backend: Setting<Option<SearchBackend>>,
-    /// `None` = the backend's own, where it has one.
+    pub backend: Setting<Option<Searcher>>,
+    /// Of a search engine; `None` = its own, where it has one.
     pub url: Setting<Option<String>>,
     /// Where the key lies: a variable or a file.
     pub key: Setting<Option<KeySource>>,

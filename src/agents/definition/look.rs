@@ -53,14 +53,46 @@ pub(super) fn color(fields: &Fields<'_>, findings: &mut Findings) -> Option<Stri
         return None;
     }
     let color = fields.raw_text("color", findings)?;
-    let is_hex = color
-        .strip_prefix('#')
-        .is_some_and(|digits| digits.len() == 6 && digits.chars().all(|digit| digit.is_ascii_hexdigit()));
-    if is_hex || CSS_COLORS.contains(&color.to_ascii_lowercase().as_str()) {
+    if is_color(&color.to_ascii_lowercase()) {
         return Some(color);
     }
     findings.expected(node, "color", BadValue, EXPECTED);
     None
+}
+
+/// What other products call colours, by CSS's colour keywords where those are not the same.
+const FOREIGN_COLORS: &[(&str, &str)] = &[
+    ("cyan", "aqua"),
+    ("magenta", "fuchsia"),
+    ("orange", "#ffa500"),
+    ("pink", "#ffc0cb"),
+    ("grey", "gray"),
+    ("violet", "#ee82ee"),
+    ("indigo", "#4b0082"),
+    ("brown", "#a52a2a"),
+    ("gold", "#ffd700"),
+    ("crimson", "#dc143c"),
+];
+
+/// The colour that a file of another product names; what is none here is told, and costs the agent nothing else.
+pub(in super::super) fn foreign_color(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
+    let node = fields.get("color")?;
+    let written = node.as_raw_text().map(|text| text.trim().to_ascii_lowercase()).unwrap_or_default();
+    let found =
+        FOREIGN_COLORS.iter().find(|(name, _)| *name == written).map(|(_, color)| (*color).to_owned());
+    if let Some(color) = found.or_else(|| Some(written.clone()).filter(|it| is_color(it))) {
+        return Some(color);
+    }
+    let message = "`color`: this is no colour here; it has no effect";
+    findings.warning(Some(node.mark), BadValue, message, Some("write `#RRGGBB` in quotes".to_owned()));
+    None
+}
+
+fn is_color(text: &str) -> bool {
+    let is_hex = text
+        .strip_prefix('#')
+        .is_some_and(|digits| digits.len() == 6 && digits.chars().all(|digit| digit.is_ascii_hexdigit()));
+    is_hex || CSS_COLORS.contains(&text)
 }
 
 /// Where the file lies decides; a file that says otherwise is warned about.

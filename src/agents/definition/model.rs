@@ -6,9 +6,7 @@ use super::super::{
     yaml::Content,
 };
 use crate::protocol::{
-    AgentLimits, Cost,
-    FileProblemCode::{UnknownField, WrongType},
-    ModelChoice, ModelRef, Sampling,
+    AgentLimits, Cost, FileProblemCode::WrongType, ModelChoice, ModelRef, OnBudget, Sampling,
 };
 
 /// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
@@ -22,6 +20,8 @@ pub(super) const LARGEST_DEPTH: i64 = 16;
 
 pub(super) const MODEL_FIELDS: &[&str] =
     &["name", "temperature", "topP", "maxOutputTokens", "thinkingBudget"];
+
+pub(super) const ON_BUDGET: &[(&str, OnBudget)] = &[("end", OnBudget::End), ("ask", OnBudget::Ask)];
 
 pub(super) const RUN_FIELDS: &[&str] = &[
     "maxTurns",
@@ -77,15 +77,7 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
     let Some(fields) = Fields::open(node, "run", RUN_FIELDS, findings) else {
         return AgentLimits::default();
     };
-    for field in ["onBudget"] {
-        if let (Some(key), Some(_)) = (fields.key(field), fields.get(field)) {
-            let message = format!("`run.{field}` has no effect in this version");
-            findings.warning(Some(key.mark), UnknownField, message, None);
-        }
-    }
-    let is_time = |minutes: f64| minutes > 0.0 && minutes <= LONGEST_MINUTES;
     let is_grace = |seconds: f64| (0.0..=LONGEST_MINUTES * 60.0).contains(&seconds);
-    let minutes = fields.number("maxTimeMinutes", "a number of minutes above 0", is_time, findings);
     let is_cost = |dollars: f64| dollars > 0.0 && dollars <= MOST_DOLLARS;
     let cost = fields.number("maxCostUsd", "a number of US dollars above 0", is_cost, findings);
     let grace = fields.number("graceSeconds", "a number of seconds, 0 or more", is_grace, findings);
@@ -93,15 +85,23 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
         max_turns: fields
             .whole("maxTurns", 1, u32::MAX.into(), findings)
             .and_then(|turns| u32::try_from(turns).ok()),
-        max_time_ms: minutes.map(|minutes| milliseconds(minutes * 60.0).max(1)),
+        max_time_ms: minutes("maxTimeMinutes", &fields, findings),
         max_tokens: fields.whole("maxTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
         max_cost: cost.and_then(Cost::from_dollars),
+        on_budget: fields.one_of("onBudget", ON_BUDGET, findings),
         max_context_tokens: fields.whole("maxContextTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
         grace_ms: grace.map(milliseconds),
         max_depth: fields
             .whole("maxDepth", 0, LARGEST_DEPTH, findings)
             .and_then(|depth| u32::try_from(depth).ok()),
     }
+}
+
+/// A field that says a time in minutes, in milliseconds.
+pub(in super::super) fn minutes(name: &str, fields: &Fields<'_>, findings: &mut Findings) -> Option<u64> {
+    let is_time = |minutes: f64| minutes > 0.0 && minutes <= LONGEST_MINUTES;
+    let minutes = fields.number(name, "a number of minutes above 0", is_time, findings)?;
+    Some(milliseconds(minutes * 60.0).max(1))
 }
 
 /// Rounded; the callers bound the number.

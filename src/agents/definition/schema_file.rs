@@ -7,17 +7,21 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    COMPLETIONS, FIELDS, SANDBOXES, WITHOUT_EFFECT,
+    COMPLETIONS, FIELDS, IMPORTED_FROM, PRODUCTS, SANDBOXES, WITHOUT_EFFECT,
     approval::{APPROVAL_FIELDS, RISKS},
     inputs::{INPUT_FIELDS, SHORT_TYPES},
     look::{CSS_COLORS, SCOPES},
     messages::{MESSAGE_FIELDS, ROLES},
-    model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, MOST_DOLLARS, RUN_FIELDS},
+    model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, MOST_DOLLARS, ON_BUDGET, RUN_FIELDS},
     output::OUTPUT_FIELDS,
     tools::TOOLS_FIELDS,
+    triggers::{
+        LARGEST_PRIORITY, LONGEST_INTENT, LONGEST_KEYWORD, LONGEST_REGEX, MOST_KEYWORDS, MOST_TRIGGERS,
+        TRIGGER_FIELDS,
+    },
 };
 use crate::agents::{
-    names::{LONGEST_NAME, TOOL_NAMES},
+    names::{self, LONGEST_NAME},
     template::DAEMON_VALUES,
 };
 
@@ -51,8 +55,8 @@ fn field(name: &str) -> Option<Value> {
             json!({
                 "type": "string",
                 "maxLength": LONGEST_NAME,
-                "pattern": "^[a-z0-9._]([a-z0-9._-]*[a-z0-9._])?$",
-                "not": { "pattern": format!("^({})$", TOOL_NAMES.join("|").replace('_', "[_-]")) },
+                "pattern": "^[a-z0-9_]((-?[a-z0-9._])*-?[a-z0-9_])?$",
+                "not": { "pattern": not_a_tool() },
             }),
         ),
         "title" => {
@@ -119,9 +123,23 @@ fn field(name: &str) -> Option<Value> {
              (`workspaceWrite`), or everything (`full`). Never wider than the setting `sandbox.profile`, which is the default.",
             one_of(SANDBOXES),
         ),
+        "triggers" => said(
+            "Which prompts go to the agent when nobody names one.",
+            json!({ "type": ["array", "null"], "maxItems": MOST_TRIGGERS, "items": trigger() }),
+        ),
         "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
+        IMPORTED_FROM => said(
+            "Which product's file it was made from. Fields that mean nothing here go back to that product only.",
+            json!({ "enum": PRODUCTS.iter().map(|(name, _)| *name).collect::<Vec<_>>() }),
+        ),
         _ => return None,
     })
+}
+
+/// What no agent may be called.
+fn not_a_tool() -> String {
+    let tools = names::tool_names().collect::<Vec<_>>().join("|");
+    format!("^({tools}|{}|{}.*)$", names::AUTO, names::HANDOFF).replace('_', "[_-]")
 }
 
 fn approval_field(name: &str) -> Option<Value> {
@@ -132,6 +150,18 @@ fn approval_field(name: &str) -> Option<Value> {
                 "Risks of calls that run without asking where no rule speaks. Of a project's agent it counts once a person \
                  has acknowledged the file.",
                 json!({ "type": ["array", "null"], "items": { "enum": risks } }),
+            )
+        }
+        "rules" => {
+            let verdict = json!({ "enum": ["allow", "ask", "deny"] });
+            let cases = json!({ "type": "object", "additionalProperties": verdict });
+            said(
+                "Stricter than the rules in force, by tool: `ask`, `deny`, or a map from calls to verdicts, of which the last \
+                 that fits counts: `{\"*\": ask, \"git status *\": allow}`. `allow` only lifts what stands here itself.",
+                json!({
+                    "type": ["object", "null"],
+                    "additionalProperties": { "anyOf": [verdict, cases] },
+                }),
             )
         }
         _ => return None,
@@ -171,7 +201,10 @@ fn run_field(name: &str) -> Option<Value> {
         "maxContextTokens" => {
             said("Tokens of a request at most, where fewer than fit the model are enough.", whole(1, None))
         }
-        "onBudget" => json!({ "description": "Has no effect in this version." }),
+        "onBudget" => said(
+            "What happens once tokens or money are used up: the run ends, or a person is asked for more.",
+            one_of(ON_BUDGET),
+        ),
         _ => return None,
     })
 }
@@ -215,10 +248,52 @@ fn message_field(name: &str) -> Option<Value> {
     })
 }
 
+fn trigger() -> Value {
+    let mut trigger = map(TRIGGER_FIELDS, |name| {
+        Some(match name {
+            "intent" => said(
+                "What such prompts are about, for people.",
+                json!({ "type": ["string", "number", "boolean", "null"], "maxLength": LONGEST_INTENT }),
+            ),
+            "keywords" => said(
+                "Any of them is enough: a list, or a text with commas. Case does not matter. A word begins with it (`bug` \
+                 finds `bugs`, not `debug`); one of one or two letters is the whole word; in scripts without blanks it \
+                 stands anywhere.",
+                json!({
+                    "type": ["array", "string", "null"],
+                    "pattern": r"^[^,]*[^,\s][^,]*(,[^,]*[^,\s][^,]*)*$",
+                    "maxItems": MOST_KEYWORDS,
+                    "items": { "type": ["string", "number", "boolean"], "pattern": r"\S", "maxLength": LONGEST_KEYWORD },
+                }),
+            ),
+            "regex" => said(
+                "Or what the prompt matches, without regard to case: the syntax of the `regex` crate.",
+                json!({ "type": ["string", "null"], "minLength": 1, "maxLength": LONGEST_REGEX }),
+            ),
+            "priority" => said(
+                "The highest that fits decides. Default: 0.",
+                whole(-LARGEST_PRIORITY, Some(LARGEST_PRIORITY)),
+            ),
+            _ => return None,
+        })
+    });
+    trigger["anyOf"] = json!([
+        { "required": ["keywords"], "properties": { "keywords": { "type": ["array", "string"], "minItems": 1 } } },
+        { "required": ["regex"], "properties": { "regex": { "type": "string" } } },
+    ]);
+    trigger
+}
+
 fn tools_field(name: &str) -> Option<Value> {
     Some(match name {
         "allow" => said("Only these. Default: those that only read.", tool_names()),
         "deny" => said("None of these; beats `allow`.", tool_names()),
+        "inherit" => {
+            said("Besides those of `allow`: every tool there is but agents. Default: false.", flag())
+        }
+        "agents" => {
+            said("Besides those of `allow`: every agent that others may call. Default: false.", flag())
+        }
         _ => return None,
     })
 }

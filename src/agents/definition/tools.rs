@@ -3,27 +3,130 @@
 use super::super::{
     fields::{self, Fields},
     findings::Findings,
-    yaml::{Content, Node},
+    narrow::{Entry, is_understood},
+    yaml::{Content, Key, Node},
 };
 use crate::protocol::{
     FileProblemCode::{BadValue, WrongType},
-    ToolName, ToolSelection,
+    Narrowing, ToolName, ToolSelection, Verdict, listed_tool,
 };
 
-pub(super) const TOOLS_FIELDS: &[&str] = &["allow", "deny"];
+/// Entries of one list of tools at most: more is no list that somebody wrote.
+const MOST_ENTRIES: usize = 1_000;
 
-/// A map with `allow` and `deny`; a list or a text alone is what to allow. `[]` allows none.
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> ToolSelection {
-    let Some(node) = fields.get("tools") else { return ToolSelection::default() };
-    if let Content::Map(_) = node.content {
-        let Some(fields) = Fields::open(node, "tools", TOOLS_FIELDS, findings) else {
-            return ToolSelection::default();
-        };
-        let allow = fields.get("allow").map(|node| names(node, "tools.allow", findings));
-        let deny = fields.get("deny").map(|node| names(node, "tools.deny", findings)).unwrap_or_default();
-        return ToolSelection { allow, deny };
+pub(super) const TOOLS_FIELDS: &[&str] = &["allow", "deny", "inherit", "agents"];
+
+/// A map with `allow` and `deny`; a list or a text alone is what to allow. `[]` allows none. Beside the names, what they say
+/// of single calls: `run_shell_command(git status *)`.
+pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> (ToolSelection, Vec<Narrowing>) {
+    let Some(node) = fields.get("tools") else { return Default::default() };
+    let Content::Map(_) = node.content else {
+        let (allow, narrowings) = allowed(node, "tools", findings);
+        return (ToolSelection { allow: Some(allow), ..ToolSelection::default() }, narrowings);
+    };
+    let Some(fields) = Fields::open(node, "tools", TOOLS_FIELDS, findings) else { return Default::default() };
+    let (allow, mut narrowings) = match fields.get("allow") {
+        Some(node) => {
+            let (allow, narrowings) = allowed(node, "tools.allow", findings);
+            (Some(allow), narrowings)
+        }
+        None => (None, Vec::new()),
+    };
+    if has_switches(node) {
+        findings.expected(node, "tools", WrongType, "a list of tool names, or a map with `allow` and `deny`");
     }
-    ToolSelection { allow: Some(names(node, "tools", findings)), deny: Vec::new() }
+    let flag = |name: &str, findings: &mut Findings| fields.flag(name, findings).unwrap_or(false);
+    let (inherits, agents) = (flag("inherit", findings), flag("agents", findings));
+    let (deny, forbidden) =
+        fields.get("deny").map(|node| denied(node, "tools.deny", findings)).unwrap_or_default();
+    narrowings.extend(forbidden);
+    (ToolSelection { allow, deny, inherits, agents }, narrowings)
+}
+
+/// Tools that are switched on and off, as OpenCode has it: read as fields nobody knows, what is off would not be.
+fn has_switches(node: &Node) -> bool {
+    let Content::Map(entries) = &node.content else { return false };
+    let is_field = |key: &Key| TOOLS_FIELDS.contains(&key.text.as_str());
+    let is_switch = |node: &Node| matches!(node.to_scalar(), Some(serde_json::Value::Bool(_)));
+    entries.iter().any(|(key, node)| !is_field(key) && is_switch(node))
+}
+
+/// What only some calls of are allowed is refused otherwise, unless another entry allows all of them.
+fn allowed(node: &Node, path: &str, findings: &mut Findings) -> (Vec<ToolName>, Vec<Narrowing>) {
+    let entries = entries(node, path, findings);
+    let (mut names, mut narrowings) = (Vec::new(), Vec::new());
+    let is_whole = |tool: &ToolName| entries.iter().any(|(name, about)| about.is_none() && name == tool);
+    for (tool, about) in &entries {
+        let about = about.as_ref().filter(|_| !is_whole(tool));
+        if let Some(about) = about {
+            let narrowing = |about, decision| Narrowing { tool: canonical(tool), about, decision };
+            if !names.contains(tool) {
+                narrowings.push(narrowing(None, Verdict::Deny));
+            }
+            narrowings.push(narrowing(Some(about.clone()), Verdict::Allow));
+        }
+        if about.is_none() || !names.contains(tool) {
+            names.push(tool.clone());
+        }
+    }
+    (names, narrowings)
+}
+
+fn denied(node: &Node, path: &str, findings: &mut Findings) -> (Vec<ToolName>, Vec<Narrowing>) {
+    let (mut names, mut narrowings) = (Vec::new(), Vec::new());
+    for (tool, about) in entries(node, path, findings) {
+        match about {
+            Some(about) => {
+                let tool = canonical(&tool);
+                narrowings.push(Narrowing { tool, about: Some(about), decision: Verdict::Deny });
+            }
+            None => names.push(tool),
+        }
+    }
+    (names, narrowings)
+}
+
+/// Rules know tools by their own names.
+pub(super) fn canonical(tool: &ToolName) -> ToolName {
+    listed_tool(tool.as_str()).map_or_else(|| tool.clone(), ToolName::from)
+}
+
+/// Names, and what stands in parentheses behind them where that does not mean all calls.
+fn entries(node: &Node, path: &str, findings: &mut Findings) -> Vec<(ToolName, Option<String>)> {
+    let texts = names(node, path, findings);
+    if texts.len() > MOST_ENTRIES {
+        findings.error(Some(node.mark), BadValue, format!("`{path}` has more than {MOST_ENTRIES} entries"));
+        return Vec::new();
+    }
+    texts.into_iter().flat_map(|text| entry(&text, node, path, findings)).collect()
+}
+
+fn entry(
+    text: &ToolName,
+    node: &Node,
+    path: &str,
+    findings: &mut Findings,
+) -> Vec<(ToolName, Option<String>)> {
+    let entry = Entry::of(text.as_str());
+    if !entry.is_whole || entry.name.is_empty() {
+        let message = format!(
+            "`{path}`: `{text}` is no tool's name: a parenthesis is not closed, or nothing stands before it"
+        );
+        findings.error(Some(node.mark), BadValue, message);
+        return Vec::new();
+    }
+    let tool = ToolName::from(entry.name);
+    if entry.is_about_all() {
+        return vec![(tool, None)];
+    }
+    if let Some(about) = entry.about_each().find(|about| !is_understood(canonical(&tool).as_str(), about)) {
+        let message = format!("`{path}`: `{text}`: it is not known which calls `({about})` means");
+        let fix = "of `run_shell_command` write the beginning of commands, `(git status *)`, of `web_fetch` a host, \
+                   `(domain:example.com)`; of other tools all calls are meant";
+        findings.error_with_fix(Some(node.mark), BadValue, message, fix);
+        return Vec::new();
+    }
+    entry.about_each().map(|about| (tool.clone(), Some(about.to_owned()))).collect()
 }
 
 fn names(node: &Node, path: &str, findings: &mut Findings) -> Vec<ToolName> {
@@ -54,7 +157,7 @@ fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<ToolName> {
 }
 
 /// Splits at commas outside parentheses, or at blanks when there is no such comma (spec 02, rule 5).
-fn split(text: &str) -> Vec<&str> {
+pub(in super::super) fn split(text: &str) -> Vec<&str> {
     let by_commas = split_outside_parentheses(text, |character| character == ',');
     if by_commas.len() > 1 { by_commas } else { split_outside_parentheses(text, char::is_whitespace) }
 }

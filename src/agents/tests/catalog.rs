@@ -40,8 +40,8 @@ impl Folders {
         self.write(file, format!("---\nkind: agent\nname: {name}\ndescription: From {file}\n---\nDo it.\n"))
     }
 
-    fn load(&self) -> Catalog {
-        let places = AgentPlaces { user: self.base.path().join("user") };
+    fn load(&self) -> std::sync::Arc<Catalog> {
+        let places = AgentPlaces::of_user(self.base.path().join("user"));
         Catalog::load(&places, &[self.base.path().join("project")], &self.trust)
     }
 
@@ -51,7 +51,7 @@ impl Folders {
         let path = name.replace("project/", ".subagentd/agents/");
         let workspace = trust::canonical(&self.base.path().join("project")).unwrap();
         let files = vec![TrustedFile { path, digest }];
-        self.trust.take(&WorkspaceTrusted { workspace, trusted: true, files });
+        self.trust.take(&WorkspaceTrusted { workspace, trusted: true, files, files_only: false });
     }
 
     /// Everything but the built-in agents that nothing hides.
@@ -87,6 +87,7 @@ impl Folders {
                 format!("untrusted {consent:?} {}", path.display())
             }
             Found::Invalid(problems) => format!("invalid {}", told(&problems, self.base.path())),
+            Found::NotReady(why) => format!("not ready: {why:?}"),
             Found::Unknown { nearest } => format!("unknown, nearest {nearest:?}"),
         };
         shown.replace(self.base.path().to_str().unwrap(), "…")
@@ -115,7 +116,7 @@ fn a_broken_file_stands_beside_good_ones_and_harms_none() {
     "#]]);
     assert_eq!(folders.find("alpha"), "ready User From user/a.md");
     assert!(folders.find("broken").starts_with("invalid "));
-    assert_eq!(folders.load().list(false, false).len(), 4);
+    assert_eq!(folders.load().list(false, false).len(), 5);
 }
 
 #[test]
@@ -132,7 +133,11 @@ fn a_higher_place_hides_a_lower_one_and_says_so() {
     assert_eq!(folders.find("generalist"), "ready User From user/mine.md");
     let names: Vec<_> =
         folders.load().list(false, false).into_iter().map(|agent| agent.name.to_string()).collect();
-    assert_eq!(names, ["codebase-investigator", "generalist", "x", "x"], "an untrusted one hides nobody");
+    assert_eq!(
+        names,
+        ["codebase-investigator", "generalist", "help", "x", "x"],
+        "an untrusted one hides nobody"
+    );
     assert_eq!(folders.find("x"), "ready User From user/x.md");
 }
 
@@ -269,7 +274,7 @@ fn what_cannot_be_read_is_told() {
     folders
         .agent("user/a.md", "a")
         .write("user/big.md", vec![b'x'; 1024 * 1024 + 1])
-        .write("project", "a file");
+        .write("project", "a file, and no folder that could hold any");
     let pipe = folders.path("user/pipe.md");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -281,7 +286,6 @@ fn what_cannot_be_read_is_told() {
           error TooLarge user/big.md: is larger than 1024 KiB
         pipe User Invalid …/user/pipe.md
           error Unreadable user/pipe.md: is not a regular file
-        error Unreadable project/.subagentd/agents: cannot be read: Not a directory
         error Unreadable user/odd�.md: has a name that is not UTF-8
     "#]]);
 }

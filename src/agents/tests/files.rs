@@ -212,8 +212,8 @@ fn tools_are_read_however_they_are_written() {
         ("[grep, glob]", r#"Some("grep|glob") - "#),
         ("grep, glob", r#"Some("grep|glob") - "#),
         ("grep glob", r#"Some("grep|glob") - "#),
-        ("Bash(git add, git rm), grep", r#"Some("Bash(git add, git rm)|grep") - "#),
-        ("Bash(git add)", r#"Some("Bash(git add)") - "#),
+        ("Bash(git add, git rm), grep", r#"Some("Bash|grep") - "#),
+        ("Bash(git add)", r#"Some("Bash") - "#),
         ("{deny: [grep]}", "None - grep"),
         ("{allow: 'a, b', deny: c}", r#"Some("a|b") - c"#),
     ];

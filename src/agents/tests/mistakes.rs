@@ -148,15 +148,13 @@ fn unknown_fields_are_warnings_that_name_the_nearest() {
 #[test]
 fn fields_that_do_nothing_yet_say_so() {
     check_fields(
-        "mcp: {servers: [x]}\ntriggers: []\nhandoffs: []\nguardrails: {}\nmemory: {}\ntracing: {}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
+        "mcp: {servers: [x]}\nhandoffs: []\nguardrails: {}\nmemory: {}\ntracing: {}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
         expect![[r#"
             warning UnknownField my-file.md:5:1: `mcp` has no effect in this version
-            warning UnknownField my-file.md:6:1: `triggers` has no effect in this version
-            warning UnknownField my-file.md:7:1: `handoffs` has no effect in this version
-            warning UnknownField my-file.md:8:1: `guardrails` has no effect in this version
-            warning UnknownField my-file.md:9:1: `memory` has no effect in this version
-            warning UnknownField my-file.md:10:1: `tracing` has no effect in this version
-            warning UnknownField my-file.md:11:19: `run.onBudget` has no effect in this version
+            warning UnknownField my-file.md:6:1: `handoffs` has no effect in this version
+            warning UnknownField my-file.md:7:1: `guardrails` has no effect in this version
+            warning UnknownField my-file.md:8:1: `memory` has no effect in this version
+            warning UnknownField my-file.md:9:1: `tracing` has no effect in this version
         "#]],
     );
     check(
@@ -307,14 +305,17 @@ fn what_is_no_agent_file_is_refused() {
     check(
         b"---\nkind: agent\nname: \xFF\n---\n",
         expect![[r#"
-        error Unreadable my-file.md:3:7: is not UTF-8 text: save it as UTF-8
-    "#]],
+            warning MissingField my-file.md:2:1: `description` is missing: other agents cannot tell when to call this one
+            warning BadValue my-file.md:3:7: is not UTF-8 from here on; the whole file is read as Windows-1252 (save the file as UTF-8)
+            warning BadValue my-file.md:3:7: `name`: "ÿ" is no name of small letters, digits and dashes; it is read as `y` (write `name: y`)
+            warning MissingField my-file.md: the file has no text after the front matter, so the agent has no system prompt
+        "#]],
     );
     check(
         b"\xFF\xFE-\0-\0",
         expect![[r#"
-        error Unreadable my-file.md:1:1: is not UTF-8 text: save it as UTF-8
-    "#]],
+            error NoFrontMatter my-file.md:1:1: has no front matter: the first line must be `---` (begin the file with `---`, the fields one per line, and another `---`)
+        "#]],
     );
 }
 
@@ -360,7 +361,7 @@ fn what_is_approved_beforehand_is_a_list_of_risks_and_never_critical() {
     check_fields(
         "approval: yes",
         expect![[r#"
-        error WrongType my-file.md:5:11: `approval`: expected a map with `autoApprove`, found the text "yes"
-    "#]],
+            error WrongType my-file.md:5:11: `approval`: expected a map with `autoApprove` or `rules`, found the text "yes"
+        "#]],
     );
 }

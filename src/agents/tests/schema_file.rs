@@ -63,7 +63,10 @@ fn files_that_are_right_are_right_for_both() {
         "hidden: true",
         "approval: { auto_approve: [low, \"medium\"] }",
         "approval: {}",
-        "mcp: { servers: [a] }\ntriggers: []\nhandoffs: []\nguardrails: {}\nmemory: {}\ngraph: {}\ntracing: {}",
+        "triggers: [{ keywords: [bug, 404], priority: -5 }, { regex: fix.*test, intent: fix }]",
+        "triggers: [{ keywords: \"bug, stack trace\" }, { keywords: [], regex: a }, { keywords: a, regex: }]",
+        "triggers: []",
+        "mcp: { servers: [a] }\nhandoffs: []\nguardrails: {}\nmemory: {}\ngraph: {}\ntracing: {}",
     ] {
         check(whole(fields));
     }
@@ -138,6 +141,20 @@ fn mistakes_are_mistakes_for_both() {
         "tools: { allow: { a: 1 } }",
         "tools: { allowed: [a] }",
         "hidden: yes",
+        "triggers: bug",
+        "triggers: [bug]",
+        "triggers: [{}]",
+        "triggers: [{ intent: x, priority: 4 }]",
+        "triggers: [{ keywords: [] }]",
+        "triggers: [{ keywords: , regex: }]",
+        "triggers: [{ keywords: [\" \"] }]",
+        "triggers: [{ keywords: [a, ~] }]",
+        "triggers: [{ keywords: \"a,,b\" }]",
+        "triggers: [{ regex: \"\" }]",
+        "triggers: [{ regex: 5 }]",
+        "triggers: [{ regex: a, priority: 1001 }]",
+        "triggers: [{ regex: a, priority: 0.5 }]",
+        "triggers: [{ regex: a, keyword: b }]",
     ] {
         check(whole(fields));
     }
@@ -166,6 +183,7 @@ fn the_reader_sees_more() {
         "inputs: { a: { type: integer, default: x } }",
         "output: { name: report, schema: { properties: { a: {} } }, format: \"${b}\" }",
         "output: { name: report, schema: { $ref: \"#/nowhere\" } }",
+        "triggers: [{ regex: \"fix(\" }]",
     ] {
         assert_eq!(seen_by_schema(&whole(fields)), [] as [&str; 0], "{fields}");
         assert_ne!(seen_by_reader(&whole(fields)), [] as [&str; 0], "{fields}");
@@ -174,9 +192,13 @@ fn the_reader_sees_more() {
 
 #[test]
 fn built_in_agents_fit_the_schema() {
-    for text in
-        [include_str!("../builtin/codebase-investigator.md"), include_str!("../builtin/generalist.md")]
-    {
+    let built_in = [
+        include_str!("../builtin/codebase-investigator.md"),
+        include_str!("../builtin/generalist.md"),
+        include_str!("../builtin/help.md"),
+    ];
+    let templates = templates(None).list.into_iter().map(|template| template.text);
+    for text in built_in.into_iter().map(str::to_owned).chain(templates) {
         let fields = text.split("---\n").nth(1).unwrap();
         assert_eq!(seen_by_schema(fields), [] as [&str; 0]);
     }

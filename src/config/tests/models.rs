@@ -217,7 +217,7 @@ fn agents_can_be_overridden() {
 }}}"#,
         expect![[r#"
             error BadValue user.json:2:3: `agents.overrides.Big`: an agent's name is 1 to 64 small letters, digits, `.`, `_` or `-`
-            error WrongType user.json:2:19: `agents.overrides.a`: expected an object with `model`, `run` or `tools`, found a number
+            error WrongType user.json:2:19: `agents.overrides.a`: expected an object with `enabled`, `model`, `run` or `tools`, found a number
             warning UnknownField user.json:2:106: there is no setting `agents.overrides.b.colour` in this version; it has no effect
             error WrongType user.json:2:46: `agents.overrides.b.model.name`: expected a model's name, or "inherit", found 5
             error BadValue user.json:2:64: `agents.overrides.b.model.temperature`: expected a number from 0 to 2, found 9

@@ -1,0 +1,86 @@
+//! Claude Code's subagents (<https://docs.claude.com/en/docs/claude-code/sub-agents>, "Supported frontmatter fields").
+
+use super::{
+    Common, Names, Origin, Read, Standing, deny, listed_tools, max_turns, model, put_in, tell_without_effect,
+    tools::entries,
+};
+use crate::agents::{file::Body, findings::Findings, yaml::Node};
+use crate::protocol::{AgentLimits, FileProblemCode::UnknownField, ToolName};
+
+const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "tools",
+    "disallowedTools",
+    "model",
+    "color",
+    "maxTurns",
+    "permissionMode",
+    "mcpServers",
+    "hooks",
+    "memory",
+    "skills",
+    "background",
+    "effort",
+    "isolation",
+    "initialPrompt",
+    "omitClaudeMd",
+];
+
+const WITHOUT_EFFECT: &[&str] = &[
+    "mcpServers",
+    "hooks",
+    "memory",
+    "skills",
+    "background",
+    "effort",
+    "isolation",
+    "initialPrompt",
+    "omitClaudeMd",
+];
+
+/// What `permissionMode: plan` takes away: every tool that changes something.
+const CHANGING: &[&str] = &[
+    "write_file",
+    "edit_file",
+    "delete_file",
+    "move_file",
+    "run_shell_command",
+    "git_commit",
+    "save_memory",
+];
+
+pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &mut Findings) -> Read {
+    let common = Common::read(root, FIELDS, origin, findings);
+    let Some(fields) = &common.fields else { return common.without_definition() };
+    common.warn_of_missing_description(root, false, findings);
+    tell_without_effect(fields, WITHOUT_EFFECT, findings);
+    let mut definition = common.definition(fields, (body, origin.format), findings);
+    definition.model = model(fields, findings);
+    definition.limits =
+        AgentLimits { max_turns: max_turns("maxTurns", fields, findings), ..AgentLimits::default() };
+    let names = Names::of(origin.format);
+    let (allowed, taken_away) = listed_tools(fields, names, findings);
+    let denied = fields.get("disallowedTools").map(|node| {
+        let entries = entries(node, "disallowedTools", findings);
+        names.denied(entries, findings)
+    });
+    put_in(&mut definition, allowed, taken_away.and(denied.unwrap_or_default()));
+    if let Some(mode) = fields.raw_text("permissionMode", findings) {
+        let mark = fields.get("permissionMode").map(|node| node.mark);
+        match mode.as_str() {
+            "default" => {}
+            "plan" => deny(&mut definition, CHANGING.iter().map(|tool| ToolName::from(*tool))),
+            _ => {
+                let message = format!(
+                    "`permissionMode: {mode}` has no effect: an agent's file cannot allow what asks here"
+                );
+                let fix = "say so when you start it (`--approve`, `--mode`), or by a rule";
+                findings.warning(mark, UnknownField, message, Some(fix.to_owned()));
+            }
+        }
+    }
+    let kept = [WITHOUT_EFFECT, &["permissionMode"]].concat();
+    let extras = fields.extras(&kept);
+    Read { name: common.name, definition: Some(definition), extras, standing: Standing::Usual }
+}

@@ -1,0 +1,73 @@
+//! What changed that nobody was told of yet?
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use super::{Asker, Library, lock};
+use crate::{
+    agents::catalog::{Catalog, Part},
+    protocol::{AgentName, AgentScope, ChangedAgent},
+    trust::Trust,
+};
+
+/// What changed in the user's places, or in those of a workspace.
+pub struct Changes {
+    /// The folders of the workspace; none of the user's own places.
+    pub roots: Vec<PathBuf>,
+    pub added: Vec<ChangedAgent>,
+    pub changed: Vec<ChangedAgent>,
+    /// As they were.
+    pub removed: Vec<ChangedAgent>,
+    parts: Vec<Part>,
+}
+
+impl Library {
+    /// What changed of the user's agents and of each workspace that is in use, since it was told last or was asked for
+    /// first. Blocks on the file system.
+    ///
+    /// What people trust is told otherwise: both sides are seen as they trust now.
+    pub fn untold(&self, trust: &Arc<Trust>) -> Vec<Changes> {
+        let mut workspaces: Vec<Vec<PathBuf>> = lock(&self.rooms).catalogs.keys().cloned().collect();
+        workspaces.sort();
+        workspaces.into_iter().filter_map(|roots| self.untold_of(roots, trust)).collect()
+    }
+
+    fn untold_of(&self, roots: Vec<PathBuf>, trust: &Arc<Trust>) -> Option<Changes> {
+        let (now, parts) = self.look(&roots, trust, Asker::Follower);
+        let told = lock(&self.rooms).catalogs.get(&roots)?.told.clone();
+        if told == parts {
+            return None;
+        }
+        let before = Catalog::assemble(&told, trust, &self.switches.get().disabled);
+        let is_own = |scope: AgentScope| (scope == AgentScope::Project) != roots.is_empty();
+        let (mut before, now) = (agents(&before, is_own), agents(&now, is_own));
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
+        for (key, agent) in now {
+            match before.remove(&key) {
+                None => added.push(agent),
+                Some(old) if old != agent => changed.push(agent),
+                Some(_) => (),
+            }
+        }
+        let removed: Vec<ChangedAgent> = before.into_values().collect();
+        let is_any = !(added.is_empty() && changed.is_empty() && removed.is_empty());
+        let changes = Changes { roots, added, changed, removed, parts };
+        if !is_any {
+            self.were_told(&changes);
+        }
+        is_any.then_some(changes)
+    }
+
+    /// Those who follow the log know of them.
+    pub fn were_told(&self, changes: &Changes) {
+        if let Some(kept) = lock(&self.rooms).catalogs.get_mut(&changes.roots) {
+            kept.told.clone_from(&changes.parts);
+        }
+    }
+}
+
+type Key = (AgentName, Option<PathBuf>);
+
+fn agents(catalog: &Catalog, is_own: impl Fn(AgentScope) -> bool) -> BTreeMap<Key, ChangedAgent> {
+    let own = catalog.agents().filter(|agent| is_own(agent.scope));
+    own.map(|agent| ((agent.name.clone(), agent.path.clone()), agent)).collect()
+}

@@ -1,0 +1,210 @@
+//! Which folders have changed since they were read? Whoever asks takes what the system has told by then, so no answer is older
+//! than its question.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use super::lock;
+use crate::sys::folders::{Alarm, FolderWatch, Notice, WatchId, Watched};
+
+/// Changed files that are kept by name; of more than that nobody needs to know which.
+const MOST_NAMES: usize = 1_000;
+
+/// What became stale of one shelf.
+#[derive(Default)]
+pub struct Dirt(Mutex<Stale>);
+
+/// What must be looked at again.
+#[derive(Default)]
+pub enum Stale {
+    #[default]
+    Nothing,
+    /// At the least these, which are not what they were whatever their stamps say.
+    Entries(BTreeSet<PathBuf>),
+    /// Anything.
+    All,
+}
+
+impl Dirt {
+    pub fn is_clean(&self) -> bool {
+        matches!(*lock(&self.0), Stale::Nothing)
+    }
+
+    pub fn take(&self) -> Stale {
+        std::mem::take(&mut *lock(&self.0))
+    }
+
+    pub fn mark_all(&self) {
+        *lock(&self.0) = Stale::All;
+    }
+
+    fn mark(&self, path: PathBuf) {
+        let mut stale = lock(&self.0);
+        match &mut *stale {
+            Stale::Nothing => *stale = Stale::Entries(BTreeSet::from([path])),
+            Stale::Entries(paths) if paths.len() < MOST_NAMES => drop(paths.insert(path)),
+            Stale::Entries(_) | Stale::All => *stale = Stale::All,
+        }
+    }
+}
+
+/// What the system tells, and whom it concerns.
+pub struct Watching {
+    folders: FolderWatch,
+    wanted: Mutex<HashMap<WatchId, Vec<Wanted>>>,
+}
+
+struct Wanted {
+    dirt: Arc<Dirt>,
+    /// As the shelf calls it.
+    folder: PathBuf,
+    /// Nothing but the entry of this name.
+    only: Option<OsString>,
+}
+
+impl Watching {
+    pub fn new() -> io::Result<Watching> {
+        Ok(Watching { folders: FolderWatch::new()?, wanted: Mutex::default() })
+    }
+
+    pub fn alarm(&self) -> io::Result<Alarm> {
+        self.folders.alarm()
+    }
+
+    /// Marks what has changed until now; whether anything did that somebody wants to know.
+    pub fn take(&self) -> bool {
+        // Held until all of it is marked: whoever comes meanwhile waits, and then sees the marks.
+        let mut wanted = lock(&self.wanted);
+        let mut is_any = false;
+        self.folders.take(|notice| match notice {
+            Notice::Entry(watch, name) => {
+                // What editors keep beside a file while it is open.
+                if name.as_bytes().starts_with(b".") && !is_awaited(&wanted, watch, name) {
+                    return;
+                }
+                let concerns = |it: &&Wanted| it.only.as_deref().is_none_or(|only| only == name);
+                for it in wanted.get(&watch).into_iter().flatten().filter(concerns) {
+                    it.dirt.mark(it.folder.join(name));
+                    is_any = true;
+                }
+            }
+            Notice::Folder(watch) => {
+                for it in wanted.get(&watch).into_iter().flatten() {
+                    it.dirt.mark(it.folder.clone());
+                    is_any = true;
+                }
+            }
+            Notice::Ended(watch) => {
+                for it in wanted.remove(&watch).into_iter().flatten() {
+                    it.dirt.mark(it.folder);
+                    is_any = true;
+                }
+            }
+            Notice::Lost => {
+                wanted.values().flatten().for_each(|it| it.dirt.mark_all());
+                is_any = true;
+            }
+        });
+        is_any
+    }
+
+    /// Marks `dirt` from now on when anything happens in the folder.
+    pub fn watch(&self, folder: &Path, dirt: &Arc<Dirt>) -> io::Result<WatchId> {
+        self.want(folder, Watched::Everything, dirt, None)
+    }
+
+    /// Marks `dirt` when something of this name comes into the folder.
+    pub fn wait_for(&self, folder: &Path, name: &OsStr, dirt: &Arc<Dirt>) -> io::Result<WatchId> {
+        self.want(folder, Watched::Arrivals, dirt, Some(name.to_owned()))
+    }
+
+    fn want(
+        &self,
+        folder: &Path,
+        watched: Watched,
+        dirt: &Arc<Dirt>,
+        only: Option<OsString>,
+    ) -> io::Result<WatchId> {
+        // Held before the system begins, so that nothing it tells is taken by others who know of nobody it concerns.
+        let mut wanted = lock(&self.wanted);
+        let watch = self.folders.add(folder, watched)?;
+        let by_folder = wanted.entry(watch).or_default();
+        by_folder.retain(|it| !Arc::ptr_eq(&it.dirt, dirt));
+        by_folder.push(Wanted { dirt: Arc::clone(dirt), folder: folder.to_owned(), only });
+        Ok(watch)
+    }
+
+    /// `dirt` has no part in these folders any more.
+    pub fn release(&self, watches: impl IntoIterator<Item = WatchId>, dirt: &Arc<Dirt>) {
+        let mut wanted = lock(&self.wanted);
+        for watch in watches {
+            let Some(by_folder) = wanted.get_mut(&watch) else { continue };
+            by_folder.retain(|it| !Arc::ptr_eq(&it.dirt, dirt));
+            if by_folder.is_empty() {
+                wanted.remove(&watch);
+                self.folders.remove(watch);
+            }
+        }
+    }
+}
+
+fn is_awaited(wanted: &HashMap<WatchId, Vec<Wanted>>, watch: WatchId, name: &OsStr) -> bool {
+    wanted.get(&watch).into_iter().flatten().any(|it| it.only.as_deref() == Some(name))
+}
+
+/// The folders that one walk met.
+pub struct Met<'a> {
+    watching: Option<&'a Watching>,
+    dirt: &'a Arc<Dirt>,
+    pub watches: HashSet<WatchId>,
+    /// Why not all of them tell what changes.
+    pub silent: Option<String>,
+}
+
+impl<'a> Met<'a> {
+    pub fn new(watching: Option<&'a Watching>, dirt: &'a Arc<Dirt>) -> Met<'a> {
+        let silent = watching.is_none().then(|| "the system has no inotify instance left".to_owned());
+        Met { watching, dirt, watches: HashSet::new(), silent }
+    }
+
+    /// A folder that is going to be read.
+    pub fn enter(&mut self, folder: &Path) {
+        let Some(watching) = self.watching else { return };
+        if let Some(kind) = crate::sys::folders::is_told_nothing(folder) {
+            self.silent = Some(format!("{} lies on {kind}", folder.display()));
+        }
+        self.keep(folder, watching.watch(folder, self.dirt));
+    }
+
+    /// A folder that is not there: the next one above it tells when it comes.
+    pub fn miss(&mut self, folder: &Path) {
+        let Some(watching) = self.watching else { return };
+        let above = folder.ancestors().zip(folder.ancestors().skip(1));
+        let there = above.into_iter().find(|(_, above)| above.is_dir());
+        if let Some((missing, above)) = there
+            && let Some(name) = missing.file_name()
+        {
+            self.keep(above, watching.wait_for(above, name, self.dirt));
+        }
+    }
+
+    fn keep(&mut self, folder: &Path, watch: io::Result<WatchId>) {
+        match watch {
+            Ok(watch) => drop(self.watches.insert(watch)),
+            Err(error) if is_about_the_folder(&error) => (),
+            Err(error) => self.silent = Some(format!("{} cannot be watched: {error}", folder.display())),
+        }
+    }
+}
+
+/// Whoever watches the folder above is told when that changes.
+fn is_about_the_folder(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | PermissionDenied | NotADirectory)
+}

@@ -1,0 +1,62 @@
+//! A stranger's file gets no more than it says, and costs no more than any other.
+
+use std::path::Path;
+
+use super::*;
+use crate::protocol::AgentFileState;
+
+fn read_as(format: AgentFormat, text: &str) -> AgentFile {
+    AgentFile::read(Path::new("dir/my-file.md"), text.as_bytes(), AgentScope::User, format)
+}
+
+#[test]
+fn a_repaired_file_loses_nothing_that_takes_something_away() {
+    let of = |fields: &str| {
+        read_as(
+            AgentFormat::Claude,
+            &format!("---\nname: a\ndescription: Use when: x\n{fields}\n---\nYou help.\n"),
+        )
+    };
+    for fields in ["\"tools\": Read", "tools : Read", "'tools' : Read"] {
+        let file = of(fields);
+        assert_eq!(file.state, AgentFileState::Repaired, "{fields}");
+        let tools = file.definition.unwrap().tools.clone();
+        assert_eq!((tools.inherits, tools.allow), (false, Some(vec!["read_file".into()])), "{fields}");
+    }
+    for fields in [
+        "disallowedTools: Bash\ndisallowedTools: Write",
+        "tools: Read\ntools: Bash",
+        "disallowed Tools: Bash",
+        "tools:Read",
+    ] {
+        assert_eq!(of(fields).state, AgentFileState::Rejected, "{fields}");
+    }
+    // The same where two spellings are YAML.
+    let text =
+        "---\nname: a\ndescription: d\ndisallowedTools: Bash\ndisallowed_tools: Write\n---\nYou help.\n";
+    assert_eq!(read_as(AgentFormat::Claude, text).state, AgentFileState::Rejected);
+}
+
+#[test]
+fn a_permission_about_a_tool_that_is_not_here_restricts_it_once_it_is() {
+    let text = "---\ndescription: d\ntools: {task: true}\npermission:\n  task: deny\n  \"gh_*\": deny\n  discovered_x: deny\n  deploy: ask\n---\nx\n";
+    let definition = read_as(AgentFormat::OpenCode, text).definition.unwrap();
+    assert!(!definition.tools.agents);
+    assert_eq!(definition.tools.deny, ["mcp.gh.*".into(), "discovered_x".into()]);
+    assert_eq!(definition.narrowings[0].tool.as_str(), "deploy");
+}
+
+/// Each takes minutes where every name is compared with every other.
+#[test]
+fn a_mebibyte_of_names_is_told_and_left() {
+    let names: String = (0..120_000).map(|n| format!("{n},")).collect();
+    let listed =
+        read_as(AgentFormat::Claude, &format!("---\nname: a\ndescription: d\ntools: {names}\n---\nx\n"));
+    assert_eq!(listed.state, AgentFileState::Rejected);
+    let fields: String = (0..90_000).map(|n| format!("k{n:06}:\n")).collect();
+    let many = read_as(AgentFormat::Claude, &format!("---\nname: a\ndescription: a: b\n{fields}---\nx\n"));
+    assert_eq!(many.state, AgentFileState::Rejected);
+    let body: String = (0..120_000).map(|n| format!("${{x{n}}}")).collect();
+    let filled = read_as(AgentFormat::Gemini, &format!("---\nname: a\ndescription: d\n---\n{body}\n"));
+    assert_eq!(filled.state, AgentFileState::Ok);
+}

@@ -38,6 +38,14 @@ export type Access =
 /** What observers of subagents care about; what belongs to it stands in `data`. */
 export type Activity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CHUNK" | "ERROR" | (string & {});
 
+/** What an agent's own file says of which calls ask. */
+export interface AgentApproval {
+  /** Risks of calls that run without asking where no rule speaks. */
+  autoApprove?: Risk[];
+  /** Which calls it makes stricter, in the order of the file; a later one beats those before it. */
+  rules?: Narrowing[];
+}
+
 /** One thing that was looked at. */
 export interface AgentCheck {
   /** What holds, e.g. `front matter is valid YAML`. */
@@ -46,6 +54,28 @@ export interface AgentCheck {
   /** Why it is not a pass, with places; one entry a finding. */
   findings?: string[];
 }
+
+/** What became of an agent's file. */
+export type AgentFileState =
+  /** It was read as it is. */
+  | "ok"
+  /** Something in it is not what YAML wants, and was read as it was meant; a problem says what. */
+  | "repaired"
+  /** It holds no agent; a problem says why. */
+  | "rejected"
+  | (string & {});
+
+/** Which product's way of writing agents a file follows. */
+export type AgentFormat =
+  /** Ours. */
+  | "own"
+  /** Claude Code's subagents. */
+  | "claude"
+  /** Gemini CLI's agents. */
+  | "gemini"
+  /** OpenCode's agents. */
+  | "opencode"
+  | (string & {});
 
 /** An agent's name: `[a-z0-9._-]`, at most 64 characters. */
 export type AgentName = string;
@@ -62,6 +92,13 @@ export type AgentStatus =
   | "invalid"
   /** An agent of the same name in a higher place, or earlier in the same place, is used instead. */
   | "hidden"
+  /**
+   * The setting `agents.overrides` switches it off, or its own file does; starting it answers
+   * `AGENT_NOT_READY`.
+   */
+  | "disabled"
+  /** It cannot be started in this version: it is a remote agent. Starting it answers `AGENT_NOT_READY`. */
+  | "notReady"
   | (string & {});
 
 /** An agent as `agents/list` shows it. */
@@ -72,6 +109,10 @@ export interface AgentSummary {
   /** As the definition names it; `inherit` when it names none. */
   model: string;
   scope: AgentScope;
+  /** Whose way of writing its file follows. */
+  format?: AgentFormat;
+  /** Whether its file was read as it is, or had to be mended. */
+  state?: AgentFileState;
   status: AgentStatus;
   /** Missing for built-in agents. */
   path?: string | null;
@@ -84,6 +125,21 @@ export interface AgentSummary {
   inputs: string[];
 }
 
+/** A file that was written. */
+export interface AgentWrittenResult {
+  name: AgentName;
+  scope: AgentScope;
+  path: string;
+  /** Of what stands there now. A project's file that was written so is acknowledged. */
+  digest: string;
+  /** Warnings; a file with errors is not written. */
+  problems?: FileProblem[];
+  /** Of the last event that it caused; missing when the file says what it said before. */
+  seq?: Seq | null;
+  /** The answer of an earlier request with the same key. */
+  replayed?: boolean;
+}
+
 export interface AgentsAcknowledgeParams {
   name: AgentName;
   /** As `agents/get` or `WORKSPACE_NOT_TRUSTED` told it. */
@@ -94,6 +150,73 @@ export interface AgentsAcknowledgeParams {
 export interface AgentsAcknowledgeResult {
   name: AgentName;
   seq: Seq;
+}
+
+/** Data of `agents.changed`. */
+export interface AgentsChanged {
+  /** The folders of the workspace that brings them along; missing when they are the user's own. */
+  workspace?: string[];
+  added?: ChangedAgent[];
+  /** Files that say something else than before, and agents that can be started now or cannot any more. */
+  changed?: ChangedAgent[];
+  /** As they were. */
+  removed?: ChangedAgent[];
+  /** How many more there are that are not listed; `agents/list` has all. */
+  more?: number;
+}
+
+/**
+ * What the file says is given in one way: its `text`, or fields in `definition`, over a template or alone.
+ */
+export interface AgentsCreateParams {
+  /** A template's name, see `agents/templates`; the fields of `definition` take the place of its own. */
+  template?: string | null;
+  /** Fields of the front matter, as `agent.schema.json` has them, and `prompt`, the text below it. */
+  definition?: Record<string, unknown> | null;
+  /** A whole file, as it is written; its `name` says what it is called. */
+  text?: string | null;
+  /** Where it goes [default: the setting `agents.defaultScope`]. */
+  scope?: AgentScope | null;
+  /** Needed for the scope `project`: the first of its folders takes the file. */
+  workspace?: WorkspaceParam | null;
+  /** A file that is there already may be replaced; it goes to the trash. */
+  overwrite?: boolean;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
+export interface AgentsDeleteParams {
+  name: AgentName;
+  /** Only the agent of this place; missing = the one that a run would use. */
+  scope?: AgentScope | null;
+  workspace?: WorkspaceParam | null;
+  contexts?: ContextsOfDeleted;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
+export interface AgentsDeleteResult {
+  name: AgentName;
+  scope: AgentScope;
+  /** Where it was. */
+  path: string;
+  /** Where it is now. */
+  trash: string;
+  /** Sessions whose context of the agent was emptied. */
+  cleared: number;
+  /** Sessions in which the agent has a run; their contexts stay. */
+  busy: number;
+  seq?: Seq | null;
+  replayed?: boolean;
+}
+
+export interface AgentsExportParams {
+  names: AgentName[];
+  /** [default: ours] */
+  format?: AgentFormat;
+  workspace?: WorkspaceParam | null;
+}
+
+export interface AgentsExportResult {
+  files: ExportedAgent[];
 }
 
 export interface AgentsGetParams {
@@ -112,6 +235,10 @@ export interface AgentsGetResult {
   /** As the definition names it; `inherit` when it names none. */
   model: string;
   scope: AgentScope;
+  /** Whose way of writing its file follows. */
+  format?: AgentFormat;
+  /** Whether its file was read as it is, or had to be mended. */
+  state?: AgentFileState;
   status: AgentStatus;
   /** Missing for built-in agents. */
   path?: string | null;
@@ -129,11 +256,50 @@ export interface AgentsGetResult {
   inputSpecs?: InputSpec[];
   /** The tools a run would get, `complete_task` among them. */
   tools?: string[];
+  /** What its file says of asking. */
+  approval?: AgentApproval;
   /**
    * How closely its file wants its commands confined; the settings may confine them further. Missing = as
    * they say.
    */
   sandbox?: SandboxProfile | null | string;
+  /** The front matter of a file of ours that says the same, see `agent.schema.json`. */
+  definition?: Record<string, unknown> | null;
+  /** The whole file, as it is written. Missing when it cannot be read, and when it is changing. */
+  text?: string | null;
+  /** What the file would say if it were written right; of one that had to be mended. */
+  corrected?: string | null;
+  /** When the file was made, where the file system keeps that; and when it was written to last. */
+  createdAt?: Timestamp | null;
+  updatedAt?: Timestamp | null;
+  /** Which prompts are for it, in the order of the file, and what came of that. */
+  triggers?: TriggerUse[];
+}
+
+export interface AgentsImportParams {
+  /** Files, and folders that are read with those below them; absolute. */
+  paths?: string[];
+  /**
+   * Whose format they have [default: as the folders above say, `.claude`, `.gemini`, `.opencode`, else as the
+   * file looks].
+   */
+  format?: AgentFormat | null;
+  /** Where they go [default: the setting `agents.defaultScope`]. */
+  scope?: AgentScope | null;
+  /** Needed for the scope `project`. */
+  workspace?: WorkspaceParam | null;
+  onConflict?: OnConflict;
+  /** Nothing is written. */
+  dryRun?: boolean;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
+export interface AgentsImportResult {
+  files: ImportedAgent[];
+  /** Folders and files that could not be read. */
+  problems?: FileProblem[];
+  seq?: Seq | null;
+  replayed?: boolean;
 }
 
 export interface AgentsListParams {
@@ -147,6 +313,58 @@ export interface AgentsListParams {
 
 export interface AgentsListResult {
   agents: AgentSummary[];
+  /** Of folders and files that could not be looked into. */
+  problems?: FileProblem[];
+}
+
+export interface AgentsReloadParams {
+  /** Reads this workspace's project agents anew, too. */
+  workspace?: WorkspaceParam | null;
+}
+
+/** What is other than it was when it was told last, at most 1,000 of each. */
+export interface AgentsReloadResult {
+  added: ChangedAgent[];
+  changed: ChangedAgent[];
+  /** As they were. */
+  removed: ChangedAgent[];
+  /** Of the last `agents.changed` it caused; missing when nothing changed. */
+  seq?: Seq | null;
+}
+
+export interface AgentsRouteParams {
+  prompt: string;
+  /** Looks among this workspace's project agents too. */
+  workspace?: WorkspaceParam | null;
+  /** As a run in this session would be routed. Not beside `workspace`. */
+  sessionId?: SessionId | null;
+}
+
+export interface AgentsTemplatesResult {
+  /**
+   * The built-in ones, then the user's own; one of the user's takes the place of a built-in one of its name.
+   */
+  templates: TemplateSummary[];
+  /** What is wrong with the user's own. */
+  problems?: FileProblem[];
+}
+
+/** Exactly one of `text` and `definition`. */
+export interface AgentsUpdateParams {
+  name: AgentName;
+  /** Only the agent of this place; missing = the one that a run would use. */
+  scope?: AgentScope | null;
+  workspace?: WorkspaceParam | null;
+  /** The whole file, in the format that it has. */
+  text?: string | null;
+  /**
+   * Of a file of ours: fields that take the place of its own, `null` to remove one; `prompt` is the text
+   * below. All else stays as it is written.
+   */
+  definition?: Record<string, unknown> | null;
+  /** The digest of the file that was changed; with another one there now, nothing is written (`CONFLICT`). */
+  digest?: string | null;
+  idempotencyKey?: IdempotencyKey | null;
 }
 
 /** Exactly one of the fields `name`, `text` and `all`. */
@@ -159,6 +377,11 @@ export interface AgentsValidateParams {
    * What the text's file is called, for findings and for an agent that names itself nowhere; it is not read.
    */
   path?: string | null;
+  /**
+   * Whose format the text has [default: as the path's folders say, `.claude`, `.gemini`, `.opencode`, else as
+   * it looks].
+   */
+  format?: AgentFormat | null;
   /** Every agent there is. */
   all?: boolean;
   /** Looks among this workspace's project agents too. */
@@ -248,6 +471,27 @@ export type BudgetAmount = number | Cost;
 /** What a budget counts. */
 export type BudgetKind = "tokens" | "cost" | (string & {});
 
+/** Limits of a run's tokens and money; a missing one is none, or stays as it is. */
+export interface BudgetLimits {
+  /** Prompt, output and thought tokens, those of the runs below included. */
+  maxTokens?: number | null;
+  /** By `models.prices`. */
+  maxCost?: Cost | null;
+}
+
+/** A person gave the run more than it had. */
+export interface BudgetRaised {
+  /** What holds from now on; what is missing stays as it was. */
+  limits: BudgetLimits;
+}
+
+/** What a run and those below it have used. */
+export interface BudgetUsed {
+  tokens: number;
+  /** Missing when nobody told the models' prices. */
+  cost?: Cost | null;
+}
+
 export interface BudgetWarning {
   kind: BudgetKind;
   /** By the run and the runs below it. */
@@ -277,6 +521,17 @@ export interface CaughtUp {
   head: Seq;
   /** The subscription's `consumer` was not known before; from now on it is. */
   newConsumer?: boolean;
+}
+
+/** An agent's file that came, went or changed. */
+export interface ChangedAgent {
+  name: AgentName;
+  scope: AgentScope;
+  /** Missing for built-in agents. */
+  path?: string | null;
+  /** SHA-256 of the file's bytes, as `sha256:<hex>`. */
+  digest: string;
+  status: AgentStatus;
 }
 
 export type CheckOutcome = "pass" | "warn" | "fail" | (string & {});
@@ -453,11 +708,14 @@ export interface Confirmation {
   sessionId: SessionId;
   /** From the root run's agent to the one that asks. */
   path: AgentName[];
-  toolCallId: CallId;
-  tool: ToolName;
-  kind: ToolKind;
+  /** Missing when it is about the run itself, not about a call of its. */
+  toolCallId?: CallId | null;
+  /** Missing with the call. */
+  tool?: ToolName | null;
+  /** Missing with the call. */
+  kind?: ToolKind | null | string;
   risk: Risk;
-  /** What the call does, in one line. */
+  /** What it is about, in one line. */
   title: string;
   /** Which rule asks, e.g. `builtin:risk=low`. */
   rule: string;
@@ -553,6 +811,18 @@ export type ConfirmationDetails =
   | {
     type: "question";
     questions: Question[];
+  }
+  /**
+   * The run has used up what it may use, and asks for more. `allowOnce` doubles each limit that is told,
+   * until it is beyond what is used.
+   */
+  | {
+    type: "budget";
+    /** Those that are used up. */
+    limit: BudgetLimits;
+    used: BudgetUsed;
+    /** The most that can be given: what the run that called this one had left. */
+    most?: BudgetLimits;
   };
 
 /** One of the two is given. */
@@ -603,11 +873,14 @@ export interface ConfirmationRecord {
   sessionId: SessionId;
   /** From the root run's agent to the one that asks. */
   path: AgentName[];
-  toolCallId: CallId;
-  tool: ToolName;
-  kind: ToolKind;
+  /** Missing when it is about the run itself, not about a call of its. */
+  toolCallId?: CallId | null;
+  /** Missing with the call. */
+  tool?: ToolName | null;
+  /** Missing with the call. */
+  kind?: ToolKind | null | string;
   risk: Risk;
-  /** What the call does, in one line. */
+  /** What it is about, in one line. */
   title: string;
   /** Which rule asks, e.g. `builtin:risk=low`. */
   rule: string;
@@ -661,7 +934,7 @@ export interface ConfirmationRequested {
 /** Data of `confirmation.resolved`: the question is over. Exactly one each. */
 export interface ConfirmationResolved {
   confirmationId: ConfirmationId;
-  toolCallId: CallId;
+  toolCallId?: CallId | null;
   outcome: Outcome;
   by: DecidedBy;
   /** Who, when it was a client: its id, or the way by which the answer came. */
@@ -695,6 +968,11 @@ export interface ConfirmationRespondParams {
   arguments?: unknown;
   /** With `modify`, instead of arguments: what the file of an edit shall be, or the command of an exec. */
   content?: string | null;
+  /**
+   * With `modify` of a budget: what the run may use from now on; more than it has used. What is missing
+   * stays.
+   */
+  limits?: BudgetLimits | null;
   /** With `answer`: one a question, in order. */
   answers?: QuestionAnswer[];
   /** As a notification told it. */
@@ -738,6 +1016,42 @@ export type Consultation =
   | "nextSpeaker"
   /** Which model fits what was asked for. */
   | "routing"
+  /** What pages of the web say that a call of `web_fetch` was asked about. */
+  | "webFetch"
+  /** What a provider finds on the web for a call of `web_search`. */
+  | "webSearch"
+  | (string & {});
+
+/**
+ * What became of a context, between its messages: from here on its model reads something else. The messages
+ * before it stay in the history.
+ */
+export interface ContextChange {
+  /** The event that tells it; it stands after the messages of lower ones. */
+  seq: Seq;
+  at: Timestamp;
+  runId: RunId;
+  kind: ContextChangeKind;
+  /** Of the context from here on. */
+  epoch: number;
+  /** Of a compression: what it came to; unless it is `COMPRESSED`, nothing changed. */
+  status?: CompressionStatus | null | string;
+  /**
+   * Of a compression: tokens of a request before and after, instructions and tools included; a provider's
+   * count or an estimate.
+   */
+  tokensBefore?: number | null;
+  tokensAfter?: number | null;
+  /** Why, when it came to nothing. */
+  message?: string | null;
+}
+
+/** What a context's model reads from here on. */
+export type ContextChangeKind =
+  /** A summary in place of the older part, when it came to that. */
+  | "compressed"
+  /** Nothing of what was. */
+  | "cleared"
   | (string & {});
 
 /** A context that begins anew. */
@@ -779,10 +1093,13 @@ export interface ContextCompressed {
   /** As in `model.consulting`. */
   forced?: boolean;
   /**
-   * Tokens of a request before and after, instructions and tools included; a provider's count or an estimate.
+   * Tokens of a request before and after, instructions and tools included; estimated unless they were
+   * `counted`.
    */
   tokensBefore: number;
   tokensAfter: number;
+  /** Both are the provider's own count. */
+  counted?: boolean;
   /** Messages that a model reads, before and after. All of them stay in the history. */
   messagesBefore: number;
   messagesAfter: number;
@@ -814,6 +1131,13 @@ export interface ContextSummary {
   /** Of its last prompt, instructions and tools included; 0 = unknown. */
   tokens?: number;
 }
+
+/** What becomes of a deleted agent's contexts. */
+export type ContextsOfDeleted =
+  /** They stay, and can be read. */
+  | "keep"
+  /** They are emptied in sessions in which the agent has no run. */
+  | "delete";
 
 /** An amount of money: dollars as a decimal number in a string, to nine places. */
 export interface Cost {
@@ -1195,6 +1519,16 @@ export interface EventsUnsubscribeParams {
   subscription: SubscriptionId;
 }
 
+/** An agent in another product's words. */
+export interface ExportedAgent {
+  name: AgentName;
+  /** What the file is usually called there. */
+  fileName: string;
+  text: string;
+  /** What the product cannot express, in words. */
+  lost?: string[];
+}
+
 /** What became of a file. */
 export type FileChange = "created" | "modified" | "deleted" | "moved" | (string & {});
 
@@ -1304,6 +1638,32 @@ export type IfBusy =
   /** `BUSY`. */
   | "reject";
 
+export type ImportOutcome =
+  /** It is there now, or would be. */
+  | "written"
+  /** It took another one's place, or would. */
+  | "replaced"
+  /** It is there already, word for word. */
+  | "unchanged"
+  /** Another one has its name. */
+  | "skipped"
+  /** It holds no agent. */
+  | "rejected"
+  | (string & {});
+
+/** What became of one file. */
+export interface ImportedAgent {
+  source: string;
+  format: AgentFormat;
+  state: AgentFileState;
+  /** As it is called where it was written to. */
+  name: AgentName;
+  outcome: ImportOutcome;
+  /** Where it was, or would be, written to. */
+  path?: string | null;
+  problems?: FileProblem[];
+}
+
 export interface InitializeParams {
   /** `"1"`. */
   protocolVersion: string;
@@ -1369,6 +1729,8 @@ export interface LimitsParams {
   maxTokens?: number | null;
   /** Of the run and those below it, by `models.prices`. */
   maxCost?: Cost | null;
+  /** What happens once the tokens or the money are used up. */
+  onBudget?: OnBudget | null;
   /** Time for the grace turn. */
   graceMs?: number | null;
   /** How many levels of agents may call agents below this run. */
@@ -1518,8 +1880,15 @@ export interface ModelCompleted {
 
 export interface ModelConsulted {
   purpose: Consultation;
+  /**
+   * Of a question that a tool asked: its call, with whose end this is told. No `model.consulting` came
+   * before.
+   */
+  callId?: CallId | null;
   model: string;
   usage: Usage;
+  /** The provider did not say what the answer took, so this is an estimate. */
+  estimated?: boolean;
   /** Missing when nobody told the model's price. */
   cost?: Cost | null;
   /** What it answered, whole. */
@@ -1548,6 +1917,10 @@ export interface ModelFallback {
   message: string;
   /** Tokens that fit the new one. */
   contextWindow?: number | null;
+  /**
+   * What the new one's alias or entry says of sampling; missing = it samples as the run's first model did.
+   */
+  sampling?: Sampling | null;
 }
 
 /** A model as a user names it: `entry/model-id`, an alias, `offline`, `replay:FILE`. */
@@ -1565,6 +1938,15 @@ export interface ModelRetrying {
   discarded: boolean;
   /** Why. */
   message: string;
+  /** The model of the failed attempt, where `usage` says what that took. */
+  model?: string | null;
+  /**
+   * What the failed attempt took, as far as its provider had said it: counted like a reply's. Missing =
+   * nobody said anything, and it counts nothing.
+   */
+  usage?: Usage | null;
+  /** What that cost; missing = the model's price is not known. */
+  cost?: Cost | null;
 }
 
 export interface ModelRouted {
@@ -1574,6 +1956,8 @@ export interface ModelRouted {
   reason: string;
   /** Tokens that fit the model. */
   contextWindow?: number | null;
+  /** What its alias or entry says of sampling; missing = it samples as the run began. */
+  sampling?: Sampling | null;
 }
 
 export interface ModelStarted {
@@ -1634,6 +2018,21 @@ export interface ModelsTestResult {
 export interface NamedModel {
   name: string;
   contextWindow: number;
+  /** What its alias says of sampling, else its provider's entry. */
+  sampling?: Sampling;
+}
+
+/** What an agent's own file says of calls of one tool. */
+export interface Narrowing {
+  /** A name or a pattern. */
+  tool: ToolName;
+  /**
+   * Which calls: of the shell the beginning of a command (`git:*`, `git status *`) or a whole one (`npm
+   * test`), of `web_fetch` a host (`domain:example.com`). `None` = every call.
+   */
+  about?: string | null;
+  /** `allow` only lifts what an earlier one of the file says. */
+  decision: Verdict;
 }
 
 /** No parameters. */
@@ -1654,6 +2053,23 @@ export type NudgedBecause =
   /** It stopped and had not said all. */
   | "nextSpeaker"
   | (string & {});
+
+/** What happens when a run has used up its tokens or its money. */
+export type OnBudget =
+  /** It gets a grace turn and ends `BUDGET`. */
+  | "end"
+  /** It stops, and a person is asked whether it may have more. */
+  | "ask"
+  | (string & {});
+
+/** What happens to an imported agent whose name is taken where it goes. */
+export type OnConflict =
+  /** It is not written. */
+  | "skip"
+  /** The other one goes to the trash. */
+  | "replace"
+  /** It is called after the folder that it comes from, too: `folder-name`. */
+  | "namespace";
 
 /** What becomes of a question whose time is over. Nothing is ever allowed by time. */
 export type OnDeadline = "deny" | "cancelRun" | "park" | (string & {});
@@ -1726,7 +2142,7 @@ export interface OpenItem {
 
 /** What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent. */
 export type Outcome =
-  /** This call, this time. */
+  /** This call, this time; of a budget: twice as much. */
   | "allowOnce"
   /** Also calls like it in this session. */
   | "allowSession"
@@ -1734,11 +2150,11 @@ export type Outcome =
   | "allowProject"
   /** Also calls like it of this user. */
   | "allowUser"
-  /** With other arguments, or another content of the file. */
+  /** With other arguments, another content of the file, or other limits. */
   | "modify"
   /** What was asked. */
   | "answer"
-  /** Not this call; the run goes on. */
+  /** Not this call; the run goes on. Of a budget: no more, and the run ends. */
   | "deny"
   /** Not this call, and the run ends. */
   | "cancelRun"
@@ -1909,8 +2325,8 @@ export interface PolicyRule {
 }
 
 /**
- * Where a rule comes from. The strictest of system, user and project counts; what is built in speaks only
- * where system and user are silent.
+ * Where a rule comes from. The strictest of system, user, project and the agent's own file counts; what is
+ * built in speaks only where system and user are silent.
  */
 export type PolicyTier =
   | "builtin"
@@ -1920,6 +2336,8 @@ export type PolicyTier =
   | "user"
   /** A trusted project's folder; it can only make things stricter. */
   | "project"
+  /** The file of the agent whose run asks; it can only make things stricter. */
+  | "definition"
   | (string & {});
 
 /** Whether somebody is at a client, as the client says. */
@@ -2052,12 +2470,43 @@ export type Role =
   | "tool"
   | (string & {});
 
+/** Data of `route.selected`. */
+export interface RouteSelected {
+  /** The run that begins with the next event of it. */
+  runId: RunId;
+  agent: AgentName;
+  /** The trigger that fits; missing when none does, and the session's usual agent is taken. */
+  trigger?: Trigger | null;
+  /** Keywords as the file has them, or what the expression found. */
+  matched?: string[];
+  /** Other agents whose triggers fit, the best first. */
+  runnersUp?: RoutedElsewhere[];
+}
+
+/** Which agent a prompt goes to, and why. */
+export interface Routed {
+  agent: AgentName;
+  /** The trigger that fits; missing when none does, and the session's usual agent is taken. */
+  trigger?: Trigger | null;
+  /** Keywords as the file has them, or what the expression found. */
+  matched?: string[];
+  /** Other agents whose triggers fit, the best first. */
+  runnersUp?: RoutedElsewhere[];
+}
+
 /** Who said which model serves a run whose model is `auto`. */
 export type RoutedBy =
   | "classifier"
   /** The classifier said nothing that counts. */
   | "default"
   | (string & {});
+
+/** An agent that a prompt might have gone to. */
+export interface RoutedElsewhere {
+  agent: AgentName;
+  trigger: Trigger;
+  matched: string[];
+}
 
 /** A request error, as it stands in a response. */
 export interface RpcError {
@@ -2091,6 +2540,8 @@ export interface RunCare {
   fallback?: NamedModel[];
   /** The run's model is chosen of these by what is asked for. */
   auto?: Tiers | null;
+  /** What the alias of the run's own model says of sampling, else its provider's entry. */
+  sampling?: Sampling;
   loopCalls?: boolean;
   loopText?: boolean;
   loopJudge?: boolean;
@@ -2165,6 +2616,9 @@ export interface RunLimits {
   maxTokens?: number | null;
   /** In US dollars, by the run and all below it. */
   maxCost?: Cost | null;
+  onBudget?: OnBudget;
+  /** What the run above had left when it called this one, which asks for no more than that. */
+  lent?: BudgetLimits;
   graceMs: number;
   /** How deep below its root a run may stand; 0 = agents cannot be called as tools. */
   maxDepth?: number;
@@ -2270,8 +2724,16 @@ export interface RunStartParams {
    * own.
    */
   workspace?: WorkspaceParam | null;
-  /** Missing = the session's, else the daemon's default (setting `agents.default`). */
+  /**
+   * Missing = the session's, else the daemon's default (setting `agents.default`). `auto` = the one whose
+   * trigger fits the prompt.
+   */
   agent?: AgentName | null;
+  /**
+   * Instead of `agent`: an agent that lies in no file. Fields of the front matter, as `agent.schema.json` has
+   * them, and `prompt`, the text below it.
+   */
+  definition?: Record<string, unknown> | null;
   /** The value of the input `prompt`. */
   prompt?: string | null;
   /** Values of the agent's inputs by name. */
@@ -2299,6 +2761,8 @@ export interface RunStartResult {
   agent: AgentName;
   /** The living run that is cancelled for this one (`ifBusy: "interrupt"`). */
   interrupts?: RunId | null;
+  /** Why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run. */
+  routed?: Routed | null;
   /** The last event the request caused. Attach with `from` one below the first to see it all, or `start`. */
   seq: Seq;
   /** This is the answer to an earlier request with the same `idempotencyKey`. */
@@ -2407,6 +2871,15 @@ export interface RunWaitResult {
  */
 export interface RunWaiting {
   waiting: boolean;
+}
+
+/** Sampling settings; a missing one is the provider's default. */
+export interface Sampling {
+  temperature?: number | null;
+  topP?: number | null;
+  maxOutputTokens?: number | null;
+  /** Tokens; -1 = unlimited, 0 = off. */
+  thinkingBudget?: number | null;
 }
 
 /** What a command may touch. Ordered from the closest on. */
@@ -2542,6 +3015,11 @@ export interface SessionHistoryResult {
   agent: AgentName;
   /** Oldest first. */
   messages: HistoryMessage[];
+  /**
+   * Where the context was compressed or cleared, oldest first: after the messages of the page before and
+   * before those of the next. At most 1,000.
+   */
+  changes?: ContextChange[];
   /** There is more; give it as `cursor`. */
   nextCursor?: string | null;
 }
@@ -2713,10 +3191,23 @@ export type StopThen =
   | "end"
   /** One last turn in which only `complete_task` is offered. */
   | "grace"
+  /** A person is asked whether the run may use more. */
+  | "ask"
   | (string & {});
 
 /** One subscription of one connection. */
 export type SubscriptionId = string;
+
+/** What agents are made from. */
+export interface TemplateSummary {
+  name: string;
+  title: string;
+  description?: string | null;
+  /** Missing for built-in ones. */
+  path?: string | null;
+  /** The whole file. */
+  text: string;
+}
 
 export interface Thought {
   stream: string;
@@ -2961,6 +3452,34 @@ export type Transport =
   | "contentLength"
   | (string & {});
 
+/** What makes a prompt one for this agent: any of the keywords, or else the expression. */
+export interface Trigger {
+  /** What such a prompt is about, for people. */
+  intent?: string | null;
+  /** Found without regard to case, where a word begins with one. */
+  keywords?: string[];
+  /** In the syntax of the `regex` crate; matched without regard to case. */
+  regex?: string | null;
+  /** The highest among those that fit decides. */
+  priority?: number;
+}
+
+/** One trigger of an agent, and how often it decided. */
+export interface TriggerUse {
+  /** What such a prompt is about, for people. */
+  intent?: string | null;
+  /** Found without regard to case, where a word begins with one. */
+  keywords?: string[];
+  /** In the syntax of the `regex` crate; matched without regard to case. */
+  regex?: string | null;
+  /** The highest among those that fit decides. */
+  priority?: number;
+  /** Prompts that it brought to the agent. */
+  hits: number;
+  /** How many of them a person gave to another agent then, by its name. */
+  overrides: number;
+}
+
 export interface TrustedFile {
   path: string;
   /** As `sha256:<hex>`. */
@@ -3006,6 +3525,103 @@ export interface Usage {
   /** Tokens of the reply, thoughts not included. */
   outputTokens?: number;
   thoughtTokens?: number;
+}
+
+/** Exactly one of them. */
+export interface UsageGetParams {
+  /** All runs of this session. */
+  sessionId?: SessionId | null;
+  /** This run and all below it. */
+  runId?: RunId | null;
+  /**
+   * From this moment on, in all sessions that there are: what a deleted session used went with it. Kept by
+   * the minute, so the whole minute counts.
+   */
+  since?: Timestamp | null;
+}
+
+export interface UsageGetResult {
+  /** Where it was asked by time: the moment from which on it was counted. */
+  since?: Timestamp | null;
+  total: UsedAmount;
+  /** Of each model, most tokens first. */
+  byModel: UsedByModel[];
+  /** Of each agent, most tokens first. */
+  byAgent: UsedByAgent[];
+  /** Of each agent by each model, most tokens first. */
+  byAgentAndModel: UsedByAgentAndModel[];
+  /**
+   * Models that used tokens whose price nobody told (`models.prices`): all costs in which they have a part
+   * are less than what it came to.
+   */
+  unpricedModels?: string[];
+  /** Lists are cut after 1,000 rows; `total` counts all. */
+  truncated?: boolean;
+}
+
+/**
+ * What was used, by replies of models and by what the daemon asks them beside the turns, as the log tells it.
+ */
+export interface UsedAmount {
+  /** How often a model answered. */
+  calls: number;
+  /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
+  estimatedCalls?: number;
+  usage: Usage;
+  /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
+  cost?: Cost | null;
+  /** Tokens whose price nobody told; as long as there are any, `cost` is not the whole. */
+  unpricedTokens?: number;
+}
+
+/**
+ * What was used, by replies of models and by what the daemon asks them beside the turns, as the log tells it.
+ */
+export interface UsedByAgent {
+  agent: AgentName;
+  /** How often a model answered. */
+  calls: number;
+  /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
+  estimatedCalls?: number;
+  usage: Usage;
+  /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
+  cost?: Cost | null;
+  /** Tokens whose price nobody told; as long as there are any, `cost` is not the whole. */
+  unpricedTokens?: number;
+}
+
+/**
+ * What was used, by replies of models and by what the daemon asks them beside the turns, as the log tells it.
+ */
+export interface UsedByAgentAndModel {
+  agent: AgentName;
+  model: string;
+  /** How often a model answered. */
+  calls: number;
+  /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
+  estimatedCalls?: number;
+  usage: Usage;
+  /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
+  cost?: Cost | null;
+  /** Tokens whose price nobody told; as long as there are any, `cost` is not the whole. */
+  unpricedTokens?: number;
+}
+
+/**
+ * What was used, by replies of models and by what the daemon asks them beside the turns, as the log tells it.
+ */
+export interface UsedByModel {
+  /** As `model.completed` names it. */
+  model: string;
+  /** How often a model answered. */
+  calls: number;
+  /** Of these, calls whose tokens the daemon estimated, since the provider did not count them. */
+  estimatedCalls?: number;
+  usage: Usage;
+  /** By `models.prices`, as they were at the time; missing when none of the prices was known. */
+  cost?: Cost | null;
+  /** Tokens whose price nobody told; as long as there are any, `cost` is not the whole. */
+  unpricedTokens?: number;
 }
 
 export interface ValidatedAgent {
@@ -3159,6 +3775,8 @@ export interface WorkspaceTrusted {
   trusted: boolean;
   /** The files that were acknowledged with it: path below the workspace, and digest. */
   files?: TrustedFile[];
+  /** These files were acknowledged and nothing was said of the workspace, which is as trusted as it was. */
+  filesOnly?: boolean;
 }
 
 /** Every method: what it takes and what it answers. */
@@ -3205,6 +3823,11 @@ export interface Methods {
   /** The settings in force, each with where it was set. */
   "config/get": { params: ConfigGetParams; result: ConfigGetResult };
   /**
+   * What models used, and what that cost: of a run with all below it, of a session, or since a moment; by
+   * model and by agent. What `models/test` uses stands in no log and is not counted.
+   */
+  "usage/get": { params: UsageGetParams; result: UsageGetResult };
+  /**
    * The models there are, as their providers tell them, each within seconds; and the names that the settings
    * give to models. What one provider does not tell costs the others nothing.
    */
@@ -3218,10 +3841,40 @@ export interface Methods {
   "agents/list": { params: AgentsListParams; result: AgentsListResult };
   /** One agent: its definition, where it comes from, and what is wrong with it. */
   "agents/get": { params: AgentsGetParams; result: AgentsGetResult };
+  /**
+   * Writes a new agent's file: from a text, from fields, or from a template. It is live when this is
+   * answered, and a project's file that was written so counts as acknowledged.
+   */
+  "agents/create": { params: AgentsCreateParams; result: AgentWrittenResult };
+  /** Changes an agent's file. What it said before goes to the trash. */
+  "agents/update": { params: AgentsUpdateParams; result: AgentWrittenResult };
+  /**
+   * Puts an agent's file into the trash. Its runs and contexts stay readable, unless `contexts` says
+   * otherwise.
+   */
+  "agents/delete": { params: AgentsDeleteParams; result: AgentsDeleteResult };
+  /** What agents can be made from: the daemon's own templates, and the user's. */
+  "agents/templates": { params: NoParams; result: AgentsTemplatesResult };
+  /**
+   * Brings in files of this and of other products, written anew in the format of this one. Tells of each file
+   * what became of it; one that holds no agent keeps none of the others out.
+   */
+  "agents/import": { params: AgentsImportParams; result: AgentsImportResult };
+  /**
+   * Writes agents in another product's words, and tells what that product cannot express. Nothing is saved.
+   */
+  "agents/export": { params: AgentsExportParams; result: AgentsExportResult };
   /** Checks agents, one line a check. */
   "agents/validate": { params: AgentsValidateParams; result: AgentsValidateResult };
   /** A person has read this agent of a project: it may be started as it is now. */
   "agents/acknowledge": { params: AgentsAcknowledgeParams; result: AgentsAcknowledgeResult };
+  /** Which agent a prompt would go to that names none, and why. */
+  "agents/route": { params: AgentsRouteParams; result: Routed };
+  /**
+   * Reads all files of agents anew, whatever is known of them: the user's, and those of a workspace. Saved
+   * files are live without it; this is for file systems that do not tell what changes.
+   */
+  "agents/reload": { params: AgentsReloadParams; result: AgentsReloadResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
   /**
@@ -3421,8 +4074,10 @@ export interface Events {
   "context.cleared": ContextCleared;
   /** The run goes round in circles. */
   "loop.detected": LoopDetected;
-  /** Four fifths of a budget are used up. Once a run and budget. */
+  /** Four fifths of a budget are used up. Once a run and budget, and once more after it was raised. */
   "budget.warning": BudgetWarning;
+  /** A person allowed the run more than its budget, and it goes on. */
+  "budget.raised": BudgetRaised;
   /** A tool call changed its state. The descriptive fields are on the first, result or error on the last. */
   "tool.state": ToolState;
   /**
@@ -3456,6 +4111,14 @@ export interface Events {
   "workspace.trusted": WorkspaceTrusted;
   /** Settings were read anew, and these have other values than before. */
   "config.changed": ConfigChanged;
+  /**
+   * Agents' files were saved, came or went: the user's, or those of a workspace that is in use. What begins
+   * from now on is as they say; what has begun keeps what it began with. What people trust is told by
+   * `workspace.trusted`.
+   */
+  "agents.changed": AgentsChanged;
+  /** A prompt that named no agent went to one, by its triggers or because it is the usual one. */
+  "route.selected": RouteSelected;
   /** Something is not as its author thinks, and the work goes on. */
   "warning": Warning;
 }

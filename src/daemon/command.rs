@@ -117,7 +117,8 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     };
     let sources = Sources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
     if options.check_config {
-        return check_settings(&sources, &rule_places(&places), &mut std::io::stdout());
+        let agents = agent_places(&places);
+        return check_settings(&sources, &rule_places(&places), &agents, &mut std::io::stdout());
     }
     process::raise_open_files();
     // No setting leaves it out: what an agent starts must be known when it knocks.
@@ -173,23 +174,16 @@ async fn run(
     // The socket's folder is the daemon's own where nobody chose another.
     let sockets = places.socket.parent().map(Path::to_owned).into_iter().chain(options.socket.clone());
     let settings_files = [sources.files.system.clone(), sources.files.user.clone()];
-    let guarded: Vec<PathBuf> = sockets.chain(settings_files).collect();
-    let rules = rule_places(&places);
+    let (rules, agents) = (rule_places(&places), agent_places(&places));
+    // An agent must not make others that everybody trusts.
+    let agents_folders = agents.folders().map(Path::to_owned);
+    let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).collect();
     let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
     let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded);
     let sandbox = sandbox(&own_files, children.clone())?;
-    let settings = Settings {
-        state_dir,
-        own_files,
-        agents: AgentPlaces { user: places.config_dir.join("agents") },
-        rules,
-        config,
-        problems,
-        sources,
-        redactor,
-    };
+    let settings = Settings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
     let models = Models::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
     let edges = Edges {
         clock: SystemClock::new(),
@@ -236,6 +230,12 @@ async fn run(
     service::tell(&notifier, systemd::State::Stopping);
     let is_whole = daemon.stop().await;
     if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
+}
+
+fn agent_places(places: &Places) -> AgentPlaces {
+    // The folder that holds the settings of all programs.
+    let config = places.config_dir.parent();
+    AgentPlaces::of_user(places.config_dir.join("agents")).with_products(places.home.as_deref(), config)
 }
 
 fn rule_places(places: &Places) -> RulePlaces {

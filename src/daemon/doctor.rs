@@ -12,6 +12,7 @@ use rustix::fs::statvfs;
 
 use super::{
     command::TOKEN_FILE,
+    dead_names::dead_names_in_force,
     reload::{idle_exclusions, project_problems, without_secrets},
     state::State,
 };
@@ -49,6 +50,7 @@ pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
         within(state, "settings", settings(state)).await,
         within(state, "projects", projects(state)).await,
         within(state, "agents", agents(state)).await,
+        within(state, "agentFolders", agent_folders(state)).await,
         within(state, "model", model(state)).await,
         within(state, "token", token(state)).await,
         within(state, "sandbox", sandbox::check(state)).await,
@@ -166,6 +168,10 @@ async fn settings(state: &State) -> Finding {
         Ok(idle) => problems.extend(idle),
         Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
     }
+    match dead_names_in_force(state).await {
+        Ok(dead) => problems.extend(dead),
+        Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
+    }
     let hint = "mend them and `subagent reload`, which tells every one; `subagentd --check-config` does so beforehand";
     of_problems(
         "the settings and rules have",
@@ -205,6 +211,26 @@ async fn agents(state: &State) -> Finding {
         &all_well,
         "`subagent validate --all` checks each of them",
     )
+}
+
+/// Whether a saved file is noticed without being looked for.
+async fn agent_folders(state: &State) -> Finding {
+    let projects = state.projects.clone();
+    blocking(move || {
+        let silent = projects.agents().silent();
+        if silent.is_empty() {
+            return Finding::ok("what is saved in agents' folders is told by the system");
+        }
+        let message = format!(
+            "agents' folders are looked at whenever somebody asks, which takes longer, and changes are told late: {}",
+            told(silent.into_iter())
+        );
+        Finding::warning(message).with_hint(
+            "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl); folders that other machines \
+             share tell nothing",
+        )
+    })
+    .await
 }
 
 fn of_problems(who_has: &str, problems: Vec<FileProblem>, all_well: &str, hint: &str) -> Finding {

@@ -31,6 +31,7 @@ mod tool_calls;
 mod tool_output;
 mod tools;
 mod undo;
+mod usage;
 mod workspaces;
 
 pub(super) use sessions::{no_session, remove_closed, usual_mode};
@@ -42,6 +43,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     connection::register(&mut api);
     daemon::register(&mut api);
     config::register(&mut api);
+    usage::register(&mut api);
     models::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);
@@ -87,6 +89,17 @@ fn roots(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
 pub(super) fn violation(pointer: &str, message: &str) -> RpcError {
     RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}"))
         .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
+}
+
+/// Everything that the schema allows and that is wrong all the same: pointers with what is wrong there. `None` when there is
+/// nothing.
+fn violations(found: &[(&str, String)]) -> Option<RpcError> {
+    let told: Vec<String> = found.iter().map(|(pointer, message)| format!("{pointer}: {message}")).collect();
+    let list: Vec<_> =
+        found.iter().map(|(pointer, message)| json!({ "pointer": pointer, "message": message })).collect();
+    (!found.is_empty()).then(|| {
+        RpcError::new(ErrorKind::InvalidParams, told.join("; ")).with_details(json!({ "violations": list }))
+    })
 }
 
 /// Who an event is attributed to.

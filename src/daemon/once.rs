@@ -65,8 +65,8 @@ pub(super) struct KeyToken {
 }
 
 impl KeyToken {
-    /// The answer, to be written with the events that make it true. Its `seq` may be anything: the store knows the
-    /// right one. `run` is the run the request began, if any.
+    /// The answer, to be written with the events that make it true. Its `seq` may be anything, if it has one: the
+    /// store knows the right one. `run` is the run the request began, if any.
     pub fn keyed<R: Serialize>(&self, result: &R, run: Option<RunId>) -> Keyed {
         // A result goes over the wire as JSON, so it can be written as such.
         let result = serde_json::to_value(result).expect("a method's result is JSON");
@@ -209,7 +209,10 @@ fn replay(kept: KeptAnswer, token: &KeyToken) -> Outcome {
     if method != token.ask.method || params_digest != token.ask.params_digest {
         return Err(conflict(&token.key, &method, &token.ask));
     }
-    result["seq"] = json!(seq);
+    // One that caused no event has none.
+    if let Some(known) = result.get_mut("seq") {
+        *known = json!(seq);
+    }
     result["replayed"] = json!(true);
     Ok(result)
 }

@@ -7,7 +7,10 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use tokio::task::JoinError;
 
-use super::{defaults, discovery, handlers::internal, log_lines, state::State};
+use super::{
+    agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines,
+    state::State,
+};
 use crate::{
     config::{Config, SetAt, Sources, problem},
     models::Models,
@@ -166,6 +169,7 @@ async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult,
     problems.extend(of_rules);
     let unread = |error: JoinError| internal("the projects could not be read", &error);
     problems.extend(idle_exclusions(state).await.map_err(unread)?);
+    problems.extend(dead_names_in_force(state).await.map_err(unread)?);
     problems.extend(project_problems(state).await.map_err(unread)?);
     Ok(ReloadResult { changed, policies, needs_restart, problems, seq })
 }
@@ -203,5 +207,6 @@ fn put_in_force(
         redactor,
         max_concurrent: max_concurrent(&config),
     });
+    state.projects.agents().switch(agent_switches(&config));
     state.settings.replace(InForce { config, problems, models });
 }

@@ -48,8 +48,12 @@ pub(super) struct State {
     /// What their own commands told of tools.
     pub discoveries: Discoveries,
     pub rule_places: RulePlaces,
+    /// The database, artifacts, trash.
+    pub state_dir: PathBuf,
     /// One permit, for whoever changes what people trust.
     pub trust_changes: Semaphore,
+    /// One permit, for whoever tells what changed of the agents' files.
+    pub agent_changes: Semaphore,
     /// Swapped whole when the settings are read anew.
     pub settings: Current<InForce>,
     /// Takes secrets out of whatever is going to be stored or shown; swapped with the settings.

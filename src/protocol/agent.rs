@@ -6,13 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentName, Cost, ModelRef, Risk, Role, SandboxProfile, ToolName};
+use super::{AgentName, Cost, ModelRef, OnBudget, Risk, Role, SandboxProfile, ToolName, Verdict};
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentDefinition {
     pub name: AgentName,
+    /// Whose way of writing its file follows.
+    #[serde(default, skip_serializing_if = "AgentFormat::is_own")]
+    pub format: AgentFormat,
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -34,12 +37,19 @@ pub struct AgentDefinition {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initial_messages: Vec<InitialMessage>,
     pub tools: ToolSelection,
+    /// What its file says of single calls, in the file's order; a later one beats those before it. Each can only make
+    /// things stricter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrowings: Vec<Narrowing>,
     /// Risks whose default ask is dropped for its calls; never `critical` (spec 02, `approval`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<Risk>,
     /// How closely its commands are confined; `None` = as the settings say. Never wider than those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxProfile>,
+    /// Which prompts go to it when nobody names an agent; in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<Trigger>,
     #[serde(default)]
     pub hidden: bool,
     /// The body of the file: template of the system prompt.
@@ -57,7 +67,7 @@ pub struct ModelChoice {
 }
 
 /// Sampling settings; a missing one is the provider's default.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sampling {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +107,8 @@ pub struct AgentLimits {
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Cost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_budget: Option<OnBudget>,
     /// Of a request; less than the model's window may be enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_context_tokens: Option<u64>,
@@ -165,6 +177,88 @@ pub struct ToolSelection {
     /// Beats `allow`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<ToolName>,
+    /// Besides those that `allow` names: every tool there is but agents, as products have it whose files say nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inherits: bool,
+    /// Besides those that `allow` names: every agent that others may call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub agents: bool,
+}
+
+/// What an agent's own file says of calls of one tool (spec 02, "Foreign files", rule 5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Narrowing {
+    /// A name or a pattern.
+    pub tool: ToolName,
+    /// Which calls: of the shell the beginning of a command (`git:*`, `git status *`) or a whole one (`npm test`), of
+    /// `web_fetch` a host (`domain:example.com`). `None` = every call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// `allow` only lifts what an earlier one of the file says.
+    pub decision: Verdict,
+}
+
+/// What makes a prompt one for this agent (spec 02, "Auto-routing"): any of the keywords, or else the expression.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Trigger {
+    /// What such a prompt is about, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// Found without regard to case, where a word begins with one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
+    /// In the syntax of the `regex` crate; matched without regard to case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+    /// The highest among those that fit decides.
+    pub priority: i64,
+}
+
+/// Which product's way of writing agents a file follows (spec 02, "Foreign files").
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentFormat {
+    /// Ours.
+    #[default]
+    Own,
+    /// Claude Code's subagents.
+    Claude,
+    /// Gemini CLI's agents.
+    Gemini,
+    /// OpenCode's agents.
+    #[serde(rename = "opencode")]
+    OpenCode,
+}
+
+impl AgentFormat {
+    /// Whether it is ours.
+    pub fn is_own(&self) -> bool {
+        *self == AgentFormat::Own
+    }
+
+    /// As on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AgentFormat::Own => "own",
+            AgentFormat::Claude => "claude",
+            AgentFormat::Gemini => "gemini",
+            AgentFormat::OpenCode => "opencode",
+        }
+    }
+
+    /// The product, as people call it.
+    pub fn product(self) -> &'static str {
+        match self {
+            AgentFormat::Own => "subagentd",
+            AgentFormat::Claude => "Claude Code",
+            AgentFormat::Gemini => "Gemini CLI",
+            AgentFormat::OpenCode => "OpenCode",
+        }
+    }
 }
 
 /// Where an agent comes from; higher places hide lower ones (spec 02, "Places and precedence").
@@ -187,6 +281,23 @@ pub enum AgentStatus {
     Invalid,
     /// An agent of the same name in a higher place, or earlier in the same place, is used instead.
     Hidden,
+    /// The setting `agents.overrides` switches it off, or its own file does; starting it answers `AGENT_NOT_READY`.
+    Disabled,
+    /// It cannot be started in this version: it is a remote agent. Starting it answers `AGENT_NOT_READY`.
+    NotReady,
+}
+
+/// What became of an agent's file (spec 02, "Foreign files", rule 8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentFileState {
+    /// It was read as it is.
+    #[default]
+    Ok,
+    /// Something in it is not what YAML wants, and was read as it was meant; a problem says what.
+    Repaired,
+    /// It holds no agent; a problem says why.
+    Rejected,
 }
 
 /// Something wrong in a file a user wrote.
@@ -268,6 +379,12 @@ pub struct AgentSummary {
     /// As the definition names it; `inherit` when it names none.
     pub model: String,
     pub scope: AgentScope,
+    /// Whose way of writing its file follows.
+    #[serde(default)]
+    pub format: AgentFormat,
+    /// Whether its file was read as it is, or had to be mended.
+    #[serde(default)]
+    pub state: AgentFileState,
     pub status: AgentStatus,
     /// Missing for built-in agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]

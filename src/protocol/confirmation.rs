@@ -5,9 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, ApprovalMode, CallId, ClientId, ConfirmationId, PolicyRule, Risk, RunId, SessionId, Timestamp,
-    ToolKind, ToolName,
+    AgentName, ApprovalMode, BudgetLimits, CallId, ClientId, ConfirmationId, Cost, PolicyRule, Risk, RunId,
+    SessionId, Timestamp, ToolKind, ToolName,
 };
+
+mod routing;
+
+pub use routing::{Audience, OnDeadline, OnDetached};
 
 /// A question to a person. It says everything that is needed to answer it, so that a phone can show it without asking
 /// back.
@@ -19,11 +23,17 @@ pub struct Confirmation {
     pub session_id: SessionId,
     /// From the root run's agent to the one that asks.
     pub path: Vec<AgentName>,
-    pub tool_call_id: CallId,
-    pub tool: ToolName,
-    pub kind: ToolKind,
+    /// Missing when it is about the run itself, not about a call of its.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<CallId>,
+    /// Missing with the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
+    /// Missing with the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
     pub risk: Risk,
-    /// What the call does, in one line.
+    /// What it is about, in one line.
     pub title: String,
     /// Which rule asks, e.g. `builtin:risk=low`.
     pub rule: String,
@@ -105,10 +115,34 @@ pub enum ConfirmationDetails {
     Info { prompt: String },
     /// The agent asks something of a person.
     Question { questions: Vec<Question> },
+    /// The run has used up what it may use, and asks for more. `allowOnce` doubles each limit that is told, until it is beyond what
+    /// is used.
+    Budget {
+        /// Those that are used up.
+        limit: BudgetLimits,
+        used: BudgetUsed,
+        /// The most that can be given: what the run that called this one had left.
+        #[serde(default, skip_serializing_if = "is_default")]
+        most: BudgetLimits,
+    },
+}
+
+/// What a run and those below it have used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetUsed {
+    pub tokens: u64,
+    /// Missing when nobody told the models' prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl ConfirmationDetails {
@@ -120,6 +154,7 @@ impl ConfirmationDetails {
             ConfirmationDetails::Fetch { .. } => "fetch",
             ConfirmationDetails::Info { .. } => "info",
             ConfirmationDetails::Question { .. } => "question",
+            ConfirmationDetails::Budget { .. } => "budget",
         }
     }
 }
@@ -161,7 +196,7 @@ pub struct ConfirmationOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// This call, this time.
+    /// This call, this time; of a budget: twice as much.
     AllowOnce,
     /// Also calls like it in this session.
     AllowSession,
@@ -169,11 +204,11 @@ pub enum Outcome {
     AllowProject,
     /// Also calls like it of this user.
     AllowUser,
-    /// With other arguments, or another content of the file.
+    /// With other arguments, another content of the file, or other limits.
     Modify,
     /// What was asked.
     Answer,
-    /// Not this call; the run goes on.
+    /// Not this call; the run goes on. Of a budget: no more, and the run ends.
     Deny,
     /// Not this call, and the run ends.
     CancelRun,
@@ -290,44 +325,6 @@ pub struct Resolution {
     pub at: Option<Timestamp>,
 }
 
-/// Who may be asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Audience {
-    /// Everybody who is attached and can show it.
-    #[default]
-    All,
-    /// Whoever started the run; everybody after so long.
-    InitiatorFirst { grace_ms: u64 },
-    /// These alone.
-    Clients(Vec<ClientId>),
-}
-
-/// What becomes of a question while nobody can be asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum OnDetached {
-    /// It waits, and finds the next client that attaches.
-    #[default]
-    Wait,
-    /// It is denied (`NO_CLIENT`), and the model is told why.
-    Deny,
-    /// The run ends `UNATTENDED`.
-    Fail,
-    /// The run is parked until it is answered or unparked.
-    Park,
-}
-
-/// What becomes of a question whose time is over. Nothing is ever allowed by time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum OnDeadline {
-    #[default]
-    Deny,
-    CancelRun,
-    Park,
-}
-
 /// How a run's questions are put (spec 06). What is missing is as the settings say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -406,7 +403,8 @@ pub enum RevisedBecause {
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationResolved {
     pub confirmation_id: ConfirmationId,
-    pub tool_call_id: CallId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<CallId>,
     #[serde(flatten)]
     pub resolution: Resolution,
     /// With `modify`: what the person changed, as the model is told it.
@@ -432,6 +430,8 @@ pub struct Answer {
     pub arguments: Option<Value>,
     /// With `modify` of an edit: the whole new content of the file.
     pub content: Option<String>,
+    /// With `modify` of a budget.
+    pub limits: Option<BudgetLimits>,
     /// With `answer`: one a question.
     pub answers: Vec<QuestionAnswer>,
     /// Who answers, for the log.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, ApprovalMode, CallId, ClientSummary, ConfirmationRecord, ContextId, EventHead, OpenCall, Part,
-    QueuedRun, Role, RunId, RunRecord, Seq, SessionId, SubscriptionId, Timestamp,
+    AgentName, ApprovalMode, CallId, ClientSummary, CompressionStatus, ConfirmationRecord, ContextId,
+    EventHead, OpenCall, Part, QueuedRun, Role, RunId, RunRecord, Seq, SessionId, SubscriptionId, Timestamp,
 };
 
 /// An event as subscribers receive it and `events/list` answers it.
@@ -178,6 +178,42 @@ pub struct HistoryMessage {
     pub run_id: RunId,
     pub role: Role,
     pub parts: Vec<Part>,
+}
+
+/// What became of a context, between its messages: from here on its model reads something else. The messages before it
+/// stay in the history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextChange {
+    /// The event that tells it; it stands after the messages of lower ones.
+    pub seq: Seq,
+    pub at: Timestamp,
+    pub run_id: RunId,
+    pub kind: ContextChangeKind,
+    /// Of the context from here on.
+    pub epoch: u32,
+    /// Of a compression: what it came to; unless it is `COMPRESSED`, nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<CompressionStatus>,
+    /// Of a compression: tokens of a request before and after, instructions and tools included; a provider's count or an
+    /// estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_after: Option<u64>,
+    /// Why, when it came to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// What a context's model reads from here on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ContextChangeKind {
+    /// A summary in place of the older part, when it came to that.
+    Compressed,
+    /// Nothing of what was.
+    Cleared,
 }
 
 /// Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent.

@@ -11,14 +11,16 @@ use serde_json::Value;
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
     Cost, FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Reason, Risk,
-    RunId, RunWaiting, Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage, WorkspaceTrusted,
-    reread,
+    RunId, RunWaiting, Spent, Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage,
+    WorkspaceTrusted, reread,
 };
 
+mod agents;
 mod care;
 mod private;
 mod run;
 
+pub use agents::*;
 pub use care::*;
 pub use private::*;
 pub use run::*;
@@ -127,8 +129,10 @@ events! {
     "context.cleared" => ContextCleared;
     /// The run goes round in circles.
     "loop.detected" => LoopDetected;
-    /// Four fifths of a budget are used up. Once a run and budget.
+    /// Four fifths of a budget are used up. Once a run and budget, and once more after it was raised.
     "budget.warning" => BudgetWarning;
+    /// A person allowed the run more than its budget, and it goes on.
+    "budget.raised" => BudgetRaised;
     /// A tool call changed its state. The descriptive fields are on the first, result or error on the last.
     "tool.state" => ToolState;
     /// A client that lends the tool is asked to answer a call by `tools/result`; stands right after `executing`. Everybody
@@ -158,6 +162,11 @@ events! {
     "workspace.trusted" => WorkspaceTrusted;
     /// Settings were read anew, and these have other values than before.
     "config.changed" => ConfigChanged;
+    /// Agents' files were saved, came or went: the user's, or those of a workspace that is in use. What begins from now on is
+    /// as they say; what has begun keeps what it began with. What people trust is told by `workspace.trusted`.
+    "agents.changed" => AgentsChanged;
+    /// A prompt that named no agent went to one, by its triggers or because it is the usual one.
+    "route.selected" => RouteSelected;
     /// Something is not as its author thinks, and the work goes on.
     "warning" => Warning;
 }
@@ -204,6 +213,23 @@ pub struct ModelRetrying {
     pub discarded: bool,
     /// Why.
     pub message: String,
+    /// The model of the failed attempt, where `usage` says what that took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What the failed attempt took, as far as its provider had said it: counted like a reply's. Missing = nobody said
+    /// anything, and it counts nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What that cost; missing = the model's price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+impl ModelRetrying {
+    /// By the failed attempt.
+    pub fn spent(&self) -> Spent {
+        self.usage.map(|usage| Spent::of(usage, self.cost)).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

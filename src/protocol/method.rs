@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{RunRecord, SubscriptionId};
 
+mod agent_files;
 mod agents;
 mod confirmations;
 mod connection;
@@ -16,7 +17,9 @@ mod runs;
 mod sessions;
 mod settings;
 mod tools;
+mod usage;
 
+pub use agent_files::*;
 pub use agents::*;
 pub use confirmations::*;
 pub use connection::*;
@@ -27,6 +30,7 @@ pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
 pub use tools::*;
+pub use usage::*;
 
 /// The protocol versions this daemon speaks; within one, only additions happen.
 pub const PROTOCOL_VERSIONS: &[&str] = &["1"];
@@ -138,6 +142,9 @@ methods! {
     call "daemon/setLogLevel" => DaemonSetLogLevel(SetLogLevelParams) -> SetLogLevelResult;
     /// The settings in force, each with where it was set.
     call "config/get" => ConfigGet(ConfigGetParams) -> ConfigGetResult;
+    /// What models used, and what that cost: of a run with all below it, of a session, or since a moment; by model and by
+    /// agent. What `models/test` uses stands in no log and is not counted.
+    call "usage/get" => UsageGet(UsageGetParams) -> UsageGetResult;
     /// The models there are, as their providers tell them, each within seconds; and the names that the settings give to
     /// models. What one provider does not tell costs the others nothing.
     call "models/list" => ModelsList(ModelsListParams) -> ModelsListResult;
@@ -148,10 +155,29 @@ methods! {
     call "agents/list" => AgentsList(AgentsListParams) -> AgentsListResult;
     /// One agent: its definition, where it comes from, and what is wrong with it.
     call "agents/get" => AgentsGet(AgentsGetParams) -> AgentsGetResult;
+    /// Writes a new agent's file: from a text, from fields, or from a template. It is live when this is answered, and a
+    /// project's file that was written so counts as acknowledged.
+    call "agents/create" => AgentsCreate(AgentsCreateParams) -> AgentWrittenResult;
+    /// Changes an agent's file. What it said before goes to the trash.
+    call "agents/update" => AgentsUpdate(AgentsUpdateParams) -> AgentWrittenResult;
+    /// Puts an agent's file into the trash. Its runs and contexts stay readable, unless `contexts` says otherwise.
+    call "agents/delete" => AgentsDelete(AgentsDeleteParams) -> AgentsDeleteResult;
+    /// What agents can be made from: the daemon's own templates, and the user's.
+    call "agents/templates" => AgentsTemplates(NoParams) -> AgentsTemplatesResult;
+    /// Brings in files of this and of other products, written anew in the format of this one. Tells of each file what
+    /// became of it; one that holds no agent keeps none of the others out.
+    call "agents/import" => AgentsImport(AgentsImportParams) -> AgentsImportResult;
+    /// Writes agents in another product's words, and tells what that product cannot express. Nothing is saved.
+    call "agents/export" => AgentsExport(AgentsExportParams) -> AgentsExportResult;
     /// Checks agents, one line a check.
     call "agents/validate" => AgentsValidate(AgentsValidateParams) -> AgentsValidateResult;
     /// A person has read this agent of a project: it may be started as it is now.
     call "agents/acknowledge" => AgentsAcknowledge(AgentsAcknowledgeParams) -> AgentsAcknowledgeResult;
+    /// Which agent a prompt would go to that names none, and why.
+    call "agents/route" => AgentsRoute(AgentsRouteParams) -> Routed;
+    /// Reads all files of agents anew, whatever is known of them: the user's, and those of a workspace. Saved files are live
+    /// without it; this is for file systems that do not tell what changes.
+    call "agents/reload" => AgentsReload(AgentsReloadParams) -> AgentsReloadResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

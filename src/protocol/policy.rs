@@ -38,7 +38,7 @@ impl ApprovalMode {
     }
 }
 
-/// Where a rule comes from. The strictest of system, user and project counts; what is built in speaks only where system
+/// Where a rule comes from. The strictest of system, user, project and the agent's own file counts; what is built in speaks only where system
 /// and user are silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -49,6 +49,8 @@ pub enum PolicyTier {
     User,
     /// A trusted project's folder; it can only make things stricter.
     Project,
+    /// The file of the agent whose run asks; it can only make things stricter.
+    Definition,
     Builtin,
 }
 
@@ -195,6 +197,9 @@ pub struct WorkspaceTrusted {
     /// The files that were acknowledged with it: path below the workspace, and digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<TrustedFile>,
+    /// These files were acknowledged and nothing was said of the workspace, which is as trusted as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub files_only: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -106,6 +106,30 @@ pub struct RunError {
     pub message: String,
 }
 
+/// What happens when a run has used up its tokens or its money (spec 03, `BUDGET`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnBudget {
+    /// It gets a grace turn and ends `BUDGET`.
+    #[default]
+    End,
+    /// It stops, and a person is asked whether it may have more.
+    Ask,
+}
+
+/// Limits of a run's tokens and money; a missing one is none, or stays as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetLimits {
+    /// Prompt, output and thought tokens, those of the runs below included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u64>,
+    /// By `models.prices`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Cost>,
+}
+
 /// How much a run may use. A missing field is the agent's own, else the daemon's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -124,6 +148,9 @@ pub struct LimitsParams {
     /// Of the run and those below it, by `models.prices`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Cost>,
+    /// What happens once the tokens or the money are used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_budget: Option<OnBudget>,
     /// Time for the grace turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,

@@ -37,9 +37,15 @@ impl std::str::FromStr for Timestamp {
     type Err = humantime::TimestampError;
 
     fn from_str(text: &str) -> Result<Timestamp, humantime::TimestampError> {
-        let time: SystemTime = humantime::parse_rfc3339(text)?;
+        humantime::parse_rfc3339(text).map(Timestamp::from)
+    }
+}
+
+/// What lies before 1970 is 1970.
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Timestamp {
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)))
+        Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
     }
 }
 
@@ -52,7 +58,9 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
+        text.parse().map_err(|error| {
+            D::Error::custom(format!("a moment is written like \"2026-11-21T21:15:51.464Z\": {error}"))
+        })
     }
 }
 

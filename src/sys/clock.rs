@@ -20,6 +20,13 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
+/// What the system would write now into a file that is changed, in seconds and nanoseconds: its clock moves by leaps of some
+/// milliseconds, and what is changed twice within one leap looks as if it was changed once.
+pub fn file_time() -> (i64, i64) {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    (now.tv_sec, now.tv_nsec)
+}
+
 /// The machine's own clocks.
 pub struct SystemClock {
     started: Instant,

@@ -1,25 +1,42 @@
-//! `--check-config`: what is wrong in settings and rules? Starts nothing, and locks nothing.
+//! `--check-config`: what is wrong in settings and rules, and which names in them mean nothing? Starts nothing, and locks nothing.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
 
 use super::{
-    super::reload::{redactor, without_secrets},
+    super::{
+        dead_names::dead_names,
+        reload::{redactor, without_secrets},
+    },
     DaemonError, count,
 };
 use crate::{
+    agents::{AgentPlaces, Library},
     config::{Config, Sources},
+    models::Models,
     protocol::Severity,
     rules::{RuleFiles, RulePlaces},
+    sys::children::Children,
+    trust::Trust,
 };
 
 /// Prints every mistake with its place, one a line, and how many there are; fails when one of them is an error.
 pub(super) fn check_settings(
     sources: &Sources,
     rules: &RulePlaces,
+    agents: &AgentPlaces,
     out: &mut impl Write,
 ) -> Result<(), DaemonError> {
     let (config, mut problems) = Config::load(sources);
     problems.extend(RuleFiles::read(rules).problems().cloned());
+    // Without the environment: keys are not looked for.
+    let models = Models::configured(&config.providers, Children::default(), |_| None);
+    let models = models.with_settings(&config.models);
+    let agents = Library::unwatched(agents.clone(), super::super::agent_switches(&config));
+    let agents = agents.catalog(&[], &Arc::new(Trust::default()));
+    problems.extend(dead_names(&config, &models, &agents));
     let (redactor, unusable) = match redactor(&sources.environment, &config) {
         Ok(redactor) => (redactor, None),
         // The environment's secrets are hidden all the same.

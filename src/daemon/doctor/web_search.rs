@@ -6,11 +6,17 @@ use super::{
     super::{state::State, web_rules},
     Finding, blocking,
 };
-use crate::config::SearchBackend;
+use crate::{
+    config::{ProviderKind, ProviderSettings, SearchBackend},
+    protocol::ModelRef,
+    web::Searching,
+};
 
 pub(super) async fn check(state: &State) -> Finding {
-    let Some(rules) = web_rules(&state.settings.get().config).search else {
-        return Finding::ok("agents cannot search the web: tools.webSearch.backend is not set");
+    let rules = match web_rules(&state.settings.get().config).search {
+        None => return Finding::ok("agents cannot search the web: tools.webSearch.backend is not set"),
+        Some(Searching::Model) => return by_model(state),
+        Some(Searching::Backend(rules)) => rules,
     };
     let (sources, redactor) = (Arc::clone(&state.sources), state.redactor.get());
     blocking(move || {
@@ -36,4 +42,33 @@ pub(super) async fn check(state: &State) -> Finding {
         }
     })
     .await
+}
+
+/// A model that Google searches for. A run's own may be another than the default one.
+fn by_model(state: &State) -> Finding {
+    let settings = state.settings.get();
+    let config = &settings.config;
+    let models = &config.models;
+    let is_gemini = |model: &ModelRef| {
+        let name = models.aliases.value.get(model.as_str()).map_or(model, |alias| &alias.model).as_str();
+        let entry = name.split_once('/').map_or("gemini", |(entry, _)| entry);
+        match config.providers.get(entry) {
+            Some(entry) => {
+                entry.value.as_ref().is_some_and(|it: &ProviderSettings| it.kind == ProviderKind::Gemini)
+            }
+            None => {
+                entry == ProviderKind::Gemini.as_str() && (name.contains('/') || name.starts_with("gemini-"))
+            }
+        }
+    };
+    let named = [&models.small.value, &models.default.value].into_iter().flatten();
+    match named.into_iter().find(|model| is_gemini(model)) {
+        Some(model) => Finding::ok(format!("{} is asked, and Google searches for it", model.as_str())),
+        None => Finding::warning(
+            "agents have `web_search`, and each search fails unless the run's model is a Gemini model: neither \
+             models.small nor models.default is one"
+                .to_owned(),
+        )
+        .with_hint("set models.small to a Gemini model, e.g. \"gemini/gemini-2.5-flash\", then `subagent reload`"),
+    }
 }

@@ -1,4 +1,5 @@
-//! `agents/list`, `agents/get`, `agents/validate`. What a person said of a project's agent is `workspaces.rs`.
+//! `agents/…`: which there are, what they say, and how their files come about. What a person said of a project's agent is
+//! `workspaces.rs`.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,22 +18,41 @@ use super::{
     runs::definition,
 };
 use crate::{
-    agents::AgentFile,
+    agents::{self, Catalog},
+    config::read_bounded,
     project::Project,
     protocol::{
-        AgentDefinition, AgentScope, AgentSummary, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsList,
-        AgentsListParams, AgentsListResult, AgentsValidate, AgentsValidateParams, AgentsValidateResult,
-        CheckOutcome, ErrorKind, FileProblem, FileProblemCode, RpcError, Severity, ValidatedAgent,
-        WorkspaceParam,
+        AgentApproval, AgentDefinition, AgentFormat, AgentName, AgentScope, AgentSummary, AgentsCreate,
+        AgentsDelete, AgentsExport, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsImport, AgentsList,
+        AgentsListParams, AgentsListResult, AgentsReload, AgentsRoute, AgentsTemplates, AgentsUpdate,
+        AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind, FileProblem,
+        FileProblemCode, RpcError, Severity, Timestamp, TriggerUse, ValidatedAgent, WorkspaceParam,
     },
+    trust,
 };
 
 mod checks;
+mod create;
+mod delete;
+mod export;
+mod import;
+mod reload;
+pub(super) mod route;
+mod update;
+mod writing;
 
 pub fn register(api: &mut Api<State>) {
     api.cancellable::<AgentsList, _, _>(list);
     api.cancellable::<AgentsGet, _, _>(get);
     api.cancellable::<AgentsValidate, _, _>(validate);
+    api.cancellable::<AgentsRoute, _, _>(route::route);
+    api.method::<AgentsCreate, _, _>(create::create);
+    api.method::<AgentsUpdate, _, _>(update::update);
+    api.method::<AgentsDelete, _, _>(delete::delete);
+    api.method::<AgentsImport, _, _>(import::import);
+    api.cancellable::<AgentsTemplates, _, _>(export::templates);
+    api.cancellable::<AgentsExport, _, _>(export::export);
+    api.method::<AgentsReload, _, _>(reload::reload);
 }
 
 async fn project(state: &State, workspace: Option<&WorkspaceParam>) -> Result<Arc<Project>, RpcError> {
@@ -44,13 +64,12 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
     let project = project(&state, params.workspace.as_ref()).await?;
     let catalog = &project.catalog;
     let mut agents = catalog.list(params.include_hidden, params.include_invalid);
+    let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
     for agent in &mut agents {
         // Only here are the tools known, so only here a misspelled one is noticed.
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
-        let path = agent.path.clone().unwrap_or_default();
-        let toolset = state.executor.toolset(definition, &project, foreign_known(&state, &project));
-        agent.problems.extend(toolset.warnings_of(&definition.tools).map(|message| FileProblem {
-            path: path.clone(),
+        agent.problems.extend(in_vain.of(definition).into_iter().map(|message| FileProblem {
+            path: agent.path.clone().unwrap_or_default(),
             line: None,
             column: None,
             severity: Severity::Warning,
@@ -59,42 +78,106 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
             fix: None,
         }));
     }
-    Ok(AgentsListResult { agents })
+    Ok(AgentsListResult { agents, problems: catalog.problems().to_vec() })
 }
 
 async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<AgentsGetResult, RpcError> {
     let AgentsGetParams { name, scope, workspace } = params;
     let project = project(&state, workspace.as_ref()).await?;
     let catalog = &project.catalog;
+    let summary = named(catalog, &name, scope)?;
+    let file = catalog.file(&summary.name, summary.path.as_deref());
+    let definition = file.and_then(|file| file.definition.clone());
+    let corrected = file.and_then(|file| file.corrected.clone());
+    let tools = definition.as_ref().map(|definition| tools(&state, definition, &project)).transpose()?;
+    let triggers = match &definition {
+        Some(definition) => triggers(&state, definition).await?,
+        None => Vec::new(),
+    };
+    let Standing { text, created_at, updated_at } = Standing::of(&summary).await?;
+    let definition = definition.as_deref();
+    Ok(AgentsGetResult {
+        prompt: definition.map(|it| it.prompt.clone()),
+        query: definition.map(|it| it.query.clone()),
+        input_specs: definition.map(|it| it.inputs.clone()).unwrap_or_default(),
+        tools: tools.unwrap_or_default(),
+        approval: definition.map(approval).unwrap_or_default(),
+        sandbox: definition.and_then(|it| it.sandbox),
+        definition: definition.map(agents::front_matter),
+        text,
+        corrected,
+        created_at,
+        updated_at,
+        triggers,
+        summary,
+    })
+}
+
+/// An agent's triggers, with what came of them.
+async fn triggers(state: &State, definition: &AgentDefinition) -> Result<Vec<TriggerUse>, RpcError> {
+    if definition.triggers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let counted = state.store.trigger_hits(&definition.name).await?;
+    let with_hits = definition.triggers.iter().map(|trigger| {
+        let found = counted.iter().find(|it| it.trigger == *trigger);
+        let (hits, overrides) = found.map_or((0, 0), |it| (it.hits, it.overrides));
+        TriggerUse { trigger: trigger.clone(), hits, overrides }
+    });
+    Ok(with_hits.collect())
+}
+
+/// How an agent's file stands on the disk.
+#[derive(Default)]
+struct Standing {
+    /// Missing when it is not what was read any more.
+    text: Option<String>,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+}
+
+impl Standing {
+    async fn of(agent: &AgentSummary) -> Result<Standing, RpcError> {
+        let Some(path) = agent.path.clone() else {
+            let text = Catalog::built_in_text(&agent.name).map(str::to_owned);
+            return Ok(Standing { text, ..Standing::default() });
+        };
+        let digest = agent.digest.clone();
+        writing::blocking(move || {
+            let bytes = read_bounded(&path, agents::LARGEST_FILE).ok().flatten();
+            let bytes = bytes.filter(|bytes| trust::digest(bytes) == digest);
+            let facts = std::fs::metadata(&path).ok();
+            Ok(Standing {
+                text: bytes.map(|bytes| agents::text_of(&bytes)),
+                created_at: facts.as_ref().and_then(|it| it.created().ok()).map(Timestamp::from),
+                updated_at: facts.as_ref().and_then(|it| it.modified().ok()).map(Timestamp::from),
+            })
+        })
+        .await
+    }
+}
+
+/// The agent of a name, in this place or the one that a run would use.
+fn named(catalog: &Catalog, name: &AgentName, scope: Option<AgentScope>) -> Result<AgentSummary, RpcError> {
     let all = catalog.list(true, true);
     let is_meant =
-        |agent: &&AgentSummary| agent.name == name && scope.is_none_or(|scope| agent.scope == scope);
-    let summary = match all.iter().find(|agent| is_meant(agent) && agent.hidden_by.is_none()) {
-        Some(agent) => agent.clone(),
-        None => match all.iter().find(is_meant) {
-            Some(agent) => agent.clone(),
-            // Told as for a run: with the nearest name, or found by an alias.
-            None => {
-                let (definition, _) = definition(catalog, &name)?;
-                let found = all.iter().find(|agent| agent.name == definition.name);
-                let found = found.filter(|agent| scope.is_none_or(|scope| agent.scope == scope));
-                found.cloned().ok_or_else(|| {
-                    RpcError::new(ErrorKind::NotFound, format!("there is no agent {name} in this place"))
-                        .with_hint("leave out the scope, or see `subagent list --all`")
-                })?
-            }
-        },
-    };
-    let definition = catalog.definition(&summary.name, summary.path.as_deref()).cloned();
-    let tools = definition.as_ref().map(|definition| tools(&state, definition, &project));
-    Ok(AgentsGetResult {
-        summary,
-        prompt: definition.as_ref().map(|it| it.prompt.clone()),
-        query: definition.as_ref().map(|it| it.query.clone()),
-        input_specs: definition.as_ref().map(|it| it.inputs.clone()).unwrap_or_default(),
-        tools: tools.transpose()?.unwrap_or_default(),
-        sandbox: definition.as_ref().and_then(|it| it.sandbox),
+        |agent: &&AgentSummary| agent.name == *name && scope.is_none_or(|scope| agent.scope == scope);
+    let found = all.iter().find(|agent| is_meant(agent) && agent.hidden_by.is_none());
+    if let Some(agent) = found.or_else(|| all.iter().find(is_meant)) {
+        return Ok(agent.clone());
+    }
+    // Told as for a run: with the nearest name, or found by an alias.
+    let (definition, _) = definition(catalog, name)?;
+    let found = all.iter().find(|agent| agent.name == definition.name);
+    let found = found.filter(|agent| scope.is_none_or(|scope| agent.scope == scope));
+    found.cloned().ok_or_else(|| {
+        RpcError::new(ErrorKind::NotFound, format!("there is no agent {name} in this place"))
+            .with_hint("leave out the scope, or see `subagent list --all`")
     })
+}
+
+fn approval(definition: &AgentDefinition) -> AgentApproval {
+    AgentApproval { auto_approve: definition.auto_approve.clone(), rules: definition.narrowings.clone() }
 }
 
 /// Names of the tools that a run would get.
@@ -110,7 +193,7 @@ async fn validate(
     _: Caller,
     params: AgentsValidateParams,
 ) -> Result<AgentsValidateResult, RpcError> {
-    let AgentsValidateParams { name, text, path, all, workspace } = params;
+    let AgentsValidateParams { name, text, path, format, all, workspace } = params;
     let n_given = [name.is_some(), text.is_some(), all].into_iter().filter(|given| *given).count();
     if n_given != 1 {
         let message = "exactly one of `name`, `text` and `all` says what to validate";
@@ -127,7 +210,7 @@ async fn validate(
         name => name,
     };
     let checking = move || match text {
-        Some(text) => vec![of_text(&text, path, &state, &project)],
+        Some(text) => vec![of_text(&text, path, format, &state, &project)],
         None => {
             let is_meant = |agent: &AgentSummary| name.as_ref().is_none_or(|name| agent.name == *name);
             let agents = project.catalog.list(true, true).into_iter().filter(is_meant);
@@ -143,9 +226,16 @@ async fn validate(
     Ok(AgentsValidateResult { agents, valid })
 }
 
-fn of_text(text: &str, path: Option<PathBuf>, state: &State, project: &Project) -> ValidatedAgent {
+fn of_text(
+    text: &str,
+    path: Option<PathBuf>,
+    format: Option<AgentFormat>,
+    state: &State,
+    project: &Project,
+) -> ValidatedAgent {
     let shown = path.as_deref().unwrap_or(Path::new("agent.md"));
-    let file = AgentFile::read(shown, text.as_bytes(), AgentScope::User);
+    let format = format.unwrap_or_else(|| agents::format_of(shown, text).unwrap_or_default());
+    let file = agents::new_file(shown, text, AgentScope::User, format);
     let checks = checks::of(file.definition.as_deref(), &file.problems, state, project);
     ValidatedAgent { name: file.name, path, checks }
 }

@@ -146,6 +146,7 @@ async fn respond(
         message,
         arguments,
         content,
+        limits,
         answers,
         token,
     } = params;
@@ -188,6 +189,7 @@ async fn respond(
         message,
         arguments,
         content,
+        limits,
         answers,
         name: Some(name.clone()),
     };
@@ -258,6 +260,7 @@ fn check(params: &ConfirmationRespondParams) -> Result<(), RpcError> {
         outcome,
         arguments,
         content,
+        limits,
         answers,
         token,
         ..
@@ -275,16 +278,24 @@ fn check(params: &ConfirmationRespondParams) -> Result<(), RpcError> {
         }
     }
     let is_modified = *outcome == Outcome::Modify;
-    match (arguments, content) {
-        (None, None) if is_modified => wrong.push(("/arguments", "or `content` is needed with `modify`")),
-        (Some(_), Some(_)) if is_modified => {
-            wrong.push(("/content", "is instead of `arguments`; give one of the two"))
+    let given =
+        [("/arguments", arguments.is_some()), ("/content", content.is_some()), ("/limits", limits.is_some())];
+    let given: Vec<&str> =
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+    match given[..] {
+        [] if is_modified => {
+            wrong.push((
+                "/arguments",
+                "with `modify`, `arguments` or `content` is needed; to a question about a budget, `limits`",
+            ));
         }
-        (arguments, content) if !is_modified => {
-            wrong.extend(arguments.as_ref().map(|_| ("/arguments", "only with `modify`")));
-            wrong.extend(content.as_ref().map(|_| ("/content", "only with `modify`")));
+        // Which of them fits the question is seen with the question.
+        [_, ref more @ ..] if is_modified => {
+            wrong.extend(
+                more.iter().map(|pointer| (*pointer, "is instead of what else is given; give one of them")),
+            );
         }
-        _ => (),
+        _ => wrong.extend(given.iter().map(|pointer| (*pointer, "only with `modify`"))),
     }
     match (answers.is_empty(), *outcome == Outcome::Answer) {
         (true, true) => wrong.push(("/answers", "needed with `answer`: one a question, in order")),

@@ -18,11 +18,11 @@ use super::{
 use crate::{
     models::OFFLINE,
     protocol::{
-        AgentDefinition, AgentLimits, AgentName, ApprovalParams, ClientId, Completion, CompressionStatus,
-        ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind, EventBody, ForeignTools,
-        IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError, RunCompleted, RunId, RunTask,
-        Seq, SessionClear, SessionClearResult, SessionCompact, SessionCompactResult, SessionContextParams,
-        SessionId, ToolSelection,
+        AgentDefinition, AgentFormat, AgentLimits, AgentName, ApprovalParams, ClientId, Completion,
+        CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind,
+        EventBody, ForeignTools, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError,
+        RunCompleted, RunId, RunQueued, RunTask, Sampling, Seq, SessionClear, SessionClearResult,
+        SessionCompact, SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
     },
     run::{RunRequest, StartOptions, Where},
     store::{Filter, RunFilter},
@@ -43,7 +43,7 @@ async fn compact(
     params: SessionContextParams,
 ) -> Result<SessionCompactResult, RpcError> {
     let session_id = params.session_id.clone();
-    let begun = begin(&state, &caller, params, RunTask::Compact).await?;
+    let begun = begin(&state, by(&caller), params, RunTask::Compact).await?;
     let mut contexts = Vec::with_capacity(begun.len());
     for Begun { agent, context, run } in begun {
         let (end, told) = end_of(&state, &run).await?;
@@ -74,11 +74,20 @@ async fn clear(
     caller: Caller,
     params: SessionContextParams,
 ) -> Result<SessionClearResult, RpcError> {
+    clear_contexts(&state, by(&caller), params).await
+}
+
+/// Waits until they are empty; after the runs that are at work in them.
+pub(super) async fn clear_contexts(
+    state: &Arc<State>,
+    by: Option<String>,
+    params: SessionContextParams,
+) -> Result<SessionClearResult, RpcError> {
     let session_id = params.session_id.clone();
-    let begun = begin(&state, &caller, params, RunTask::Clear).await?;
+    let begun = begin(state, by, params, RunTask::Clear).await?;
     let mut contexts = Vec::with_capacity(begun.len());
     for Begun { agent, context, run } in begun {
-        let (end, told) = end_of(&state, &run).await?;
+        let (end, told) = end_of(state, &run).await?;
         let cleared = told.into_iter().find_map(|body| match body {
             EventBody::ContextCleared(ContextCleared { epoch }) => Some(epoch),
             _ => None,
@@ -107,7 +116,7 @@ struct Begun {
 /// Begins a run in each context that is meant.
 async fn begin(
     state: &Arc<State>,
-    caller: &Caller,
+    by: Option<String>,
     params: SessionContextParams,
     task: RunTask,
 ) -> Result<Vec<Begun>, RpcError> {
@@ -119,10 +128,10 @@ async fn begin(
     };
     let meant: Vec<ContextSummary> = contexts.into_iter().filter(is_meant).collect();
     if meant.is_empty() {
-        let whose = agent.map_or_else(|| "nobody".to_owned(), |agent| format!("no {agent}"));
+        let whose = agent.map_or_else(|| "no agent".to_owned(), |agent| agent.to_string());
         return Err(RpcError::new(
             ErrorKind::NotFound,
-            format!("{whose} has a history in session {session_id}"),
+            format!("there is no history of {whose} in session {session_id}"),
         )
         .with_hint("`subagent sessions show ID` shows the contexts there are"));
     }
@@ -131,11 +140,11 @@ async fn begin(
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
-    let by = by(caller);
     let mut begun = Vec::with_capacity(meant.len());
     for context in meant {
         let agent = context.agent.clone();
         let definition = definition(&agent, task);
+        let (model, sampling) = model(state, &session_id, &context, task).await?;
         let request = RunRequest {
             digest: format!("sha256:{:x}", Sha256::digest(definition.title.as_str())),
             definition: Arc::new(definition),
@@ -146,13 +155,15 @@ async fn begin(
             limits: LimitsParams::default(),
             approval: approval(state, ApprovalParams::default())?,
             initiator: by.as_deref().map(ClientId::from),
-            model: Some(model(state, &session_id, &context, task).await?),
+            model: Some(model),
+            sampling,
             foreign: ForeignTools::default(),
             task,
             record: None,
         };
         let place = Where::Session(session_id.clone());
-        let options = StartOptions { place, if_busy: IfBusy::Queue, by: by.clone(), keyed: None };
+        let options =
+            StartOptions { place, if_busy: IfBusy::Queue, by: by.clone(), routed: None, keyed: None };
         let executor = state.executor.clone();
         let starting = state.writing.spawn(async move {
             let plan = executor.plan(request).await?;
@@ -164,15 +175,16 @@ async fn begin(
     Ok(begun)
 }
 
-/// The model that the context's runs have; nobody is asked what to do with one that is only cleared.
+/// The model that the context's runs have, and how it samples there: the log knows no alias that may have said it. Nobody
+/// is asked what to do with a context that is only cleared.
 async fn model(
     state: &State,
     session: &SessionId,
     context: &ContextSummary,
     task: RunTask,
-) -> Result<ModelRef, RpcError> {
+) -> Result<(ModelRef, Sampling), RpcError> {
     if task == RunTask::Clear {
-        return Ok(OFFLINE.into());
+        return Ok((OFFLINE.into(), Sampling::default()));
     }
     let filter = RunFilter {
         session: Some(session.clone()),
@@ -184,8 +196,26 @@ async fn model(
     const LOOKED_AT: usize = 20;
     let runs = state.store.run_list(&filter, None, LOOKED_AT).await?.items;
     let last = runs.iter().find(|run| run.model != OFFLINE).or(runs.first());
-    last.map(|run| ModelRef::from(run.model.as_str()))
-        .ok_or_else(|| RpcError::new(ErrorKind::NotFound, format!("{} has had no run yet", context.agent)))
+    let Some(last) = last else {
+        return Err(RpcError::new(ErrorKind::NotFound, format!("{} has had no run yet", context.agent)));
+    };
+    Ok((ModelRef::from(last.model.as_str()), sampling(state, &last.run_id).await?))
+}
+
+/// What a run's first event says of how its own model samples.
+async fn sampling(state: &State, run: &RunId) -> Result<Sampling, RpcError> {
+    // One of them is the first event of every run, so nothing is waited for.
+    let types = ["run.queued", "run.started"].map(str::to_owned).to_vec();
+    let mut log = state.store.follow(Filter { types, ..Filter::run(run.clone()) }, Seq(0));
+    let mut sampling = Sampling::default();
+    for event in log.next().await? {
+        match event.parse()? {
+            Some(EventBody::RunStarted(start)) => sampling = start.care.sampling,
+            Some(EventBody::RunQueued(RunQueued { run: Some(start), .. })) => sampling = start.care.sampling,
+            _ => (),
+        }
+    }
+    Ok(sampling)
 }
 
 /// The agent's own context is what it works in; nothing else of the agent's file matters.
@@ -196,6 +226,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
     };
     AgentDefinition {
         name: agent.clone(),
+        format: AgentFormat::Own,
         title: title.to_owned(),
         description: None,
         version: None,
@@ -206,11 +237,13 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         completion: Some(Completion::Message),
         inputs: Vec::new(),
         output: None,
+        narrowings: Vec::new(),
         auto_approve: Vec::new(),
         query: title.to_owned(),
         initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(Vec::new()), ..ToolSelection::default() },
         sandbox: None,
+        triggers: Vec::new(),
         hidden: true,
         prompt: "A context is made shorter.".to_owned(),
     }

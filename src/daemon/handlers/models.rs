@@ -186,7 +186,13 @@ async fn test(state: Arc<State>, _: Caller, params: ModelsTestParams) -> Result<
         first_token_ms = first_token_ms.or_else(|| matches!(event, Some(Ok(_))).then(&ms));
         match event {
             Some(Ok(ModelEvent::Finished(reply))) => break Ok(reply),
-            Some(Ok(ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Alive)) => (),
+            Some(Ok(
+                ModelEvent::TextDelta(_)
+                | ModelEvent::ThoughtDelta(_)
+                | ModelEvent::Alive
+                | ModelEvent::Usage(_)
+                | ModelEvent::Grounded(_),
+            )) => (),
             Some(Err(error)) => break Err(problem(&error)),
             None => break Err("the answer ended before it was whole".to_owned()),
         }
@@ -246,6 +252,7 @@ fn question(sampling: Sampling) -> ModelRequest {
         tools: Arc::new([tool]),
         sampling,
         schema: None,
+        provider_tool: None,
         ordinal: 0,
         others: 0,
         path: "".into(),

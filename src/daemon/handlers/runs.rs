@@ -1,8 +1,12 @@
 //! `run/start`, `run/get`, `run/wait`, `run/cancel`, `run/steer`, `run/unpark`.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
     super::{
@@ -11,18 +15,21 @@ use super::{
         rpc::{Api, Caller},
         state::State,
     },
+    agents::route,
     approval::approval,
     by, internal, roots,
     sessions::open_session,
+    violation,
 };
 use crate::{
-    agents::{Catalog, Found},
+    agents::{self, AgentFile, Catalog, Found, NotReady},
     project::Project,
     protocol::{
-        AgentDefinition, AgentName, ClientId, ErrorKind, Method as _, QueueRunResult, RpcError, RunCancel,
-        RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams, RunRecord, RunStart, RunStartParams,
-        RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult, RunTask, RunUnpark, RunWait,
-        RunWaitParams, RunWaitResult, Seq, SessionId, WaitUntil, WorkspaceParam,
+        AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, Method as _,
+        QueueRunResult, RpcError, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams,
+        RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams,
+        RunSteerResult, RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, Sampling, Seq, SessionId,
+        WaitUntil, WorkspaceParam,
     },
     run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
     store::Filter,
@@ -62,6 +69,7 @@ async fn start_once(
         session_id,
         workspace,
         agent,
+        definition: inline,
         prompt,
         inputs,
         limits,
@@ -77,8 +85,25 @@ async fn start_once(
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
-    let agent = agent.or(usual).unwrap_or_else(|| usual_agent(state, &project));
-    let (definition, digest) = definition(&project.catalog, &agent)?;
+    if inline.is_some() && agent.is_some() {
+        return Err(violation("/definition", "not beside `agent`: one of the two says what is run"));
+    }
+    let mut routed = None;
+    let (definition, digest) = match (inline, agent) {
+        (Some(inline), _) => inline_definition(&inline)?,
+        (None, Some(agent)) if agent.as_str() == AUTO => {
+            let prompt =
+                prompt.as_deref().ok_or_else(|| violation("/prompt", "`auto` needs one to go by"))?;
+            let route = route::select(state, &project, prompt, usual).await?;
+            let found = definition(&project.catalog, &route.agent)?;
+            routed = Some(route);
+            found
+        }
+        (None, agent) => {
+            let agent = agent.or(usual).unwrap_or_else(|| usual_agent(state, &project));
+            definition(&project.catalog, &agent)?
+        }
+    };
     let by = initiator.as_ref().map(ClientId::to_string);
     let session = match &place {
         Where::Session(session) => Some(session),
@@ -96,6 +121,7 @@ async fn start_once(
         approval,
         initiator,
         model,
+        sampling: Sampling::default(),
         foreign,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
@@ -104,8 +130,28 @@ async fn start_once(
     let keyed = token.map(|token| -> MakeKeyed {
         Box::new(move |started: &Started| token.keyed(&answer(started), Some(started.run.clone())))
     });
-    let started = state.executor.start(plan, StartOptions { place, if_busy, by, keyed }).await?;
+    let started = state.executor.start(plan, StartOptions { place, if_busy, by, routed, keyed }).await?;
     Ok(answer(&started))
+}
+
+/// Stands for whichever agent's trigger fits.
+const AUTO: &str = "auto";
+
+/// An agent that lies in no file: written as one, so that it is read and judged as one.
+fn inline_definition(fields: &Map<String, Value>) -> Result<(Arc<AgentDefinition>, String), RpcError> {
+    let text = agents::written(fields);
+    let path = Path::new("definition");
+    let file = AgentFile::read(path, text.as_bytes(), AgentScope::User, AgentFormat::Own);
+    let problems: Vec<String> = file.problems.iter().map(|problem| problem.message.clone()).collect();
+    match file.definition {
+        Some(definition) => Ok((definition, file.digest)),
+        None => Err(RpcError::new(
+            ErrorKind::InvalidDefinition,
+            format!("the definition cannot be used: {}", problems.join("; ")),
+        )
+        .with_details(json!({ "problems": file.problems }))
+        .with_hint("`agent.schema.json` says what its fields are; `prompt` is the text below them")),
+    }
 }
 
 /// The agent of runs that name none, where their session has none either.
@@ -121,6 +167,7 @@ fn answer(started: &Started) -> RunStartResult {
         session_id: started.session.clone(),
         agent: started.agent.clone(),
         interrupts: started.interrupts.clone(),
+        routed: started.routed.clone(),
         seq: started.seq,
         replayed: false,
     }
@@ -132,10 +179,6 @@ async fn ground(
     session: Option<SessionId>,
     workspace: Option<&WorkspaceParam>,
 ) -> Result<(Where, Vec<PathBuf>, Option<AgentName>), RpcError> {
-    let violation = |pointer: &str, message: &str| {
-        RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}"))
-            .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
-    };
     let given = workspace.map(roots).transpose()?;
     let Some(session) = session else {
         let roots = given.ok_or_else(|| {
@@ -224,6 +267,23 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
             Err(RpcError::new(ErrorKind::InvalidDefinition, message)
                 .with_details(json!({ "problems": problems }))
                 .with_hint("mend the file; `subagent list --all` shows every problem"))
+        }
+        Found::NotReady(why) => {
+            let (message, hint) = match why {
+                NotReady::Disabled => (
+                    format!("{agent} is switched off by the settings"),
+                    format!("the setting `agents.overrides.{agent}.enabled` switches it on"),
+                ),
+                NotReady::SwitchedOff => (
+                    format!("{agent} is switched off by its own file (`disable: true`)"),
+                    "take the line out of its file".to_owned(),
+                ),
+                NotReady::Remote => (
+                    format!("{agent} is a remote agent; those cannot be started yet"),
+                    "choose another agent; `subagent list` shows the agents there are".to_owned(),
+                ),
+            };
+            Err(RpcError::new(ErrorKind::AgentNotReady, message).with_hint(hint))
         }
         Found::Unknown { nearest } => {
             let error = RpcError::new(ErrorKind::NotFound, format!("there is no agent {agent}"));

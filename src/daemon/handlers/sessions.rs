@@ -224,7 +224,8 @@ async fn read_history(
     limit: usize,
 ) -> Result<SessionHistoryResult, RpcError> {
     let listed = state.store.history(context, cursor, limit).await?;
-    Ok(SessionHistoryResult { agent, messages: listed.items, next_cursor: listed.next })
+    let changes = state.store.context_changes(context, cursor, listed.next.as_deref()).await?;
+    Ok(SessionHistoryResult { agent, messages: listed.items, changes, next_cursor: listed.next })
 }
 
 /// The agent of the one context there is; those of called agents do not count.

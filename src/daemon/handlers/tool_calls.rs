@@ -18,9 +18,9 @@ use super::{
 use crate::{
     models::{DICTATED, Dictated},
     protocol::{
-        AgentDefinition, AgentLimits, AgentName, ApprovalParams, ClientId, Completion, ErrorKind, EventBody,
-        IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask, Seq, ToolName, ToolSelection,
-        ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
+        AgentDefinition, AgentFormat, AgentLimits, AgentName, ApprovalParams, ClientId, Completion,
+        ErrorKind, EventBody, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask,
+        Sampling, Seq, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
     },
     run::{RunRequest, StartOptions, Where},
     store::Filter,
@@ -66,11 +66,18 @@ async fn call(
         approval: approval(&state, ApprovalParams::default())?,
         initiator: by.as_deref().map(ClientId::from),
         model: None,
+        sampling: Sampling::default(),
         foreign,
         task: RunTask::Work,
         record: None,
     };
-    let options = StartOptions { place: Where::Session(session_id), if_busy: IfBusy::Queue, by, keyed: None };
+    let options = StartOptions {
+        place: Where::Session(session_id),
+        if_busy: IfBusy::Queue,
+        by,
+        routed: None,
+        keyed: None,
+    };
     let executor = state.executor.clone();
     let starting = state.writing.spawn(async move {
         let plan = executor.plan(request).await?;
@@ -86,6 +93,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
     let short = id.rsplit('-').next().unwrap_or_default();
     AgentDefinition {
         name: AgentName::from(format!("client-{short}")),
+        format: AgentFormat::Own,
         title: "A client's call".to_owned(),
         description: None,
         version: None,
@@ -101,11 +109,13 @@ fn definition(tool: &ToolName) -> AgentDefinition {
             schema: serde_json::json!({ "type": "string" }),
         }],
         output: None,
+        narrowings: Vec::new(),
         auto_approve: Vec::new(),
         query: "${prompt}".to_owned(),
         initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(vec![tool.clone()]), ..ToolSelection::default() },
         sandbox: None,
+        triggers: Vec::new(),
         hidden: true,
         prompt: "A client calls a tool.".to_owned(),
     }

@@ -126,14 +126,14 @@ async fn acknowledge(
     }
     let said = meant.iter().map(|agent| {
         let file = TrustedFile { path: agent.path.to_owned(), digest: agent.digest.to_owned() };
-        self::said(agent.root, true, vec![file])
+        read(agent.root, file)
     });
     let seq = tell(&state, by(&caller), said.collect()).await?;
     Ok(AgentsAcknowledgeResult { name, seq })
 }
 
 /// One at a time, so that none is decided by what another one is changing.
-async fn turn(state: &State) -> Result<tokio::sync::SemaphorePermit<'_>, RpcError> {
+pub(super) async fn turn(state: &State) -> Result<tokio::sync::SemaphorePermit<'_>, RpcError> {
     state.trust_changes.acquire().await.map_err(|error| internal("nothing can be acknowledged", &error))
 }
 
@@ -217,8 +217,13 @@ fn acknowledging(root: &str, survey: &Survey, files: &[TrustedFile], trust: &Tru
     vec![said(root, false, Vec::new()), said(root, true, named)]
 }
 
-fn said(root: &str, trusted: bool, files: Vec<TrustedFile>) -> WorkspaceTrusted {
-    WorkspaceTrusted { workspace: root.to_owned(), trusted, files }
+pub(super) fn said(root: &str, trusted: bool, files: Vec<TrustedFile>) -> WorkspaceTrusted {
+    WorkspaceTrusted { workspace: root.to_owned(), trusted, files, files_only: false }
+}
+
+/// A person has read this file, which says nothing of the others, nor of the workspace.
+pub(super) fn read(root: &str, file: TrustedFile) -> WorkspaceTrusted {
+    WorkspaceTrusted { files_only: true, ..said(root, true, vec![file]) }
 }
 
 /// Tells the log, all of it or nothing, and then trusts accordingly.

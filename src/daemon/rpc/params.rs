@@ -17,6 +17,12 @@ const MAX_VIOLATIONS: usize = 100;
 /// Characters of one violation's message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
+/// Parameters that hold an agent back. What nobody knows in them is an error for every client: a limit that somebody meant to
+/// set must not be lost with a signal that few read.
+const HOLDING_BACK: [&str; 2] = ["limits", "approval"];
+/// A shorter word is like too many others to be taken for one of theirs that stands in the wrong place.
+const LEAST_LIKE: usize = 7;
+
 /// What a method's parameters look like.
 pub(super) struct ParamsShape {
     method: &'static str,
@@ -35,7 +41,7 @@ impl ParamsShape {
     }
 
     /// Reads parameters; missing ones are `{}`. Also answers the fields that nobody knows, which are errors when
-    /// `is_strict`.
+    /// `is_strict`, and where they would have held an agent back.
     pub(super) fn read<P: DeserializeOwned>(
         &self,
         params: Option<&str>,
@@ -56,14 +62,52 @@ impl ParamsShape {
             Ok(_) if !self.is_narrower_than_type => Vec::new(),
             _ => self.violations(&value),
         };
-        if is_strict {
-            violations.extend(unknown_fields.iter().map(unknown_field_violation));
+        for field in &unknown_fields {
+            violations.extend(match self.lost_limit(field) {
+                None if is_strict => Some(unknown_field_violation(field)),
+                lost => lost,
+            });
         }
         match read {
             Ok(params) if violations.is_empty() => Ok((params, unknown_fields)),
             Err(error) if violations.is_empty() => Err(self.refusal(vec![whole(error.to_string())])),
             _ => Err(self.refusal(violations)),
         }
+    }
+
+    /// What is wrong with a field that nobody knows and that was meant to hold an agent back.
+    fn lost_limit(&self, field: &UnknownField) -> Option<Violation> {
+        let path = field.field.strip_prefix('/')?;
+        let violation = |message: String| Some(Violation { pointer: field.field.clone(), message });
+        if let Some((first, _)) = path.split_once('/') {
+            let part = HOLDING_BACK.into_iter().find(|part| *part == first)?;
+            let known: Vec<String> = self.members(part).map(|name| format!("`{name}`")).collect();
+            let message = unknown_field_violation(field).message;
+            let mark = if field.did_you_mean.is_some() { "" } else { ";" };
+            return violation(format!("{message}{mark} `{part}` has {}", known.join(", ")));
+        }
+        // Its very name says more than a word that is like it.
+        let is_member = |part: &&str| self.members(part).any(|name| name == path);
+        if let Some(part) = HOLDING_BACK.into_iter().find(is_member) {
+            return violation(format!("unknown field; did you mean `{path}` in `{part}`?"));
+        }
+        match field.did_you_mean.as_deref() {
+            Some(near) if HOLDING_BACK.contains(&near) => Some(unknown_field_violation(field)),
+            None if LEAST_LIKE <= path.len() => {
+                let near = |part| suggest::nearest(path, self.members(part)).map(|near| (near, part));
+                let (near, part) = HOLDING_BACK.into_iter().find_map(near)?;
+                violation(format!("unknown field; did you mean `{near}` in `{part}`?"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The fields of one of the parameters.
+    fn members(&self, part: &str) -> impl Iterator<Item = &str> {
+        let fields = self.known_fields(&self.schema).unwrap_or_default();
+        let schema = fields.into_iter().find(|(name, _)| *name == part).map(|(_, schema)| schema);
+        let members = schema.and_then(|schema| self.known_fields(schema)).unwrap_or_default();
+        members.into_iter().map(|(name, _)| name.as_str())
     }
 
     fn refusal(&self, violations: Vec<Violation>) -> RpcError {

@@ -87,7 +87,9 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<DaemonStatus, _, _>(async |_, _, _| not_found());
     api.cancellable::<DaemonDoctor, _, _>(async |_, _, _| not_found());
     api.method::<DaemonShutdown, _, _>(async |_, _, _| not_found());
-    api.cancellable::<AgentsList, _, _>(async |_, _, _| Ok(AgentsListResult { agents: Vec::new() }));
+    api.cancellable::<AgentsList, _, _>(async |_, _, _| {
+        Ok(AgentsListResult { agents: Vec::new(), problems: Vec::new() })
+    });
     api.cancellable::<ToolsList, _, _>(async |_, _, _| panic!("a tool list that cannot be"));
     api.method::<RunStart, _, _>(async |bed: Arc<Bed>, _, params: RunStartParams| {
         bed.wait_at_gate().await;
@@ -100,6 +102,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             agent: params.agent.unwrap(),
             replayed: false,
             interrupts: None,
+            routed: None,
             seq: Seq(1),
         })
     });
@@ -120,8 +123,17 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<DaemonReload, _, _>(async |_, _, _| not_found());
     api.method::<DaemonSetLogLevel, _, _>(async |_, _, _| not_found());
     api.cancellable::<ConfigGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<UsageGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsGet, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsCreate, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsUpdate, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsDelete, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsTemplates, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsImport, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsExport, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsValidate, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsReload, _, _>(async |_, _, _| not_found());
+    api.method::<AgentsRoute, _, _>(async |_, _, _| not_found());
     api.cancellable::<ConfirmationList, _, _>(async |_, _, _| not_found());
     api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
     api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
-use crate::protocol::{Cost, Usage};
+use crate::protocol::{BudgetLimits, CallId, Cost, Sampling, Usage};
 
 /// What a model is asked for by the daemon itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +19,10 @@ pub enum Consultation {
     NextSpeaker,
     /// Which model fits what was asked for.
     Routing,
+    /// What pages of the web say that a call of `web_fetch` was asked about.
+    WebFetch,
+    /// What a provider finds on the web for a call of `web_search`.
+    WebSearch,
 }
 
 impl Consultation {
@@ -29,6 +33,8 @@ impl Consultation {
             Consultation::LoopCheck => "loop check",
             Consultation::NextSpeaker => "next speaker",
             Consultation::Routing => "routing",
+            Consultation::WebFetch => "web fetch",
+            Consultation::WebSearch => "web search",
         }
     }
 }
@@ -52,8 +58,14 @@ pub struct ModelConsulting {
 #[serde(rename_all = "camelCase")]
 pub struct ModelConsulted {
     pub purpose: Consultation,
+    /// Of a question that a tool asked: its call, with whose end this is told. No `model.consulting` came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
     pub model: String,
     pub usage: Usage,
+    /// The provider did not say what the answer took, so this is an estimate.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub estimated: bool,
     /// Missing when nobody told the model's price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -79,6 +91,9 @@ pub struct ModelFallback {
     /// Tokens that fit the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
+    /// What the new one's alias or entry says of sampling; missing = it samples as the run's first model did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
 }
 
 /// Who said which model serves a run whose model is `auto`.
@@ -100,6 +115,9 @@ pub struct ModelRouted {
     /// Tokens that fit the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
+    /// What its alias or entry says of sampling; missing = it samples as the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
 }
 
 /// What a compression came to.
@@ -138,9 +156,12 @@ pub struct ContextCompressed {
     /// As in `model.consulting`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub forced: bool,
-    /// Tokens of a request before and after, instructions and tools included; a provider's count or an estimate.
+    /// Tokens of a request before and after, instructions and tools included; estimated unless they were `counted`.
     pub tokens_before: u64,
     pub tokens_after: u64,
+    /// Both are the provider's own count.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub counted: bool,
     /// Messages that a model reads, before and after. All of them stay in the history.
     pub messages_before: u32,
     pub messages_after: u32,
@@ -204,6 +225,14 @@ pub struct BudgetWarning {
     /// By the run and the runs below it.
     pub used: BudgetAmount,
     pub limit: BudgetAmount,
+}
+
+/// A person gave the run more than it had (spec 03, `onBudget: ask`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetRaised {
+    /// What holds from now on; what is missing stays as it was.
+    pub limits: BudgetLimits,
 }
 
 /// Why the daemon added a message of its own to a context.

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::is_default;
 use crate::protocol::{
-    AgentName, Approval, ApprovalMode, CallId, Completion, ContextId, Cost, Reason, RunError, RunId, Usage,
+    AgentName, Approval, ApprovalMode, BudgetLimits, CallId, Completion, ContextId, Cost, OnBudget, Reason,
+    RunError, RunId, Sampling, Usage,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +64,11 @@ pub struct RunLimits {
     /// In US dollars, by the run and all below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Cost>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_budget: OnBudget,
+    /// What the run above had left when it called this one, which asks for no more than that.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lent: BudgetLimits,
     pub grace_ms: u64,
     /// How deep below its root a run may stand; 0 = agents cannot be called as tools.
     #[serde(default = "default_max_depth")]
@@ -115,7 +121,7 @@ pub struct RunStarted {
     pub context_window: Option<u64>,
     /// What is done beside the turns.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub care: RunCare,
+    pub care: Box<RunCare>,
 }
 
 /// What a run is for.
@@ -150,6 +156,9 @@ pub struct RunCare {
     /// The run's model is chosen of these by what is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<Tiers>,
+    /// What the alias of the run's own model says of sampling, else its provider's entry.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sampling: Sampling,
     pub loop_calls: bool,
     pub loop_text: bool,
     pub loop_judge: bool,
@@ -157,15 +166,18 @@ pub struct RunCare {
 }
 
 /// A model by its name, and the tokens that fit it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamedModel {
     pub name: String,
     pub context_window: u64,
+    /// What its alias says of sampling, else its provider's entry.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sampling: Sampling,
 }
 
 /// Two models for one run to choose from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tiers {
     /// For what is easily answered.
@@ -237,6 +249,8 @@ pub struct RunResumed {
 pub enum StopThen {
     /// One last turn in which only `complete_task` is offered.
     Grace,
+    /// A person is asked whether the run may use more (spec 03, `onBudget`).
+    Ask,
     End,
 }
 

@@ -2,11 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::WorkspaceParam;
+use super::{WorkspaceParam, is_default};
 use crate::protocol::{
-    AgentName, AgentScope, AgentSummary, ClientId, InputSpec, SandboxProfile, SessionId, ToolDeclaration,
-    ToolSource,
+    AgentFormat, AgentName, AgentScope, AgentSummary, ChangedAgent, ClientId, FileProblem, InputSpec,
+    Narrowing, Risk, SandboxProfile, Seq, SessionId, Timestamp, ToolDeclaration, ToolSource, Trigger,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,9 @@ pub struct AgentsListParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentsListResult {
     pub agents: Vec<AgentSummary>,
+    /// Of folders and files that could not be looked into.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,9 +59,53 @@ pub struct AgentsGetResult {
     /// The tools a run would get, `complete_task` among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// What its file says of asking.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub approval: AgentApproval,
     /// How closely its file wants its commands confined; the settings may confine them further. Missing = as they say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxProfile>,
+    /// The front matter of a file of ours that says the same, see `agent.schema.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Map<String, Value>>,
+    /// The whole file, as it is written. Missing when it cannot be read, and when it is changing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What the file would say if it were written right; of one that had to be mended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<String>,
+    /// When the file was made, where the file system keeps that; and when it was written to last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+    /// Which prompts are for it, in the order of the file, and what came of that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<TriggerUse>,
+}
+
+/// One trigger of an agent, and how often it decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerUse {
+    #[serde(flatten)]
+    pub trigger: Trigger,
+    /// Prompts that it brought to the agent.
+    pub hits: u64,
+    /// How many of them a person gave to another agent then, by its name.
+    pub overrides: u64,
+}
+
+/// What an agent's own file says of which calls ask.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentApproval {
+    /// Risks of calls that run without asking where no rule speaks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auto_approve: Vec<Risk>,
+    /// Which calls it makes stricter, in the order of the file; a later one beats those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Narrowing>,
 }
 
 /// Exactly one of the fields `name`, `text` and `all`.
@@ -73,6 +121,9 @@ pub struct AgentsValidateParams {
     /// What the text's file is called, for findings and for an agent that names itself nowhere; it is not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<std::path::PathBuf>,
+    /// Whose format the text has [default: as the path's folders say, `.claude`, `.gemini`, `.opencode`, else as it looks].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<AgentFormat>,
     /// Every agent there is.
     pub all: bool,
     /// Looks among this workspace's project agents too.
@@ -115,6 +166,27 @@ pub enum CheckOutcome {
     Pass,
     Warn,
     Fail,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentsReloadParams {
+    /// Reads this workspace's project agents anew, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+/// What is other than it was when it was told last, at most 1,000 of each.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsReloadResult {
+    pub added: Vec<ChangedAgent>,
+    pub changed: Vec<ChangedAgent>,
+    /// As they were.
+    pub removed: Vec<ChangedAgent>,
+    /// Of the last `agents.changed` it caused; missing when nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

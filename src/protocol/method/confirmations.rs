@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{WorkspaceParam, default_page, is_default, is_not};
 use crate::protocol::{
-    Access, AgentName, CallId, Claim, ConfirmationId, ConfirmationRecord, FileProblem, FileRestored, Outcome,
-    PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq, SessionId, Timestamp, ToolKind,
-    ToolName, ToolResult, TrustedFile,
+    Access, AgentName, BudgetLimits, CallId, Claim, ConfirmationId, ConfirmationRecord, FileProblem,
+    FileRestored, Outcome, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq,
+    SessionId, Timestamp, ToolKind, ToolName, ToolResult, TrustedFile,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +107,9 @@ pub struct ConfirmationRespondParams {
     /// With `modify`, instead of arguments: what the file of an edit shall be, or the command of an exec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
+    /// With `modify` of a budget: what the run may use from now on; more than it has used. What is missing stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<BudgetLimits>,
     /// With `answer`: one a question, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<QuestionAnswer>,

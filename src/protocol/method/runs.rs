@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{IdempotencyKey, WorkspaceParam, default_page, is_default, is_not};
+use super::{IdempotencyKey, Routed, WorkspaceParam, default_page, is_default, is_not};
 use crate::protocol::{
     AgentName, ApprovalParams, ConfirmationRecord, LimitsParams, ModelRef, QueuedRun, RunId, RunRecord,
     RunState, Seq, SessionId,
@@ -19,9 +19,14 @@ pub struct RunStartParams {
     /// Where the agent works: the boundary of its file tools. Needed without `sessionId`; with it, the session's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceParam>,
-    /// Missing = the session's, else the daemon's default (setting `agents.default`).
+    /// Missing = the session's, else the daemon's default (setting `agents.default`). `auto` = the one whose trigger fits the
+    /// prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// Instead of `agent`: an agent that lies in no file. Fields of the front matter, as `agent.schema.json` has them, and
+    /// `prompt`, the text below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Map<String, Value>>,
     /// The value of the input `prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -73,6 +78,9 @@ pub struct RunStartResult {
     /// The living run that is cancelled for this one (`ifBusy: "interrupt"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<RunId>,
+    /// Why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routed: Option<Routed>,
     /// The last event the request caused. Attach with `from` one below the first to see it all, or `start`.
     pub seq: Seq,
     /// This is the answer to an earlier request with the same `idempotencyKey`.

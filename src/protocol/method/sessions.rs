@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdempotencyKey, OnGone, WorkspaceParam, default_page, given, is_default, is_not};
 use crate::protocol::{
-    AgentName, ApprovalMode, CompressionStatus, ContextId, ContextSummary, HistoryMessage, RunId, Seq,
-    SessionId, SessionState, SessionSummary, SubscriptionId,
+    AgentName, ApprovalMode, CompressionStatus, ContextChange, ContextId, ContextSummary, HistoryMessage,
+    RunId, Seq, SessionId, SessionState, SessionSummary, SubscriptionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +106,10 @@ pub struct SessionHistoryResult {
     pub agent: AgentName,
     /// Oldest first.
     pub messages: Vec<HistoryMessage>,
+    /// Where the context was compressed or cleared, oldest first: after the messages of the page before and before those of
+    /// the next. At most 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ContextChange>,
     /// There is more; give it as `cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

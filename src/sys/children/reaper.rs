@@ -22,10 +22,11 @@ use super::{
 /// Bytes of an environment that are searched for our mark, which stands first or last. Whoever hides it behind more is
 /// ended sooner.
 const MOST_ENVIRONMENT_BYTES: u64 = 256 << 10;
-/// How often a sweep may ask again for environments that are empty, all orphans together. While a program is being executed
-/// it has none for a moment; whoever was started without one never has.
-const PATIENCE: u32 = 50;
-/// Between two such questions. A sweep keeps processes from being started, so it may not take long.
+/// How often a sweep may ask again for environments that are not there yet, all orphans together: while a program is being
+/// executed it has none, for as long as a busy machine keeps it waiting. Nobody can hold themselves in that state, so that
+/// this ends only what hangs in the kernel.
+const PATIENCE: u32 = 2_000;
+/// Between two such questions. A sweep keeps processes from being started, so it does not dawdle.
 const MOMENT: Duration = Duration::from_millis(1);
 /// How often the last orphans are ended, each of which may leave further ones.
 const LAST_SWEEPS: usize = 20;
@@ -139,9 +140,7 @@ impl Children {
         {
             return true;
         }
-        let environment = proc.join(number.to_string()).join("environ");
-        // Who cannot be asked says nothing.
-        let read = || table::read_bounded(&environment, MOST_ENVIRONMENT_BYTES).unwrap_or_default();
+        let read = || table::environment(proc, number, MOST_ENVIRONMENT_BYTES);
         let environment = once_there(read, || std::thread::sleep(MOMENT), patience);
         let mark = environment.split(|byte| *byte == 0).find_map(|variable| {
             variable
@@ -159,12 +158,13 @@ impl Children {
     }
 }
 
-/// What is read, asked for again as long as it is empty and there is patience left.
-fn once_there(read: impl Fn() -> Vec<u8>, mut wait: impl FnMut(), patience: &mut u32) -> Vec<u8> {
+/// What is read, asked for again as long as it is not there yet and there is patience left.
+fn once_there(read: impl Fn() -> Option<Vec<u8>>, mut wait: impl FnMut(), patience: &mut u32) -> Vec<u8> {
     loop {
-        let found = read();
-        if !found.is_empty() || *patience == 0 {
-            return found;
+        match read() {
+            Some(found) => return found,
+            None if *patience == 0 => return Vec::new(),
+            None => {}
         }
         *patience -= 1;
         wait();
@@ -186,18 +186,21 @@ mod tests {
     use super::once_there;
 
     #[test]
-    fn an_environment_that_is_empty_for_a_moment_is_asked_for_again() {
+    fn an_environment_that_is_not_there_for_a_moment_is_asked_for_again() {
         let (asked, waited) = (Cell::new(0), Cell::new(0));
         let there_the_third_time = || {
             asked.set(asked.get() + 1);
-            if asked.get() < 3 { Vec::new() } else { b"A=1".to_vec() }
+            (asked.get() >= 3).then(|| b"A=1".to_vec())
         };
         let mut patience = 5;
         let found = once_there(there_the_third_time, || waited.set(waited.get() + 1), &mut patience);
         assert_eq!((found.as_slice(), waited.get(), patience), (&b"A=1"[..], 2, 3));
-        // Whoever has none does not keep all others waiting.
-        assert!(once_there(Vec::new, || waited.set(waited.get() + 1), &mut patience).is_empty());
-        assert!(once_there(Vec::new, || waited.set(waited.get() + 1), &mut patience).is_empty());
+        // Whoever has none is not waited for, and whoever never gets one does not keep all others waiting.
+        assert!(once_there(|| Some(Vec::new()), || waited.set(waited.get() + 1), &mut patience).is_empty());
+        assert_eq!((waited.get(), patience), (2, 3));
+        for _ in 0..2 {
+            assert!(once_there(|| None, || waited.set(waited.get() + 1), &mut patience).is_empty());
+        }
         assert_eq!((waited.get(), patience), (5, 0));
     }
 }

@@ -38,6 +38,27 @@ fn parse(pid: i32, text: &[u8]) -> Option<Entry> {
     Some(Entry { pid, parent, started })
 }
 
+/// The first bytes of what a process was given for an environment; `None` while a program is being executed in it, which
+/// has none yet. Who cannot be asked says nothing.
+pub(super) fn environment(proc: &Path, pid: i32, most: u64) -> Option<Vec<u8>> {
+    let folder = proc.join(pid.to_string());
+    match read_bounded(&folder.join("environ"), most) {
+        Ok(bytes) if bytes.is_empty() => {
+            let stat = read_bounded(&folder.join("stat"), MOST_STAT_BYTES).unwrap_or_default();
+            (!is_being_executed(&stat)).then_some(bytes)
+        }
+        read => Some(read.unwrap_or_default()),
+    }
+}
+
+/// Field 51, where the environment ends in memory, is 0 until the system has laid it there. Whoever is started without
+/// one has an address there too, and nobody can take it away (`PR_SET_MM_MAP` refuses 0).
+fn is_being_executed(stat: &[u8]) -> bool {
+    let after_name = stat.iter().rposition(|byte| *byte == b')').map_or(stat.len(), |at| at + 1);
+    let mut fields = stat[after_name..].split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    fields.nth(51 - 3).is_some_and(|field| field == b"0")
+}
+
 /// The first bytes of a file of `/proc`.
 pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     use io::Read as _;
@@ -112,6 +133,37 @@ mod tests {
         let parents = children_of(Path::new(PROC), entry.parent).unwrap();
         assert!(parents.contains(&own), "{parents:?}");
         assert_eq!(Entry::read(Path::new(PROC), i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_program_that_is_being_executed_has_no_environment_yet_and_one_without_has_an_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("9")).unwrap();
+        let asked = |environ: &str, environment_end: &str| {
+            let stat = format!(
+                "{} {} {environment_end} 0\n",
+                line(9, ") S 1 (", 5, 1).trim_end(),
+                "1 ".repeat(25).trim_end()
+            );
+            fs::write(folder.path().join("9/stat"), stat).unwrap();
+            fs::write(folder.path().join("9/environ"), environ).unwrap();
+            environment(folder.path(), 9, 2)
+        };
+        assert_eq!(asked("", "0"), None);
+        assert_eq!(asked("", "140736"), Some(Vec::new()));
+        assert_eq!(asked("A=1", "140736"), Some(b"A=".to_vec()));
+        assert_eq!(environment(folder.path(), 10, 2), Some(Vec::new()), "there is no such process");
+
+        // The fields are where this system has them.
+        let own = read_bounded(Path::new("/proc/self/stat"), MOST_STAT_BYTES).unwrap();
+        assert!(!is_being_executed(&own));
+        let mut sleeper = std::process::Command::new("sleep").arg("60").env_clear().spawn().unwrap();
+        let asked_for = |pid: u32| environment(Path::new(PROC), pid.cast_signed(), 9);
+        while asked_for(sleeper.id()).is_none_or(|it| !it.is_empty()) {
+            std::thread::yield_now();
+        }
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
     }
 
     /// Both kinds of kernels.

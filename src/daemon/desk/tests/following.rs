@@ -34,7 +34,7 @@ fn resolved(id: &str) -> NewEvent {
         said: None,
         at: Some(START),
     };
-    let (confirmation_id, tool_call_id) = (id.into(), "k".into());
+    let (confirmation_id, tool_call_id) = (id.into(), Some("k".into()));
     event(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None })
 }
 

@@ -24,6 +24,9 @@ const OF_FILE: &[(&str, &[FileProblemCode])] = &[
     ("no other agent of the place has its name", &[DuplicateName]),
 ];
 
+/// So many of them must pass before the others mean anything.
+const N_TO_READ: usize = 2;
+
 /// Every check of one agent. What needs a definition is left out for a file without one. May read a recording or fetch
 /// a key, so it blocks.
 pub fn of(
@@ -46,6 +49,11 @@ pub fn of(
             AgentCheck { check: (*check).to_owned(), outcome, findings }
         })
         .collect();
+    // What stands in a file that cannot be read was not looked at.
+    let read = checks.iter().take(N_TO_READ).position(|check| check.outcome == CheckOutcome::Fail);
+    if let Some(failed) = read {
+        checks.truncate(failed + 1);
+    }
     let Some(definition) = definition else { return checks };
     let overriding = state.executor.overriding(definition);
     let definition = overriding.as_ref().unwrap_or(definition);

@@ -52,7 +52,8 @@ pub(super) fn page() -> String {
          Generated from the daemon's types; `openrpc.json` says the same for programs.\n\n\
          Parameters are given by name; missing parameters are `{{}}`, a missing field means its default. A field \
          that nobody knows is ignored and reported once by `signal.unknownField`; a client that said `strict` in \
-         `initialize` gets an error instead. Any method may answer with the errors of [errors.md](errors.md). \
+         `initialize` gets an error instead, and so does every client within `limits` and `approval`, and for a field \
+         that was probably meant to stand there: nothing that holds an agent back is lost. Any method may answer with the errors of [errors.md](errors.md). \
          In results every list of values may grow: clients show those they do not know as text. In parameters other \
          values are refused.\n\n\
          A connection may send messages of {MAX_MESSAGE_BYTES} bytes, have {MAX_IN_FLIGHT} requests open, hold \

@@ -1,0 +1,292 @@
+//! Where do agents' files go, and how do they change without anything being lost? (spec 02, "Places and precedence")
+//!
+//! What is written is written whole or not at all, below folders that were opened first, so that no link of a workspace leads
+//! out of it. What a file said before lies in the trash, and what the log could not be told is taken back. Blocks on the file
+//! system throughout.
+
+use std::{
+    fs,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    agents::OWN_OF_PROJECT,
+    protocol::{AgentName, ErrorKind, RpcError, Timestamp, ToolError, ToolErrorType},
+    tools::{Found, Place, Placed, Wish, Workspace},
+    trust::digest,
+};
+
+/// Below the daemon's state: files that were replaced or deleted (spec 12, `<state>`).
+const TRASH: &str = "trash/agents";
+
+/// The folder of ours that takes new files.
+pub(super) struct Home {
+    /// As the catalogue knows it.
+    pub folder: PathBuf,
+    /// Of a workspace's: its root as it was named, and without links.
+    pub root: Option<(PathBuf, String)>,
+    workspace: Workspace,
+    /// The folder without links.
+    inside: PathBuf,
+}
+
+impl Home {
+    /// The user's, which is made if it is not there yet.
+    pub fn of_user(folder: &Path) -> Result<Home, RpcError> {
+        let failed = |error: std::io::Error| unusable(folder, &error.to_string());
+        fs::create_dir_all(folder).map_err(failed)?;
+        let inside = folder.canonicalize().map_err(failed)?;
+        let workspace = opened(&inside)?;
+        Ok(Home { folder: folder.to_owned(), root: None, workspace, inside })
+    }
+
+    /// A workspace's, below this root.
+    pub fn of_project(root: &Path) -> Result<Home, RpcError> {
+        let workspace = opened(root)?;
+        let canonical = workspace.roots().next().unwrap_or(root).to_owned();
+        let name = canonical.to_str().ok_or_else(|| unusable(root, "its name is not UTF-8"))?.to_owned();
+        let (folder, inside) = (root.join(OWN_OF_PROJECT), canonical.join(OWN_OF_PROJECT));
+        let root = Some((root.to_owned(), name));
+        Ok(Home { folder, root, workspace, inside })
+    }
+
+    /// The file of this name, whether it is there or not.
+    pub fn spot(self, name: &AgentName) -> Result<Spot, RpcError> {
+        let file = format!("{name}.md");
+        let (path, inside) = (self.folder.join(&file), self.inside.join(&file));
+        Spot::open(self.workspace, &inside, path)
+    }
+
+    /// What a file of this name is called there.
+    pub fn path(&self, name: &AgentName) -> PathBuf {
+        self.folder.join(format!("{name}.md"))
+    }
+}
+
+/// One file, as it was found.
+pub(super) struct Spot {
+    /// As the catalogue knows it.
+    pub path: PathBuf,
+    workspace: Workspace,
+    place: Place,
+    found: Option<Found>,
+}
+
+impl Spot {
+    fn open(workspace: Workspace, inside: &Path, path: PathBuf) -> Result<Spot, RpcError> {
+        if inside.is_symlink() {
+            let message = format!("{} is a link; nothing was written", path.display());
+            return Err(RpcError::new(ErrorKind::Conflict, message)
+                .with_details(json!({ "path": path }))
+                .with_hint(
+                    "change the file that it leads to (`agents/update` does), or take the link away",
+                ));
+        }
+        let place =
+            workspace.place_at(inside).ok_or_else(|| unusable(&path, "it lies outside of its folder"))?;
+        let found = workspace.find(&place).map_err(|error| refused(&path, error))?;
+        Ok(Spot { path, workspace, place, found })
+    }
+
+    /// A file that is there. One of a workspace must lie in its root, whatever links lead to it.
+    pub fn existing(path: &Path, root: Option<&Path>) -> Result<Spot, RpcError> {
+        let failed = |error: std::io::Error| unusable(path, &error.to_string());
+        let inside = path.canonicalize().map_err(failed)?;
+        let root = root.map(Path::canonicalize).transpose().map_err(failed)?;
+        if root.is_some_and(|root| !inside.starts_with(root)) {
+            let message = format!(
+                "{} is a link to {}, outside of the workspace; nothing was changed",
+                path.display(),
+                inside.display()
+            );
+            return Err(RpcError::new(ErrorKind::Forbidden, message)
+                .with_hint("change that file itself, or take the link away"));
+        }
+        let folder = inside.parent().unwrap_or(Path::new("/"));
+        Spot::open(opened(folder)?, &inside, path.to_owned())
+    }
+
+    /// What it says; `None` where nothing is.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.found.as_ref().map(|found| found.bytes.as_slice())
+    }
+
+    /// As `sha256:<hex>`.
+    pub fn digest(&self) -> Option<String> {
+        self.bytes().map(digest)
+    }
+
+    /// Makes it say this. What it said before goes to the trash first.
+    pub fn write(self, bytes: &[u8], name: &AgentName, trash: &Trash) -> Result<Change, RpcError> {
+        let kept = self.bytes().map(|old| trash.keep(name, old)).transpose()?;
+        let wish = Wish { bytes, over: self.found.as_ref(), attributes: None };
+        let placed = self.workspace.put(&self.place, &wish, &CancellationToken::new(), &mut || true);
+        match placed.map_err(|error| refused(&self.path, error))? {
+            Placed::Done => Ok(Change { spot: self, now: Some(bytes.to_vec()), trash: kept }),
+            Placed::Changed | Placed::Stopped => Err(changed(&self.path)),
+        }
+    }
+
+    /// Takes it away, into the trash.
+    pub fn remove(self, name: &AgentName, trash: &Trash) -> Result<Change, RpcError> {
+        let Some(found) = &self.found else { return Err(changed(&self.path)) };
+        if self.path.is_symlink() {
+            let message = format!("{} is a link; nothing was deleted", self.path.display());
+            return Err(RpcError::new(ErrorKind::Conflict, message)
+                .with_hint("take the link away yourself, or the file that it leads to"));
+        }
+        let kept = trash.keep(name, &found.bytes)?;
+        match self.workspace.remove(&self.place, found).map_err(|error| refused(&self.path, error))? {
+            Placed::Done => Ok(Change { spot: self, now: None, trash: Some(kept) }),
+            Placed::Changed | Placed::Stopped => Err(changed(&self.path)),
+        }
+    }
+}
+
+/// A file that was changed, and what it was before.
+pub(super) struct Change {
+    spot: Spot,
+    /// What was made of it; `None` = nothing is there any more.
+    now: Option<Vec<u8>>,
+    /// Where what it said before lies.
+    pub trash: Option<PathBuf>,
+}
+
+impl Change {
+    /// Makes it what it was, unless somebody changed it since.
+    pub fn take_back(self) {
+        let Spot { path, workspace, place, found } = self.spot;
+        let made = self.now;
+        let undo = || -> Result<Placed, ToolError> {
+            let now = workspace.find(&place)?;
+            if now.as_ref().map(|now| now.bytes.as_slice()) != made.as_deref() {
+                return Ok(Placed::Changed);
+            }
+            match (&found, &now) {
+                (Some(was), now) => {
+                    let wish =
+                        Wish { bytes: &was.bytes, over: now.as_ref(), attributes: Some(was.attributes) };
+                    workspace.put(&place, &wish, &CancellationToken::new(), &mut || true)
+                }
+                (None, Some(now)) => workspace.remove(&place, now),
+                (None, None) => Ok(Placed::Done),
+            }
+        };
+        match undo() {
+            Ok(Placed::Done) => {}
+            Ok(Placed::Changed | Placed::Stopped) => {
+                tracing::warn!(path = %path.display(), "a change of an agent's file could not be taken back: somebody changed it since");
+            }
+            Err(error) => {
+                tracing::error!(path = %path.display(), error = error.message, "a change of an agent's file could not be taken back")
+            }
+        }
+    }
+}
+
+/// Where files go that nobody wants any more.
+pub(super) struct Trash {
+    folder: PathBuf,
+    now: Timestamp,
+}
+
+impl Trash {
+    pub fn new(state_dir: &Path, now: Timestamp) -> Trash {
+        Trash { folder: state_dir.join(TRASH), now }
+    }
+
+    /// Keeps what an agent's file said.
+    fn keep(&self, name: &AgentName, bytes: &[u8]) -> Result<PathBuf, RpcError> {
+        let failed = |error: std::io::Error| unusable(&self.folder, &error.to_string());
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        let folder = self.folder.canonicalize().map_err(failed)?;
+        let trash = opened(&folder)?;
+        // One request may take several of one name, and a clock may stand still.
+        for number in 0..u32::MAX {
+            let more = if number == 0 { String::new() } else { format!(".{number}") };
+            let path = folder.join(format!("{name}.{}{more}.md", self.now.0));
+            let place =
+                trash.place_at(&path).ok_or_else(|| unusable(&path, "it lies outside of its folder"))?;
+            let wish = Wish { bytes, over: None, attributes: None };
+            let placed = trash.put(&place, &wish, &CancellationToken::new(), &mut || true);
+            if placed.map_err(|error| refused(&path, error))? == Placed::Done {
+                return Ok(path);
+            }
+        }
+        Err(unusable(&self.folder, "it is full of files of this name"))
+    }
+}
+
+fn opened(folder: &Path) -> Result<Workspace, RpcError> {
+    Workspace::open(&[folder.to_owned()]).map_err(|error| unusable(folder, &error.to_string()))
+}
+
+fn unusable(path: &Path, problem: &str) -> RpcError {
+    let message = format!("{} cannot be used: {problem}; nothing was changed", path.display());
+    RpcError::new(ErrorKind::Conflict, message).with_details(json!({ "path": path }))
+}
+
+/// Somebody else was faster.
+fn changed(path: &Path) -> RpcError {
+    let message = format!("{} was changed meanwhile; it is as they left it", path.display());
+    RpcError::new(ErrorKind::Conflict, message)
+        .with_details(json!({ "path": path }))
+        .with_hint("look at it, and ask again")
+}
+
+fn refused(path: &Path, error: ToolError) -> RpcError {
+    let kind = match error.kind {
+        ToolErrorType::NoSpaceLeft => ErrorKind::StorageFull,
+        ToolErrorType::PermissionDenied | ToolErrorType::PathNotInWorkspace => ErrorKind::Forbidden,
+        _ => ErrorKind::Conflict,
+    };
+    let message = match error.kind {
+        ToolErrorType::PathNotInWorkspace => {
+            format!(
+                "{}: a part of its path is a link, which is not followed; nothing was changed",
+                path.display()
+            )
+        }
+        _ => format!("{}: {}", path.display(), error.message),
+    };
+    RpcError::new(kind, message)
+        .with_details(json!({ "path": path }))
+        .with_hint("look whether the folder is yours, and writable, and no link leads to it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_taken_back_unless_somebody_changed_the_file_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let (agents, trash) = (folder.path().join("agents"), Trash::new(folder.path(), Timestamp(1)));
+        let name = AgentName::from("a");
+        let path = agents.join("a.md");
+        let spot = || Home::of_user(&agents).unwrap().spot(&name).unwrap();
+
+        spot().write(b"one", &name, &trash).unwrap().take_back();
+        assert!(!path.exists());
+        spot().write(b"one", &name, &trash).unwrap();
+        spot().write(b"two", &name, &trash).unwrap().take_back();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        spot().remove(&name, &trash).unwrap().take_back();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+
+        let change = spot().write(b"two", &name, &trash).unwrap();
+        fs::write(&path, "somebody else's").unwrap();
+        change.take_back();
+        assert_eq!(fs::read(&path).unwrap(), b"somebody else's");
+        let change = spot().remove(&name, &trash).unwrap();
+        fs::write(&path, "anew").unwrap();
+        change.take_back();
+        assert_eq!(fs::read(&path).unwrap(), b"anew");
+        // Everything that was ever replaced lies in the trash, under names of its own.
+        assert_eq!(fs::read_dir(folder.path().join(TRASH)).unwrap().count(), 4);
+    }
+}

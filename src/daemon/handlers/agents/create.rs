@@ -1,0 +1,222 @@
+//! `agents/create`: a new agent's file, from a text, from fields, or from a template.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    export::templates_of,
+    writing::{Deed, Destination, acknowledging, blocking, refuse_errors, warnings},
+};
+use crate::{
+    agents::{self, AgentFile},
+    daemon::{
+        agent_files::{Change, Trash},
+        handlers::{by, internal, violations, workspaces},
+        once::KeyToken,
+        rpc::Caller,
+        state::State,
+    },
+    protocol::{
+        AgentFormat, AgentName, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind, Method as _,
+        RpcError,
+    },
+};
+
+pub async fn create(
+    state: Arc<State>,
+    caller: Caller,
+    params: AgentsCreateParams,
+) -> Result<AgentWrittenResult, RpcError> {
+    let (key, by) = (params.idempotency_key.clone(), by(&caller));
+    let (creator, asked) = (Arc::clone(&state), params.clone());
+    let effect = move |token| async move { create_once(&creator, by, params, token).await };
+    state.once.run(key, AgentsCreate::NAME, &asked, effect).await
+}
+
+async fn create_once(
+    state: &Arc<State>,
+    by: Option<String>,
+    params: AgentsCreateParams,
+    token: Option<KeyToken>,
+) -> Result<AgentWrittenResult, RpcError> {
+    let AgentsCreateParams { template, definition, text, scope, workspace, overwrite, .. } = params;
+    let mut found = Vec::new();
+    let destination = Destination::of(state, scope, workspace.as_ref(), &mut found)?;
+    let says = Says::of(template, definition, text, &mut found);
+    let says = match (says, violations(&found)) {
+        (Some(says), None) => says,
+        (_, Some(error)) => return Err(error),
+        (None, None) => return Err(internal("a request was not understood", &"it says nothing")),
+    };
+    let _turn = workspaces::turn(state).await?;
+    // Whatever is there at the first look is no change.
+    let before = state.project(destination.roots.clone()).await;
+    let before = before.map_err(|error| internal("the agents could not be read", &error))?;
+    let (writer, to) = (Arc::clone(state), destination.clone());
+    let written = blocking(move || {
+        let home = to.home(&writer)?;
+        let text = says.text(&writer)?;
+        let file = agents::new_agent(&home.folder.join("agent.md"), &text, to.scope);
+        refuse_errors(&file).map_err(|error| of_another_product(&text, error))?;
+        let path = home.path(&file.name);
+        let of_name = before.catalog.list(true, true).into_iter().find(|agent| {
+            let is_other = agent.path.as_ref().is_some_and(|it| *it != path && it.starts_with(&home.folder));
+            agent.name == file.name && agent.scope == to.scope && is_other
+        });
+        if let Some(other) = of_name.and_then(|agent| agent.path) {
+            return Err(taken(
+                &file,
+                &other,
+                "an agent of one place can have one file; change that one (`agents/update`), or delete it",
+            ));
+        }
+        let root = home.root.clone().map(|(root, _)| root);
+        let spot = home.spot(&file.name)?;
+        let is_same = spot.digest().as_deref() == Some(&file.digest);
+        let held = spot.bytes().map(|held| AgentFile::read(&path, held, to.scope, AgentFormat::Own).name);
+        if let Some(held) = held.filter(|held| *held != file.name) {
+            let message = format!("{} holds the agent {held}; nothing was written", path.display());
+            return Err(RpcError::new(ErrorKind::AlreadyExists, message)
+                .with_details(json!({ "path": path }))
+                .with_hint("give that file another name first, or take another name for this agent"));
+        }
+        if !is_same && !overwrite && spot.bytes().is_some() {
+            return Err(taken(
+                &file,
+                &path,
+                "`overwrite: true` puts it into the trash; or take another name",
+            ));
+        }
+        let change = match is_same {
+            true => None,
+            false => Some(spot.write(
+                text.as_bytes(),
+                &file.name,
+                &Trash::new(&writer.state_dir, writer.clock.now()),
+            )?),
+        };
+        Ok(Written { file, path, root, change })
+    })
+    .await?;
+    let Written { file, path, root, change } = written;
+    let acknowledged = acknowledging(state, &path, root.as_deref(), &file.digest);
+    let deed = Deed { by, roots: destination.roots, acknowledged, changes: change.into_iter().collect() };
+    let scope = destination.scope;
+    let answer = |catalog: &agents::Catalog, seq| AgentWrittenResult {
+        name: file.name.clone(),
+        scope,
+        path: path.clone(),
+        digest: file.digest.clone(),
+        problems: warnings(state, catalog, &file.name, &path),
+        seq,
+        replayed: false,
+    };
+    deed.tell(state, token, answer).await
+}
+
+/// A file that says what it is to say.
+struct Written {
+    file: AgentFile,
+    path: PathBuf,
+    root: Option<PathBuf>,
+    /// None where it said so before.
+    change: Option<Change>,
+}
+
+/// What a new file is to say.
+enum Says {
+    Text(String),
+    Fields(Map<String, Value>),
+    Template { name: String, fields: Map<String, Value> },
+}
+
+impl Says {
+    fn of(
+        template: Option<String>,
+        definition: Option<Map<String, Value>>,
+        text: Option<String>,
+        found: &mut Vec<(&'static str, String)>,
+    ) -> Option<Says> {
+        if text.is_some() && (template.is_some() || definition.is_some()) {
+            found.push(("/text", "not beside `template` or `definition`: it is the whole file".to_owned()));
+        }
+        let needs_name = text.is_none();
+        let says = match (text, template, definition) {
+            (Some(text), _, _) => Says::Text(text),
+            (None, Some(name), fields) => Says::Template { name, fields: fields.unwrap_or_default() },
+            (None, None, Some(fields)) => Says::Fields(fields),
+            (None, None, None) => {
+                found.push((
+                    "",
+                    "one of `text`, `template` and `definition` says what the file is to say".to_owned(),
+                ));
+                return None;
+            }
+        };
+        if let Says::Fields(fields) | Says::Template { fields, .. } = &says
+            && fields.get("prompt").is_some_and(|prompt| !prompt.is_string())
+        {
+            found.push((
+                "/definition/prompt",
+                "is the text below the front matter, so it must be a string".to_owned(),
+            ));
+        }
+        if let (true, Says::Fields(fields) | Says::Template { fields, .. }) = (needs_name, &says)
+            && !fields.contains_key("name")
+        {
+            found.push(("/definition/name", "is missing: what is the agent called?".to_owned()));
+        }
+        Some(says)
+    }
+
+    fn text(self, state: &State) -> Result<String, RpcError> {
+        match self {
+            Says::Text(text) => Ok(text),
+            Says::Fields(fields) => Ok(agents::written(&fields)),
+            Says::Template { name, mut fields } => {
+                // A template's title is that of the template.
+                if let Some(called) = fields.get("name").and_then(Value::as_str) {
+                    let title = agents::title_of(&AgentName::from(called));
+                    fields.entry("title").or_insert_with(|| title.into());
+                }
+                let templates = agents::templates(templates_of(state).as_deref());
+                let template = templates.find(&name).map_err(|unknown| {
+                    let known: Vec<_> = unknown.known.iter().map(ToString::to_string).collect();
+                    RpcError::new(ErrorKind::NotFound, unknown.to_string())
+                        .with_details(json!({ "templates": known, "didYouMean": unknown.nearest }))
+                        .with_hint("`subagent templates` says what each is for")
+                })?;
+                let path = template.path.clone().unwrap_or_else(|| PathBuf::from(format!("template {name}")));
+                agents::with_fields(&template.text, &fields).map_err(|why| cannot_edit(&path, &why))
+            }
+        }
+    }
+}
+
+/// Whose file was meant to be brought in is told so.
+fn of_another_product(text: &str, error: RpcError) -> RpcError {
+    match agents::format_of(Path::new(""), text).filter(|format| !format.is_own()) {
+        Some(format) => error.with_hint(format!(
+            "this looks like a file of {}: `subagent import` (`agents/import`) brings it in",
+            format.product()
+        )),
+        None => error,
+    }
+}
+
+/// Fields cannot be put into a file as it is.
+pub fn cannot_edit(path: &Path, why: &agents::CannotEdit) -> RpcError {
+    let message = format!("{}: {why}; nothing was written", path.display());
+    RpcError::new(ErrorKind::InvalidDefinition, message)
+        .with_details(json!({ "path": path }))
+        .with_hint("send the whole file as `text`")
+}
+
+fn taken(file: &AgentFile, path: &Path, hint: &str) -> RpcError {
+    let message = format!("there is an agent {} already: {}; nothing was written", file.name, path.display());
+    RpcError::new(ErrorKind::AlreadyExists, message).with_details(json!({ "path": path })).with_hint(hint)
+}

@@ -1,0 +1,23 @@
+//! `agents/reload`.
+
+use std::sync::Arc;
+
+use crate::{
+    daemon::{
+        agent_changes,
+        handlers::{by, roots},
+        rpc::Caller,
+        state::State,
+    },
+    protocol::{AgentsReloadParams, AgentsReloadResult, RpcError},
+};
+
+/// Whoever asks may leave, but what the log says is then done.
+pub async fn reload(
+    state: Arc<State>,
+    caller: Caller,
+    params: AgentsReloadParams,
+) -> Result<AgentsReloadResult, RpcError> {
+    let roots = params.workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
+    agent_changes::reload(&state, roots, by(&caller)).await
+}

@@ -1,0 +1,67 @@
+//! `agents/route`, and the agent `auto`: which agent is a prompt for? (spec 02, "Auto-routing")
+
+use std::sync::Arc;
+
+use super::project;
+use crate::{
+    agents,
+    daemon::{
+        handlers::{internal, runs::usual_agent, sessions::open_session, violation},
+        rpc::Caller,
+        state::State,
+    },
+    project::Project,
+    protocol::{AgentName, AgentsRouteParams, Routed, RoutedElsewhere, RpcError, WorkspaceParam},
+};
+
+pub async fn route(state: Arc<State>, _: Caller, params: AgentsRouteParams) -> Result<Routed, RpcError> {
+    let AgentsRouteParams { prompt, workspace, session_id } = params;
+    let (workspace, usual) = match (session_id, workspace) {
+        (Some(_), Some(_)) => {
+            return Err(violation("/workspace", "not beside `sessionId`, which has one of its own"));
+        }
+        (Some(session), None) => {
+            let summary = open_session(&state, &session).await?;
+            (Some(WorkspaceParam::Roots { roots: summary.roots }), summary.agent)
+        }
+        (None, workspace) => (workspace, None),
+    };
+    let project = project(&state, workspace.as_ref()).await?;
+    select(&state, &project, &prompt, usual).await
+}
+
+/// The agent whose trigger fits best; where none does, or prompts are not routed here, the usual one.
+pub async fn select(
+    state: &State,
+    project: &Arc<Project>,
+    prompt: &str,
+    usual: Option<AgentName>,
+) -> Result<Routed, RpcError> {
+    let settings = state.settings.get();
+    let is_on = project.settings.auto_route.unwrap_or(settings.config.agents.auto_route.value);
+    let found = match is_on {
+        true => {
+            // What an expression finds is a piece of the prompt, and half a secret is not known as one any more.
+            let prompt = state.redactor.get().owned(prompt.to_owned());
+            let project = Arc::clone(project);
+            // Expressions of thousands of agents take milliseconds, and are compiled when they are met first.
+            let routing = move || agents::route(&prompt, project.catalog.routable());
+            tokio::task::spawn_blocking(routing)
+                .await
+                .map_err(|error| internal("the prompt could not be routed", &error))?
+        }
+        false => None,
+    };
+    let Some(route) = found else {
+        let agent = usual.unwrap_or_else(|| usual_agent(state, project));
+        return Ok(Routed { agent, trigger: None, matched: Vec::new(), runners_up: Vec::new() });
+    };
+    let elsewhere =
+        |it: agents::RunnerUp| RoutedElsewhere { agent: it.agent, trigger: it.trigger, matched: it.matched };
+    Ok(Routed {
+        agent: route.agent,
+        trigger: Some(route.trigger),
+        matched: route.matched,
+        runners_up: route.runners_up.into_iter().map(elsewhere).collect(),
+    })
+}

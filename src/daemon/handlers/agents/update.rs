@@ -1,0 +1,182 @@
+//! `agents/update`: an agent's file says something else from now on.
+
+use std::{path::Path, sync::Arc};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    create::cannot_edit,
+    named,
+    writing::{Deed, acknowledging, blocking, is_acknowledged, refuse_errors, root_of, warnings},
+};
+use crate::{
+    agents::{self, Catalog},
+    daemon::{
+        agent_files::{Change, Spot, Trash},
+        handlers::{by, internal, roots, violation, violations, workspaces},
+        once::KeyToken,
+        rpc::Caller,
+        state::State,
+    },
+    protocol::{
+        AgentFormat, AgentSummary, AgentWrittenResult, AgentsUpdate, AgentsUpdateParams, ErrorKind,
+        Method as _, RpcError,
+    },
+};
+
+pub async fn update(
+    state: Arc<State>,
+    caller: Caller,
+    params: AgentsUpdateParams,
+) -> Result<AgentWrittenResult, RpcError> {
+    let (key, by) = (params.idempotency_key.clone(), by(&caller));
+    let (updater, asked) = (Arc::clone(&state), params.clone());
+    let effect = move |token| async move { update_once(&updater, by, params, token).await };
+    state.once.run(key, AgentsUpdate::NAME, &asked, effect).await
+}
+
+async fn update_once(
+    state: &Arc<State>,
+    by: Option<String>,
+    params: AgentsUpdateParams,
+    token: Option<KeyToken>,
+) -> Result<AgentWrittenResult, RpcError> {
+    let AgentsUpdateParams { name, scope, workspace, text, definition, digest, .. } = params;
+    let mut found = Vec::new();
+    let new = match (text, definition) {
+        (Some(text), None) => Some(New::Text(text)),
+        (None, Some(fields)) => Some(New::Fields(fields)),
+        (Some(_), Some(_)) => {
+            found.push(("/text", "not beside `definition`: it is the whole file".to_owned()));
+            None
+        }
+        (None, None) => {
+            found.push(("", "one of `text` and `definition` says what is to change".to_owned()));
+            None
+        }
+    };
+    let new = match (new, violations(&found)) {
+        (Some(new), None) => new,
+        (_, Some(error)) => return Err(error),
+        (None, None) => return Err(internal("a request was not understood", &"it says nothing")),
+    };
+    let roots = workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
+    let _turn = workspaces::turn(state).await?;
+    let project = state.project(roots.clone()).await;
+    let project = project.map_err(|error| internal("the agents could not be read", &error))?;
+    let agent = named(&project.catalog, &name, scope)?;
+    let Some(path) = agent.path.clone() else { return Err(comes_with_the_daemon(&agent)) };
+    let root = root_of(&path, agent.scope, &roots);
+    let (writer, summary) = (Arc::clone(state), agent.clone());
+    let (at, below) = (path.clone(), root.clone());
+    let written =
+        blocking(move || new.write(&summary, Spot::existing(&at, below.as_deref())?, digest, &writer))
+            .await?;
+    let Written { digest, before, change } = written;
+    // Fields that are put into a file that nobody has read leave the rest of it unread.
+    let was_read = match &before {
+        None => true,
+        Some(before) => is_acknowledged(state, &path, root.as_deref(), before),
+    };
+    let acknowledged = match was_read {
+        true => acknowledging(state, &path, root.as_deref(), &digest),
+        false => Vec::new(),
+    };
+    let deed = Deed { by, roots, acknowledged, changes: change.into_iter().collect() };
+    let answer = |catalog: &Catalog, seq| AgentWrittenResult {
+        name: agent.name.clone(),
+        scope: agent.scope,
+        path: path.clone(),
+        digest: digest.clone(),
+        problems: warnings(state, catalog, &agent.name, &path),
+        seq,
+        replayed: false,
+    };
+    deed.tell(state, token, answer).await
+}
+
+struct Written {
+    digest: String,
+    /// Digest of the bytes that fields were put into; `None` where the whole text came from the caller.
+    before: Option<String>,
+    /// None where it said so before.
+    change: Option<Change>,
+}
+
+/// What is to stand there.
+enum New {
+    Text(String),
+    Fields(Map<String, Value>),
+}
+
+impl New {
+    fn write(
+        self,
+        agent: &AgentSummary,
+        spot: Spot,
+        expected: Option<String>,
+        state: &State,
+    ) -> Result<Written, RpcError> {
+        let now = spot.digest();
+        // Whoever asks again after a crash finds what they wanted there already.
+        let is_there = matches!(&self, New::Text(text) if spot.bytes() == Some(text.as_bytes()));
+        if let Some(expected) = expected.filter(|expected| !is_there && now.as_ref() != Some(expected)) {
+            let message =
+                format!("{} is not what it was when you read it; nothing was written", spot.path.display());
+            return Err(RpcError::new(ErrorKind::Conflict, message)
+                .with_details(json!({ "path": spot.path, "digest": expected, "now": now }))
+                .with_hint("read it as it is now (`agents/get`), and make your change there"));
+        }
+        let old = spot.bytes().unwrap_or_default();
+        let before = matches!(self, New::Fields(_)).then(|| now.clone().unwrap_or_default());
+        let text = match self {
+            New::Text(text) => text,
+            New::Fields(_) if agent.format != AgentFormat::Own => {
+                let message = "fields are put into files of our own format only; send the whole `text`, in the format that the file has";
+                return Err(violation("/definition", message));
+            }
+            New::Fields(fields) => {
+                // Fields go between lines that stay as they are, whatever their bytes.
+                let old = std::str::from_utf8(old).map_err(|_| not_utf8(&spot.path))?;
+                agents::with_fields(old, &fields).map_err(|why| cannot_edit(&spot.path, &why))?
+            }
+        };
+        let file = match agent.format {
+            AgentFormat::Own => agents::new_agent(&spot.path, &text, agent.scope),
+            format => agents::new_file(&spot.path, &text, agent.scope, format),
+        };
+        refuse_errors(&file)?;
+        let is_there = file.name == agent.name || file.others.iter().any(|other| other.name == agent.name);
+        if !is_there {
+            let message = format!(
+                "the file would be of the agent {} then, not of {}; nothing was written",
+                file.name, agent.name
+            );
+            return Err(RpcError::new(ErrorKind::InvalidDefinition, message)
+                .with_hint("to give an agent another name, create one of that name and delete this one"));
+        }
+        let is_same = now.as_deref() == Some(&file.digest);
+        let trash = Trash::new(&state.state_dir, state.clock.now());
+        let change = match is_same {
+            true => None,
+            false => Some(spot.write(text.as_bytes(), &agent.name, &trash)?),
+        };
+        Ok(Written { digest: file.digest, before, change })
+    }
+}
+
+fn not_utf8(path: &Path) -> RpcError {
+    let message =
+        format!("{} is not UTF-8, so no field can be put into it; nothing was written", path.display());
+    RpcError::new(ErrorKind::InvalidDefinition, message)
+        .with_details(json!({ "path": path }))
+        .with_hint("save it as UTF-8, or send the whole file as `text`")
+}
+
+pub fn comes_with_the_daemon(agent: &AgentSummary) -> RpcError {
+    let name = &agent.name;
+    let message = format!("{name} comes with the daemon and lies in no file");
+    RpcError::new(ErrorKind::Conflict, message).with_hint(format!(
+        "an agent of your own with the name {name} takes its place; the settings change its model and limits or switch it off (`agents.overrides.{name}`)"
+    ))
+}

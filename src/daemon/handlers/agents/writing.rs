@@ -1,0 +1,204 @@
+//! What is common to `agents/create`, `agents/update`, `agents/delete` and `agents/import`: where files go, what of them counts
+//! as read by a person, and how the log is told.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    agents::{AgentFile, Catalog, OWN_OF_PROJECT},
+    config::problem,
+    daemon::{
+        agent_changes,
+        agent_files::{Change, Home},
+        handlers::{internal, roots, workspaces},
+        once::KeyToken,
+        state::State,
+    },
+    protocol::{
+        AgentDefinition, AgentName, AgentScope, ErrorKind, FileProblem, FileProblemCode, RpcError, Seq,
+        Severity, TrustedFile, WorkspaceParam, WorkspaceTrusted,
+    },
+    trust::{Consent, canonical},
+};
+
+/// Where a request wants files to go.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    pub scope: AgentScope,
+    /// Of the workspace, if one was named.
+    pub roots: Vec<PathBuf>,
+    /// Its folder, as the catalogue knows it.
+    pub folder: Option<PathBuf>,
+}
+
+impl Destination {
+    /// What is asked for, or the usual place; what is wrong with it goes to `found`.
+    pub fn of(
+        state: &State,
+        scope: Option<AgentScope>,
+        workspace: Option<&WorkspaceParam>,
+        found: &mut Vec<(&'static str, String)>,
+    ) -> Result<Destination, RpcError> {
+        let roots = workspace.map(roots).transpose()?.unwrap_or_default();
+        let is_said = scope.is_some();
+        let scope = scope.unwrap_or(state.settings.get().config.agents.default_scope.value);
+        match scope {
+            AgentScope::Builtin => {
+                found.push((
+                    "/scope",
+                    "built-in agents come with the daemon; name `user` or `project`".to_owned(),
+                ));
+            }
+            AgentScope::Project if roots.is_empty() && is_said => {
+                found.push(("/workspace", "must name the workspace that the file goes to".to_owned()));
+            }
+            AgentScope::Project if roots.is_empty() => {
+                let usual = "must name the workspace, since `project` is the usual scope (setting `agents.defaultScope`); or name the scope `user`";
+                found.push(("/workspace", usual.to_owned()));
+            }
+            AgentScope::Project | AgentScope::User => {}
+        }
+        let folder = match scope {
+            AgentScope::Project => roots.first().map(|root| root.join(OWN_OF_PROJECT)),
+            _ => state.projects.agents().places().own_of_user().map(Path::to_owned),
+        };
+        Ok(Destination { scope, roots, folder })
+    }
+
+    /// Opens its folder. Blocks on the file system.
+    pub fn home(&self, state: &State) -> Result<Home, RpcError> {
+        match (self.scope, self.roots.first()) {
+            (AgentScope::Project, Some(root)) => Home::of_project(root),
+            _ => match state.projects.agents().places().own_of_user() {
+                Some(folder) => Home::of_user(folder),
+                None => {
+                    Err(RpcError::new(ErrorKind::Conflict, "this daemon has no folder for the user's agents"))
+                }
+            },
+        }
+    }
+}
+
+/// Runs what blocks on a thread that may.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| internal("the agents' files could not be worked on", &error))?
+}
+
+/// A file with errors is not written.
+pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
+    if file.definition.is_some() {
+        return Ok(());
+    }
+    let errors = file.problems.iter().filter(|it| it.severity == Severity::Error);
+    let told: Vec<String> = errors
+        .map(|it| match (it.line, it.column) {
+            (Some(line), Some(column)) => format!("line {line}, column {column}: {}", it.message),
+            _ => it.message.clone(),
+        })
+        .collect();
+    Err(RpcError::new(ErrorKind::InvalidDefinition, format!("nothing was written: {}", told.join("; ")))
+        .with_details(json!({ "problems": file.problems }))
+        .with_hint("mend what is told, line by line, and send it again; `agents/validate` checks a text without writing it"))
+}
+
+/// Whether a person has read these bytes of the workspace's file; nobody asks that of other files.
+pub fn is_acknowledged(state: &State, path: &Path, root: Option<&Path>, digest: &str) -> bool {
+    let Some(root) = root else { return true };
+    let (Ok(below), Some(canonical)) = (path.strip_prefix(root), canonical(root)) else { return false };
+    state.projects.trust().consent(&canonical, &below.to_string_lossy(), digest) == Consent::Now
+}
+
+/// Who wrote a workspace's file through the daemon has read it: what is to be told of that, if it is news.
+pub fn acknowledging(state: &State, path: &Path, root: Option<&Path>, digest: &str) -> Vec<WorkspaceTrusted> {
+    let said = || {
+        let root = root?;
+        let path = path.strip_prefix(root).ok()?.to_string_lossy().into_owned();
+        let root = canonical(root)?;
+        if state.projects.trust().consent(&root, &path, digest) == Consent::Now {
+            return None;
+        }
+        let file = TrustedFile { path, digest: digest.to_owned() };
+        Some(workspaces::read(&root, file))
+    };
+    said().into_iter().collect()
+}
+
+/// What is to be said of a file that was just written: its own warnings, and who is in its way.
+pub fn warnings(state: &State, catalog: &Catalog, name: &AgentName, path: &Path) -> Vec<FileProblem> {
+    let Some(agent) = catalog.at(path).into_iter().find(|agent| agent.name == *name) else {
+        let message = "is written, and does not count: the setting `agents.places` switches its place off";
+        let found = problem(path, None, FileProblemCode::Unreadable, message);
+        return vec![FileProblem { severity: Severity::Warning, ..found }];
+    };
+    let hidden = agent.hidden_by.map(|by| {
+        let message = format!("is hidden: `{name}` means {by}");
+        FileProblem {
+            severity: Severity::Warning,
+            ..problem(path, None, FileProblemCode::DuplicateName, message)
+        }
+    });
+    let mut problems = agent.problems;
+    if let Some(definition) = catalog.definition(name, Some(path)) {
+        let odd = oddities(state, definition).into_iter();
+        problems.extend(odd.map(|(code, message)| FileProblem {
+            severity: Severity::Warning,
+            ..problem(path, None, code, message)
+        }));
+    }
+    // The catalogue says the same of two files in one place.
+    if !problems.iter().any(|it| it.code == FileProblemCode::DuplicateName) {
+        problems.extend(hidden);
+    }
+    problems
+}
+
+/// The root of the workspace that a file lies in, as it was named.
+pub fn root_of(path: &Path, scope: AgentScope, roots: &[PathBuf]) -> Option<PathBuf> {
+    let of_project = (scope == AgentScope::Project).then_some(roots)?;
+    // Of roots that lie in each other the inner one.
+    let around = of_project.iter().filter(|root| path.starts_with(root));
+    around.max_by_key(|root| root.components().count()).cloned()
+}
+
+/// What of a definition nobody here knows: tools of the daemon's own and models; agents, lent and discovered tools are not
+/// looked at.
+fn oddities(state: &State, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
+    let model = definition.model.name.as_ref();
+    let model = model.and_then(|model| state.executor.model_problem(model));
+    model.map(|message| (FileProblemCode::BadValue, message)).into_iter().collect()
+}
+
+/// What a request changed on the disk, to be told to the log.
+pub struct Deed {
+    pub by: Option<String>,
+    pub roots: Vec<PathBuf>,
+    pub acknowledged: Vec<WorkspaceTrusted>,
+    pub changes: Vec<Change>,
+}
+
+impl Deed {
+    /// Tells the log; what it cannot be told did not happen.
+    pub async fn tell<R: Serialize>(
+        self,
+        state: &State,
+        token: Option<KeyToken>,
+        answer: impl Fn(&Catalog, Option<Seq>) -> R,
+    ) -> Result<R, RpcError> {
+        let Deed { by, roots, acknowledged, changes } = self;
+        let told = agent_changes::settle(state, by, acknowledged, &roots, token, answer).await;
+        if told.is_err() {
+            blocking(move || {
+                // The last one first: a file may have been changed twice.
+                changes.into_iter().rev().for_each(Change::take_back);
+                Ok(())
+            })
+            .await?;
+        }
+        told
+    }
+}

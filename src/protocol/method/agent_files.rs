@@ -1,0 +1,297 @@
+//! Parameters and results: agents' files are made, changed, brought in, written out, and chosen by a prompt.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{IdempotencyKey, WorkspaceParam};
+use crate::protocol::{
+    AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem, Seq, SessionId, Trigger,
+};
+
+/// What the file says is given in one way: its `text`, or fields in `definition`, over a template or alone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentsCreateParams {
+    /// A template's name, see `agents/templates`; the fields of `definition` take the place of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Fields of the front matter, as `agent.schema.json` has them, and `prompt`, the text below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Map<String, Value>>,
+    /// A whole file, as it is written; its `name` says what it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Where it goes [default: the setting `agents.defaultScope`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<AgentScope>,
+    /// Needed for the scope `project`: the first of its folders takes the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// A file that is there already may be replaced; it goes to the trash.
+    pub overwrite: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// Exactly one of `text` and `definition`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsUpdateParams {
+    pub name: AgentName,
+    /// Only the agent of this place; missing = the one that a run would use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<AgentScope>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// The whole file, in the format that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Of a file of ours: fields that take the place of its own, `null` to remove one; `prompt` is the text below. All else
+    /// stays as it is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Map<String, Value>>,
+    /// The digest of the file that was changed; with another one there now, nothing is written (`CONFLICT`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentWrittenResult {
+    pub name: AgentName,
+    pub scope: AgentScope,
+    pub path: PathBuf,
+    /// Of what stands there now. A project's file that was written so is acknowledged.
+    pub digest: String,
+    /// Warnings; a file with errors is not written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+    /// Of the last event that it caused; missing when the file says what it said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// The answer of an earlier request with the same key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+/// What becomes of a deleted agent's contexts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ContextsOfDeleted {
+    /// They stay, and can be read.
+    #[default]
+    Keep,
+    /// They are emptied in sessions in which the agent has no run.
+    Delete,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDeleteParams {
+    pub name: AgentName,
+    /// Only the agent of this place; missing = the one that a run would use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<AgentScope>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    #[serde(default)]
+    pub contexts: ContextsOfDeleted,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDeleteResult {
+    pub name: AgentName,
+    pub scope: AgentScope,
+    /// Where it was.
+    pub path: PathBuf,
+    /// Where it is now.
+    pub trash: PathBuf,
+    /// Sessions whose context of the agent was emptied.
+    pub cleared: u32,
+    /// Sessions in which the agent has a run; their contexts stay.
+    pub busy: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsTemplatesResult {
+    /// The built-in ones, then the user's own; one of the user's takes the place of a built-in one of its name.
+    pub templates: Vec<TemplateSummary>,
+    /// What is wrong with the user's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+}
+
+/// What agents are made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateSummary {
+    pub name: String,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Missing for built-in ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The whole file.
+    pub text: String,
+}
+
+/// What happens to an imported agent whose name is taken where it goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnConflict {
+    /// It is not written.
+    #[default]
+    Skip,
+    /// The other one goes to the trash.
+    Replace,
+    /// It is called after the folder that it comes from, too: `folder-name`.
+    Namespace,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentsImportParams {
+    /// Files, and folders that are read with those below them; absolute.
+    pub paths: Vec<PathBuf>,
+    /// Whose format they have [default: as the folders above say, `.claude`, `.gemini`, `.opencode`, else as the file looks].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<AgentFormat>,
+    /// Where they go [default: the setting `agents.defaultScope`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<AgentScope>,
+    /// Needed for the scope `project`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    pub on_conflict: OnConflict,
+    /// Nothing is written.
+    pub dry_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsImportResult {
+    pub files: Vec<ImportedAgent>,
+    /// Folders and files that could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+/// What became of one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedAgent {
+    pub source: PathBuf,
+    pub format: AgentFormat,
+    pub state: AgentFileState,
+    /// As it is called where it was written to.
+    pub name: AgentName,
+    pub outcome: ImportOutcome,
+    /// Where it was, or would be, written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ImportOutcome {
+    /// It is there now, or would be.
+    Written,
+    /// It took another one's place, or would.
+    Replaced,
+    /// It is there already, word for word.
+    Unchanged,
+    /// Another one has its name.
+    Skipped,
+    /// It holds no agent.
+    Rejected,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsExportParams {
+    pub names: Vec<AgentName>,
+    /// [default: ours]
+    #[serde(default)]
+    pub format: AgentFormat,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsExportResult {
+    pub files: Vec<ExportedAgent>,
+}
+
+/// An agent in another product's words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedAgent {
+    pub name: AgentName,
+    /// What the file is usually called there.
+    pub file_name: String,
+    pub text: String,
+    /// What the product cannot express, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsRouteParams {
+    pub prompt: String,
+    /// Looks among this workspace's project agents too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// As a run in this session would be routed. Not beside `workspace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// Which agent a prompt goes to, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Routed {
+    pub agent: AgentName,
+    /// The trigger that fits; missing when none does, and the session's usual agent is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
+    /// Keywords as the file has them, or what the expression found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matched: Vec<String>,
+    /// Other agents whose triggers fit, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runners_up: Vec<RoutedElsewhere>,
+}
+
+/// An agent that a prompt might have gone to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoutedElsewhere {
+    pub agent: AgentName,
+    pub trigger: Trigger,
+    pub matched: Vec<String>,
+}

@@ -12,16 +12,23 @@ mod cancel;
 mod command_end;
 mod completions;
 mod config;
+mod consent;
+mod create;
 mod daemon_flags;
+mod delete;
 mod doctor;
+mod edit;
 mod editor;
 mod ending;
+mod export;
 mod failure;
 mod human;
 mod ids;
+mod import;
 mod inputs;
 mod key;
 mod keyboard;
+mod line_editor;
 mod link;
 mod list;
 mod logs;
@@ -32,16 +39,20 @@ mod person;
 mod policy;
 mod problem;
 mod progress;
+mod prompter;
 mod pump;
 mod question;
 mod queue;
 mod reload;
+mod route;
 mod rpc;
 mod rule;
 mod run;
 mod run_tree;
 mod runs;
 mod safe_text;
+mod say;
+mod scope;
 mod screen;
 mod sessions;
 mod show;
@@ -50,10 +61,14 @@ mod steer;
 mod stop;
 mod surroundings;
 mod table;
+mod talk;
+mod templates;
 mod tools;
+mod trigger;
 mod trust;
 mod undo;
 mod unpark;
+mod usage;
 mod validate;
 mod wait;
 mod watch;
@@ -62,11 +77,11 @@ mod width;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 
 pub use daemon_flags::{DaemonFlags, LogFormat};
 use failure::{EXIT_USAGE, Failure};
-pub use keyboard::Keyboard;
+pub use keyboard::{Keyboard, Waited};
 pub use pump::main as pump;
 pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
 
@@ -75,7 +90,8 @@ pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
     name = "subagent",
     version,
     about = "Runs agents in subagentd, the background service, and shows what they do",
-    after_help = "A first run: subagent run codebase-investigator -p \"How are errors reported?\" --model offline"
+    after_help = "A prompt goes to the agent whose triggers fit: subagent \"Why does this test fail?\"\n\
+                  A first run: subagent run codebase-investigator -p \"How are errors reported?\" --model offline"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -109,7 +125,8 @@ enum Command {
     Attach(attach::AttachArguments),
     /// List runs, newest first
     Runs(runs::RunsArguments),
-    /// List sessions, the one that was active last first; show, close or delete one
+    /// List sessions, the one that was active last first; show, shorten, clear, close or delete one
+    #[command(alias = "session")]
     Sessions(sessions::SessionsArguments),
     /// Wait until a run has ended; its result and exit code are those of `run`
     Wait(wait::WaitArguments),
@@ -123,7 +140,7 @@ enum Command {
     Approvals(approvals::ApprovalsArguments),
     /// Allow what a question asks about, or answer it
     Approve(approve::ApproveArguments),
-    /// Deny what a question asks about; the run goes on
+    /// Deny what a question asks about; the run goes on, but for one that asks for more of a budget
     Deny(approve::DenyArguments),
     /// List the rules about what agents may do, try them, or forget one
     #[command(subcommand)]
@@ -132,6 +149,8 @@ enum Command {
     Tools(tools::ToolsArguments),
     /// List the models that the providers have, or test one
     Models(models::ModelsArguments),
+    /// Show what models used and what that cost: of a run, of a session, or of the last time
+    Usage(usage::UsageArguments),
     /// Put back files that agents changed
     Undo(undo::UndoArguments),
     /// List, remove or promote runs that wait for their turn
@@ -157,6 +176,9 @@ enum Command {
     /// The verbs about agents, under one word: `subagent agents VERB` is `subagent VERB`
     #[command(subcommand)]
     Agents(AgentVerb),
+    /// What `subagent "PROMPT"` is; no word stands for it
+    #[command(skip)]
+    Say(Box<say::SayArguments>),
 }
 
 /// What is done with agents.
@@ -178,6 +200,22 @@ enum AgentVerb {
     Show(show::ShowArguments),
     /// Check an agent, a file, or every agent there is; exits 1 when a check fails
     Validate(validate::ValidateArguments),
+    /// Make a new agent: from a template, from a file, or from what you are asked; never replaces one without --force
+    ///
+    /// On a terminal, whatever is missing is asked for, and Ctrl-C leaves without writing.
+    Create(Box<create::CreateArguments>),
+    /// Change an agent's file in $VISUAL or $EDITOR; it is checked before it is written
+    Edit(edit::EditArguments),
+    /// Put an agent's file into the trash
+    Delete(delete::DeleteArguments),
+    /// Bring in agents' files of this and of other products; exits 1 when one was rejected
+    Import(import::ImportArguments),
+    /// Print an agent's file, also in another product's words
+    Export(export::ExportArguments),
+    /// List what agents can be made from
+    Templates(templates::TemplatesArguments),
+    /// Show which agent a prompt would go to that names none, and why
+    Route(route::RouteArguments),
     /// Show what a project's folder, or one agent of it, brings along, and ask whether it may count
     Trust(trust::TrustArguments),
 }
@@ -213,10 +251,14 @@ pub fn main() -> ExitCode {
 
 /// Runs one command line (with the program's name first) and answers the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
-    let parsed = Arguments::command().try_get_matches_from(arguments).and_then(|matches| {
-        surroundings.stderr.is_for_programs = asks_for_json(&matches);
-        Arguments::from_arg_matches(&matches)
-    });
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = match say::has_prompt(&arguments) {
+        true => parse(arguments, surroundings).map(|line: say::PromptLine| {
+            let command = Command::Say(Box::new(line.say));
+            Arguments { reach: line.reach, color: line.color, command }
+        }),
+        false => parse(arguments, surroundings),
+    };
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return show_usage(&error, surroundings),
@@ -232,6 +274,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
         Ok(exit_code) => exit_code,
         Err(failure) => failure.report(&mut surroundings.stderr),
     }
+}
+
+fn parse<P: Parser>(arguments: Vec<OsString>, surroundings: &mut Surroundings) -> Result<P, clap::Error> {
+    let matches = P::command().try_get_matches_from(arguments)?;
+    surroundings.stderr.is_for_programs = asks_for_json(&matches);
+    P::from_arg_matches(&matches)
 }
 
 /// Whether a program reads what the command says: asked of whichever command it is, so that none forgets to tell.
@@ -253,6 +301,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
     let mut link = link::Link::new(&arguments.reach, surroundings)?;
     match arguments.command {
         Command::Agent(verb) | Command::Agents(verb) => execute_on_agents(verb, &mut link, surroundings),
+        Command::Say(arguments) => say::say(&arguments, &mut link, surroundings),
         Command::Attach(arguments) => attach::attach(&arguments, &mut link, surroundings),
         Command::Runs(arguments) => runs::runs(&arguments, &mut link, surroundings),
         Command::Sessions(arguments) => sessions::sessions(&arguments, &mut link, surroundings),
@@ -266,6 +315,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
         Command::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
         Command::Models(arguments) => models::models(&arguments, &mut link, surroundings),
+        Command::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
         Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
         Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
         Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
@@ -289,6 +339,13 @@ fn execute_on_agents(
         AgentVerb::List(arguments) => list::list(&arguments, link, surroundings),
         AgentVerb::Show(arguments) => show::show(&arguments, link, surroundings),
         AgentVerb::Validate(arguments) => validate::validate(&arguments, link, surroundings),
+        AgentVerb::Create(arguments) => create::create(&arguments, link, surroundings),
+        AgentVerb::Edit(arguments) => edit::edit(&arguments, link, surroundings),
+        AgentVerb::Delete(arguments) => delete::delete(&arguments, link, surroundings),
+        AgentVerb::Import(arguments) => import::import(&arguments, link, surroundings),
+        AgentVerb::Export(arguments) => export::export(&arguments, link, surroundings),
+        AgentVerb::Templates(arguments) => templates::templates(&arguments, link, surroundings),
+        AgentVerb::Route(arguments) => route::route(&arguments, link, surroundings),
         AgentVerb::Trust(arguments) => trust::trust(&arguments, link, surroundings),
     }
 }

@@ -90,7 +90,7 @@ fn draw(asked: &[Asked], stdout: &Output) -> String {
                 cell(&ids::short(asked.confirmation_id.as_str(), length)),
                 cell(&human::moment_or_dash(asked.created_at)),
                 cell(&asked.agents()),
-                cell(&asked.tool),
+                cell(if asked.tool.is_empty() { "-" } else { &asked.tool }),
                 standing(&asked.risk),
                 state,
                 table::first_line(&asked.title),

@@ -22,8 +22,8 @@ use super::{
     table,
 };
 use crate::protocol::{
-    ConfirmationGet, ConfirmationGetParams, ConfirmationRespond, ConfirmationRespondParams, Outcome,
-    QuestionAnswer,
+    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationRespond, ConfirmationRespondParams,
+    Cost, Outcome, QuestionAnswer,
 };
 
 #[derive(Args)]
@@ -49,6 +49,19 @@ pub(super) struct ApproveArguments {
     /// The answer to what the agent asks: a text, or an option's number. Once for each of several questions
     #[arg(long = "answer", value_name = "TEXT", conflicts_with = "always")]
     answers: Vec<String>,
+    /// To a run that has used up its budget: the tokens that it may use in all
+    #[arg(long, value_name = "N", conflicts_with_all = ["always", "answers"])]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// The same in US dollars
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, conflicts_with_all = ["always", "answers"])]
+    max_cost: Option<Cost>,
+}
+
+/// US dollars above 0, as on the command line.
+pub(super) fn parse_dollars(text: &str) -> Result<Cost, String> {
+    let cost = Cost::from_decimal(text.strip_prefix('$').unwrap_or(text));
+    cost.filter(|cost| *cost != Cost::ZERO).ok_or_else(|| "expected US dollars above 0, e.g. 0.50".to_owned())
 }
 
 #[derive(Args)]
@@ -75,7 +88,14 @@ pub(super) fn approve(
 ) -> Result<u8, Failure> {
     link.open(&mut surroundings.stderr)?;
     let asked = fetch(&arguments.question, link, surroundings)?;
+    let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
+        .filter(|limits| *limits != BudgetLimits::default());
     let (outcome, answers) = match asked.details() {
+        Details::Budget(_) if limits.is_some() => (Outcome::Modify, Vec::new()),
+        _ if limits.is_some() => {
+            return Err(Failure::usage("this does not ask for more of a budget")
+                .or_hint("leave --max-tokens and --max-cost out to allow it"));
+        }
         Details::Questions(questions) => {
             let answers = &arguments.answers;
             if answers.len() != questions.len() {
@@ -113,7 +133,7 @@ pub(super) fn approve(
     if let Some(rule) = asked.remembers(outcome) {
         show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &rule);
     }
-    let params = ConfirmationRespondParams { answers, ..asked.answered(outcome) };
+    let params = ConfirmationRespondParams { answers, limits, ..asked.answered(outcome) };
     respond(params, &asked, &arguments.question, link, surroundings)
 }
 

@@ -124,6 +124,11 @@ impl<'person> Asking<'person> {
         }
     }
 
+    /// How wide the terminal is now.
+    pub(super) fn columns(&self) -> Option<usize> {
+        self.keyboard.columns()
+    }
+
     /// Whether a question is on the screen.
     pub(super) fn is_asking(&self) -> bool {
         self.shown.is_some()

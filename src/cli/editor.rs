@@ -1,8 +1,9 @@
 //! How does a person change a text in their own editor?
 
 use std::{
+    ffi::{OsStr, OsString},
     fs::{self, OpenOptions},
-    io::{Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process::Command,
@@ -19,30 +20,51 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-')
 }
 
-/// A file that only this user may read, and that is gone when this is.
-struct Draft(PathBuf);
+/// A file that only this user may read, and that is gone when this is, unless it is kept.
+pub(super) struct Draft {
+    path: PathBuf,
+    is_kept: bool,
+}
 
 impl Draft {
-    /// With this text, and a name that ends like that of `path`.
-    fn write(text: &str, path: &str, folder: &Path) -> Result<Draft, Failure> {
+    /// With this text, in the folder for what is temporary; called like `path`, for the editor to know its kind.
+    pub(super) fn of(text: &str, path: &str, environment: &Environment) -> Result<Draft, Failure> {
+        let folder = value("TMPDIR", environment).unwrap_or_else(|| "/tmp".into());
         let name: String =
             path.rsplit('/').next().unwrap_or_default().chars().filter(|c| is_plain(*c)).collect();
         // All ASCII, so any place is a character's.
         let name = &name[name.len().saturating_sub(NAME_BYTES)..];
-        let draft = folder.join(format!("subagent-{}-{name}", key::chance(8)?));
-        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
-        let mut file = created.map_err(|error| cannot("write", &draft, &error))?;
-        let draft = Draft(draft);
-        file.write_all(text.as_bytes()).map_err(|error| cannot("write", &draft.0, &error))?;
+        let path = Path::new(&folder).join(format!("subagent-{}-{name}", key::chance(8)?));
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = created.map_err(|error| cannot("write", &path, &error))?;
+        let draft = Draft { path, is_kept: false };
+        file.write_all(text.as_bytes()).map_err(|error| cannot("write", &draft.path, &error))?;
         Ok(draft)
     }
 
+    /// Opens it in this editor; the text as the person leaves it. An editor that fails changes nothing: what it left is not
+    /// taken.
+    pub(super) fn change(&self, editor: &OsStr) -> Result<String, Failure> {
+        let shown = editor.to_string_lossy();
+        // May have arguments, e.g. `code --wait`; a shell takes it apart, as git has it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "eval \"$SUBAGENT_EDITOR\" '\"$1\"'", "sh"]).arg(&self.path);
+        let status = shell.env("SUBAGENT_EDITOR", editor).status().map_err(|error| {
+            Failure::new(format!("cannot start {shown}: {error}")).or_hint("set EDITOR to your editor")
+        })?;
+        if !status.success() {
+            return Err(Failure::new(format!("{shown} ended with {status}; what it left is not used"))
+                .or_hint("set EDITOR to your editor"));
+        }
+        self.read()
+    }
+
     fn read(&self) -> Result<String, Failure> {
-        let file = fs::File::open(&self.0).map_err(|error| cannot("read", &self.0, &error))?;
+        let file = fs::File::open(&self.path).map_err(|error| cannot("read", &self.path, &error))?;
         let mut bytes = Vec::new();
         // One byte more than any request may have shows that there is more.
         let limit = MAX_MESSAGE_BYTES as u64 + 1;
-        file.take(limit).read_to_end(&mut bytes).map_err(|error| cannot("read", &self.0, &error))?;
+        file.take(limit).read_to_end(&mut bytes).map_err(|error| cannot("read", &self.path, &error))?;
         if bytes.len() > MAX_MESSAGE_BYTES {
             return Err(Failure::new(format!("what was edited has more than {MAX_MESSAGE_BYTES} bytes"))
                 .or_hint("make it shorter"));
@@ -50,44 +72,49 @@ impl Draft {
         String::from_utf8(bytes)
             .map_err(|_| Failure::new("what was edited is not UTF-8").or_hint("save it as UTF-8"))
     }
+
+    /// Leaves it there when it holds something else than this; answers where. What cannot be read is left, too.
+    pub(super) fn keep_unless(&mut self, text: &str) -> Option<&Path> {
+        self.is_kept = match fs::read(&self.path) {
+            Ok(bytes) => bytes != text.as_bytes(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        self.is_kept.then_some(self.path.as_path())
+    }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Its folder is cleaned by the system, should this fail.
-        let _ = fs::remove_file(&self.0);
+        if !self.is_kept {
+            // Its folder is cleaned by the system, should this fail.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
-fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {
+fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot {what} {}: {error}", path.display()))
         .or_hint("set TMPDIR to a folder that you may write to")
 }
 
-/// The text as the person leaves it, in `$VISUAL`, else `$EDITOR`, else `vi`; a file is called like `path`. An editor that
-/// fails changes nothing: what it left is not taken.
+fn value(name: &str, environment: &Environment) -> Option<OsString> {
+    environment(name).filter(|value| !value.is_empty())
+}
+
+/// `$VISUAL`, else `$EDITOR`; `None` when nobody has said.
+pub(super) fn chosen(environment: &Environment) -> Option<OsString> {
+    value("VISUAL", environment).or_else(|| value("EDITOR", environment))
+}
+
+/// The text as the person leaves it in their editor, else in `vi`; a file is called like `path`.
 pub(super) fn edit(text: &str, path: &str, environment: &Environment) -> Result<String, Failure> {
-    let value = |name: &str| environment(name).filter(|value| !value.is_empty());
-    let folder = value("TMPDIR").unwrap_or_else(|| "/tmp".into());
-    let draft = Draft::write(text, path, Path::new(&folder))?;
-    let editor = value("VISUAL").or_else(|| value("EDITOR")).unwrap_or_else(|| "vi".into());
-    let shown = editor.to_string_lossy().into_owned();
-    // May have arguments, e.g. `code --wait`; a shell takes it apart, as git has it.
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "eval \"$SUBAGENT_EDITOR\" '\"$1\"'", "sh"]).arg(&draft.0);
-    let status = shell.env("SUBAGENT_EDITOR", &editor).status().map_err(|error| {
-        Failure::new(format!("cannot start {shown}: {error}")).or_hint("set EDITOR to your editor")
-    })?;
-    if !status.success() {
-        return Err(Failure::new(format!("{shown} ended with {status}; what it left is not used"))
-            .or_hint("set EDITOR to your editor"));
-    }
-    draft.read()
+    let editor = chosen(environment).unwrap_or_else(|| "vi".into());
+    Draft::of(text, path, environment)?.change(&editor)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{ffi::OsString, os::unix::fs::PermissionsExt as _};
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 

@@ -36,6 +36,8 @@ pub(super) struct Ending {
     usage: Usage,
     cost: Option<Cost>,
     child_cost: Option<Cost>,
+    unpriced_tokens: u64,
+    child_unpriced_tokens: u64,
     turns: u64,
     tool_calls: u64,
     active_ms: u64,
@@ -96,10 +98,12 @@ impl Ending {
         self.result.as_deref().or(self.partial_result.as_deref())
     }
 
-    /// What it cost with the runs below it, as far as prices are known.
-    fn money(&self) -> Option<Cost> {
+    /// What it cost with the runs below it, as far as prices are known; `>` when that is not all.
+    fn money(&self) -> Option<String> {
         let known = [self.cost, self.child_cost];
-        known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())
+        let is_part = self.unpriced_tokens != 0 || self.child_unpriced_tokens != 0;
+        let cost: Cost = known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())?;
+        Some(if is_part { format!(">{cost}") } else { cost.to_string() })
     }
 
     /// `GOAL · 2 turns · 5 tool calls · 1.2k tokens · $0.0042 · 4.2 s`; the money where prices are known.
@@ -167,7 +171,9 @@ impl Ending {
             Some(Reason::ErrorNoCompleteTaskCall) => {
                 "the model stopped without completing; try again, or another --model"
             }
-            Some(Reason::Budget) => "raise `run.maxTokens` in the agent's file, or ask for less at a time",
+            Some(Reason::Budget) => {
+                "raise `run.maxTokens` or `run.maxCostUsd`, whichever was used up, or ask for less at a time"
+            }
             Some(Reason::Guardrail) => "a guardrail of the agent refused; its file says which",
             Some(Reason::LoopDetected) => "put the question another way, or try another --model",
             Some(Reason::Unattended) => {

@@ -58,6 +58,11 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     }
 }
 
+/// `12.3k tokens → 2100 tokens`.
+pub(super) fn change_of_tokens(before: u64, after: u64) -> String {
+    format!("{} → {}", count(before, "token"), count(after, "token"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

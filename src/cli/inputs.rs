@@ -44,6 +44,21 @@ fn read_file(path: &Path) -> Result<Map<String, Value>, Failure> {
     }
 }
 
+/// A whole text file, no longer than a request may be.
+pub(super) fn read_whole(path: &Path, hint: &str) -> Result<String, Failure> {
+    let refused =
+        |why: String| Failure::usage(format!("cannot read {}: {why}", path.display())).or_hint(hint);
+    let mut bytes = Vec::new();
+    // One byte more than any request may have shows that there is more.
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| refused(error.to_string()))?;
+    if bytes.len() > MAX_MESSAGE_BYTES {
+        return Err(refused(format!("it has more than {MAX_MESSAGE_BYTES} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8".to_owned()))
+}
+
 /// A text from a pipe, called `what` in errors; `None` when there is a terminal, or nothing in the pipe.
 pub(super) fn read_text(what: &str, stdin: &mut Input) -> Result<Option<String>, Failure> {
     if stdin.is_terminal {

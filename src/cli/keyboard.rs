@@ -7,25 +7,51 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     process::getpgrp,
     termios::{
         LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
         tcsetattr,
     },
 };
-use signal_hook::{consts::SIGTERM, flag, low_level};
+use signal_hook::{
+    consts::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH},
+    flag, low_level,
+};
 
 /// Bytes taken at a time: more than anybody types between two looks; what a paste has beyond is read at the next.
 const READ_BYTES: usize = 4 << 10;
+
+/// Has the terminal put marks around what is pasted, and take that back.
+const PASTES_MARKED: &[u8] = b"\x1b[?2004h";
+const PASTES_PLAIN: &[u8] = b"\x1b[?2004l";
+
+/// What waiting for keys came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// The time is over, a signal came, or there are bytes to read.
+    Done,
+    /// The command was stopped and goes on (Ctrl-Z, `fg`): keys are not taken any more, and the screen is another's.
+    Resumed,
+    /// The terminal is gone.
+    Gone,
+}
 
 /// Keys, as long as something is asked. Ctrl-C is none: it stays the signal that it is everywhere.
 pub trait Keyboard {
     /// Takes keys one by one from now on, unseen. What was typed before is forgotten: it was not meant for what is
     /// asked now. False when nobody can type here at the moment, e.g. because the command runs in the background.
     fn open(&mut self) -> bool;
+    /// The same for texts of any length: what is pasted comes between the marks `ESC [ 200 ~` and `ESC [ 201 ~`.
+    fn open_for_text(&mut self) -> bool {
+        self.open()
+    }
+    /// Waits at most so long for bytes.
+    fn wait(&mut self, at_most: Duration) -> Waited;
     /// Leaves the terminal as it was.
     fn close(&mut self);
     /// The bytes that came since; never waits.
@@ -100,29 +126,47 @@ pub(super) struct TerminalKeyboard<T: AsFd> {
     columns: Box<dyn Fn() -> Option<usize>>,
     /// How the terminal was before; `Some` while keys are taken.
     before: Option<Termios>,
-    /// SIGTERM ends the process at once unless the terminal has to be put back first.
+    marks_pastes: bool,
+    /// A stop has put the terminal back; keys are taken again once the command is in the foreground.
+    is_suspended: bool,
+    /// Signals that end or stop the process do so at once unless the terminal has to be put back first.
     guard: Option<Guard>,
 }
 
-/// What is known of SIGTERM.
+/// What is known of signals that end or stop the process.
 struct Guard {
-    /// The terminal is as it was: the signal does what it always does.
+    /// The terminal is as it was: a signal does what it always does.
     is_calm: Arc<AtomicBool>,
-    has_come: Arc<AtomicBool>,
+    has_come: [(i32, Arc<AtomicBool>); 4],
 }
 
 impl Guard {
     fn new() -> io::Result<Guard> {
-        let guard = Guard { is_calm: Arc::new(AtomicBool::new(true)), has_come: Arc::default() };
-        flag::register_conditional_default(SIGTERM, Arc::clone(&guard.is_calm))?;
-        flag::register(SIGTERM, Arc::clone(&guard.has_come))?;
-        Ok(guard)
+        let is_calm = Arc::new(AtomicBool::new(true));
+        let has_come = [SIGTERM, SIGHUP, SIGQUIT, SIGTSTP].map(|signal| (signal, Arc::default()));
+        for (signal, flag) in &has_come {
+            flag::register_conditional_default(*signal, Arc::clone(&is_calm))?;
+            flag::register(*signal, Arc::clone(flag))?;
+        }
+        // Only so that a wait ends when the terminal gets another size.
+        flag::register(SIGWINCH, Arc::default())?;
+        Ok(Guard { is_calm, has_come })
+    }
+
+    fn take(&self) -> Option<i32> {
+        // While all is calm a signal has done already what it does.
+        if self.is_calm.load(Ordering::SeqCst) {
+            return None;
+        }
+        let came = self.has_come.iter().find(|(_, flag)| flag.swap(false, Ordering::SeqCst));
+        came.map(|(signal, _)| *signal)
     }
 }
 
 impl<T: AsFd> TerminalKeyboard<T> {
     pub(super) fn new(terminal: T, columns: Box<dyn Fn() -> Option<usize>>) -> TerminalKeyboard<T> {
-        TerminalKeyboard { terminal, columns, before: None, guard: None }
+        let (before, guard) = (None, None);
+        TerminalKeyboard { terminal, columns, before, marks_pastes: false, is_suspended: false, guard }
     }
 
     /// A command in the background would be stopped for touching the terminal.
@@ -131,9 +175,21 @@ impl<T: AsFd> TerminalKeyboard<T> {
     }
 
     fn set_calm(&self, is_calm: bool) {
-        if let Some(guard) = &self.guard {
-            guard.is_calm.store(is_calm, Ordering::SeqCst);
+        let Some(guard) = &self.guard else { return };
+        if !is_calm {
+            // What came while all was calm is over.
+            guard.has_come.iter().for_each(|(_, flag)| flag.store(false, Ordering::SeqCst));
         }
+        guard.is_calm.store(is_calm, Ordering::SeqCst);
+    }
+
+    /// Ends or stops as a signal wanted it, once the terminal is as it was. Whether it stopped, and goes on.
+    fn heed_signals(&mut self) -> bool {
+        let Some(signal) = self.guard.as_ref().and_then(Guard::take) else { return false };
+        self.close();
+        self.is_suspended = true;
+        let _ = low_level::emulate_default_handler(signal);
+        true
     }
 }
 
@@ -149,7 +205,7 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         keys.special_codes[SpecialCodeIndex::VMIN] = 0;
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
         if self.guard.is_none() {
-            // When the system refuses the handler, SIGTERM leaves the terminal without echo: worse, but not wrong.
+            // When the system refuses the handlers, signals leave the terminal without echo: worse, but not wrong.
             self.guard = Guard::new().ok();
         }
         self.set_calm(false);
@@ -159,10 +215,44 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
             return false;
         }
         self.before = Some(before);
+        self.is_suspended = false;
         true
     }
 
+    fn open_for_text(&mut self) -> bool {
+        let is_open = self.open();
+        if is_open && !self.marks_pastes {
+            // Where it cannot be written to, a paste is keys like all others.
+            self.marks_pastes = rustix::io::write(&self.terminal, PASTES_MARKED).is_ok();
+        }
+        is_open
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Waited {
+        if self.heed_signals() {
+            return Waited::Resumed;
+        }
+        let at_most = Timespec::try_from(at_most).ok();
+        // What is typed for another command is none of ours.
+        if self.is_in_background() {
+            let _ = poll(&mut [], at_most.as_ref());
+            return Waited::Done;
+        }
+        let mut terminals = [PollFd::new(&self.terminal, PollFlags::IN)];
+        let is_gone = poll(&mut terminals, at_most.as_ref()).is_ok()
+            && terminals[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+        match (self.heed_signals(), is_gone) {
+            (true, _) => Waited::Resumed,
+            (false, true) => Waited::Gone,
+            (false, false) => Waited::Done,
+        }
+    }
+
     fn close(&mut self) {
+        self.is_suspended = false;
+        if std::mem::take(&mut self.marks_pastes) {
+            let _ = rustix::io::write(&self.terminal, PASTES_PLAIN);
+        }
         if let Some(before) = self.before.take() {
             // Keys pressed for a question that is gone are not for the shell either.
             let _ = tcflush(&self.terminal, QueueSelector::IFlush);
@@ -172,10 +262,10 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
     }
 
     fn read(&mut self) -> Vec<u8> {
-        let is_ended = self.guard.as_ref().is_some_and(|guard| guard.has_come.load(Ordering::SeqCst));
-        if is_ended {
-            self.close();
-            let _ = low_level::emulate_default_handler(SIGTERM);
+        self.heed_signals();
+        if self.is_suspended {
+            // Whoever asks goes on asking after a stop.
+            self.open();
         }
         let mut bytes = vec![0; READ_BYTES];
         let count = match self.before {

@@ -16,8 +16,8 @@ use crate::{
         self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
     },
     protocol::{
-        DaemonReload, ErrorKind, Initialize, InitializeParams, Method, PolicyCheck, RunStart, ToolsList,
-        WorkspaceOpen, WorkspaceTrust,
+        DaemonReload, ErrorKind, Initialize, InitializeParams, Method, NoParams, Ping, PolicyCheck, RunStart,
+        ToolsList, WorkspaceOpen, WorkspaceTrust,
     },
 };
 
@@ -151,6 +151,18 @@ impl Link {
         Ok(())
     }
 
+    /// Sees that there is a daemon, as every command does when it begins: this one may have been open for days.
+    pub(super) fn reach(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+        match self.ask_value::<Ping>(&NoParams {}) {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_passing() => match self.introduction.clone() {
+                Some(introduction) => self.open_as(introduction, stderr),
+                None => self.open(stderr),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn introduce(&mut self, introduction: &InitializeParams, stderr: &mut Output) -> Result<(), Failure> {
         let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
         let hello: Hello = client.call_as::<Initialize, _>(introduction)?;
@@ -279,8 +291,8 @@ impl Link {
         params: &M::Params,
         stderr: &mut Output,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Value, Failure> {
-        let params = written(M::NAME, params)?;
+    ) -> Result<Value, AskError> {
+        let params = written(M::NAME, params).map_err(AskError::Call)?;
         self.have_effect(M::NAME, &params, stderr, gives_up)
     }
 
@@ -291,7 +303,7 @@ impl Link {
         params: &RawValue,
         stderr: &mut Output,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, AskError> {
         let mut was_lost = false;
         let stderr = RefCell::new(stderr);
         let wonders = &mut || say_why_it_takes_long(&mut stderr.borrow_mut());
@@ -307,7 +319,7 @@ impl Link {
             }
             !gives_up()
         })?;
-        Ok(read(method, &answer)?)
+        read(method, &answer).map_err(AskError::Call)
     }
 
     /// Asks again as long as `repeats` says so after a failure, [`RECONNECT_BOUND`] at most.

@@ -1,11 +1,13 @@
 //! `subagent list`: which agents are there, and why can some not be used?
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{
     Format, Output, Surroundings,
     failure::Failure,
+    failure::show_message,
     link::Link,
     paging, safe_text,
     screen::Ink,
@@ -18,8 +20,36 @@ pub(super) struct ListArguments {
     /// Also what is hidden or invalid, and why
     #[arg(long)]
     all: bool,
+    /// Only agents of this place
+    #[arg(long, value_enum, default_value_t = Wanted::All)]
+    scope: Wanted,
+    /// The same as --scope user
+    #[arg(long, conflicts_with = "scope")]
+    global: bool,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+}
+
+/// Which places are listed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Wanted {
+    Project,
+    #[value(alias = "global")]
+    User,
+    Builtin,
+    All,
+}
+
+impl ListArguments {
+    /// `None` = every place.
+    fn scope(&self) -> Option<AgentScope> {
+        match self.scope {
+            Wanted::Project => Some(AgentScope::Project),
+            Wanted::User => Some(AgentScope::User),
+            Wanted::Builtin => Some(AgentScope::Builtin),
+            Wanted::All => self.global.then_some(AgentScope::User),
+        }
+    }
 }
 
 pub(super) fn list(
@@ -33,7 +63,11 @@ pub(super) fn list(
         include_hidden: arguments.all,
         include_invalid: arguments.all,
     };
-    let answer = link.ask_value::<AgentsList>(&params)?;
+    let mut answer = link.ask_value::<AgentsList>(&params)?;
+    if let (Some(scope), Some(Value::Array(listed))) = (arguments.scope(), answer.get_mut("agents")) {
+        let scope = json!(scope);
+        listed.retain(|agent| agent.get("scope") == Some(&scope));
+    }
     if arguments.format == Format::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
@@ -42,6 +76,12 @@ pub(super) fn list(
     let stdout = &mut surroundings.stdout;
     let table = draw(&agents, arguments.all, stdout);
     stdout.write(&table)?;
+    let unread: Vec<ListedProblem> =
+        answer.get("problems").and_then(|problems| Vec::deserialize(problems).ok()).unwrap_or_default();
+    for problem in &unread {
+        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &problem.describe());
+    }
+    let stdout = &mut surroundings.stdout;
     // A pipe gets agents only.
     if stdout.is_terminal && !agents.is_empty() {
         stdout.write("\nRun one: subagent run NAME -p \"what to do\"\n")?;
@@ -116,7 +156,7 @@ fn groups(agents: &[ListedAgent]) -> Vec<&str> {
     groups
 }
 
-fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &Output) -> String {
+pub(super) fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &Output) -> String {
     if agents.is_empty() {
         return "no agents\n".into();
     }

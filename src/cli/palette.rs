@@ -9,10 +9,12 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         // At work.
         "running" | "claimed" => Some(Ink::Cyan),
         // As it should be.
-        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" => Some(Ink::Green),
+        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" | "written" | "replaced" => {
+            Some(Ink::Green)
+        }
         // Somebody should look, or something has to happen first.
-        "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "warn"
-        | "warning" | "ask" | "medium" => Some(Ink::Yellow),
+        "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "notReady"
+        | "warn" | "warning" | "ask" | "medium" | "repaired" | "skipped" => Some(Ink::Yellow),
         // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"
@@ -24,11 +26,12 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         | "invalid"
         | "fail"
         | "failed"
+        | "rejected"
         | "deny"
         | "high"
         | "critical" => Some(Ink::Red),
         // Over, or not in use.
-        "ended" | "closed" | "hidden" | "resolved" => Some(Ink::Dim),
+        "ended" | "closed" | "hidden" | "disabled" | "resolved" | "unchanged" => Some(Ink::Dim),
         _ => None,
     }
 }
@@ -39,8 +42,8 @@ mod tests {
 
     use super::*;
     use crate::protocol::{
-        AgentStatus, CheckOutcome, CheckState, ConfirmationState, Reason, Risk, RunState, SessionState,
-        Verdict,
+        AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, ImportOutcome, Reason,
+        Risk, RunState, SessionState, Verdict,
     };
 
     /// Every value of an enum of a schema.
@@ -67,8 +70,10 @@ mod tests {
             values::<ConfirmationState>(),
             values::<Risk>(),
             values::<Verdict>(),
+            values::<AgentFileState>(),
+            values::<ImportOutcome>(),
         ];
-        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 4, 3, 3, 4, 5, 3]);
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 6, 3, 3, 4, 5, 3, 3, 5]);
         let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
         assert_eq!(plain, [] as [String; 0]);
         assert!(ink("dreaming").is_none());

@@ -4,7 +4,12 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Output, failure::show_message, screen::Ink};
+use super::{
+    Output,
+    failure::{Failure, show_message},
+    link::AskError,
+    screen::Ink,
+};
 
 /// A mistake in a file of settings, rules or agents; whatever a daemon does not tell is left out.
 #[derive(Default, Deserialize)]
@@ -30,6 +35,22 @@ impl Problem {
             false => (Ink::Yellow, "warning"),
         };
         show_message(stderr, ink, label, &self.to_string());
+    }
+}
+
+/// Shows what is wrong with a file that was not taken, each with its line; then what the daemon says.
+pub(super) fn refused(error: AskError, stderr: &mut Output) -> Failure {
+    let refusal = error.refusal();
+    let listed = refusal.and_then(|refusal| refusal.details.as_ref()?.get("problems"));
+    let problems: Vec<Problem> = listed.and_then(|listed| Vec::deserialize(listed).ok()).unwrap_or_default();
+    problems.iter().for_each(|problem| problem.show(stderr));
+    let own_hint = refusal.and_then(|refusal| refusal.hint.clone());
+    match Failure::from(error) {
+        Failure::Told { exit_code, what, error, .. } if !problems.is_empty() => {
+            let hint = own_hint.or_else(|| Some("mend what is named; nothing was written".to_owned()));
+            Failure::Told { exit_code, what, hint, error }
+        }
+        other => other,
     }
 }
 

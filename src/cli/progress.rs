@@ -165,7 +165,8 @@ impl Progress {
             let text = format!("{}; one last turn to finish", data.message.trim_end_matches('.'));
             self.line(envelope, screen, Ink::Yellow, "!", &text);
         }
-        if envelope.head.parent_run_id.is_none() {
+        // What a person may still change is no end.
+        if envelope.head.parent_run_id.is_none() && data.then.known() != Some(StopThen::Ask) {
             self.stop_message = Some(data.message);
         }
     }

@@ -8,10 +8,10 @@ pub(super) mod card;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::rule::Rule;
+use super::{human, ids, rule::Rule};
 use crate::protocol::{
-    ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, OnDeadline, Open, Outcome,
-    Question, QuestionAnswer, Timestamp,
+    BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy,
+    OnDeadline, Open, Outcome, Question, QuestionAnswer, Timestamp,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -167,6 +167,8 @@ pub(super) enum Details {
         shown: String,
     },
     Info(String),
+    /// More of a budget: what is used up, in words.
+    Budget(String),
     Questions(Vec<Question>),
     /// Of a type that is not known here, or not as this client knows it.
     Other(Value),
@@ -180,6 +182,7 @@ impl Details {
             Details::Exec { command, .. } => Some((command, COMMAND_FILE)),
             Details::Edit { new_content: None, .. }
             | Details::Info(_)
+            | Details::Budget(_)
             | Details::Questions(_)
             | Details::Other(_) => None,
         }
@@ -205,6 +208,23 @@ struct EditDetails {
     new_content: Option<String>,
     #[serde(default)]
     cut_bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct BudgetDetails {
+    #[serde(default)]
+    limit: BudgetLimits,
+    used: BudgetUsed,
+}
+
+impl BudgetDetails {
+    fn in_words(&self) -> String {
+        let BudgetUsed { tokens, cost } = &self.used;
+        let tokens =
+            self.limit.max_tokens.map(|most| format!("{tokens} of {} used", human::count(most, "token")));
+        let cost = self.limit.max_cost.map(|most| format!("{} of {most} used", cost.unwrap_or_default()));
+        tokens.into_iter().chain(cost).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// One way to answer that a key stands for.
@@ -252,6 +272,9 @@ impl Asked {
                 .ok()
                 .map(|urls| Details::Info(urls.join("\n"))),
             Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
+            Some("budget") => BudgetDetails::deserialize(&self.details)
+                .ok()
+                .map(|budget| Details::Budget(budget.in_words())),
             Some("question") => serde_json::from_value(field("questions")).ok().map(Details::Questions),
             _ => None,
         };
@@ -279,7 +302,13 @@ impl Asked {
             })
             .map(|(outcome, option)| {
                 let (label, remembers) = (option.label.clone(), option.remembers.clone());
-                choice(outcome, label, remembers)
+                let word = match (outcome, self.details()) {
+                    (Outcome::AllowOnce, Details::Budget(_)) => Some("go on"),
+                    (Outcome::Deny, Details::Budget(_)) => Some("end"),
+                    _ => None,
+                };
+                let choice = choice(outcome, label, remembers);
+                Choice { word: word.unwrap_or(choice.word), ..choice }
             })
             .collect();
         if !choices.iter().any(|choice| choice.outcome == Outcome::Deny) {
@@ -297,6 +326,7 @@ impl Asked {
             message: None,
             arguments: None,
             content: None,
+            limits: None,
             answers: Vec::new(),
             token: None,
         }
@@ -326,6 +356,10 @@ impl Asked {
             Some(Outcome::Modify) => Some(match self.details() {
                 Details::Edit { .. } => {
                     "the content is not shown whole, so it cannot be edited here".to_owned()
+                }
+                Details::Budget(_) => {
+                    let id = ids::shortest(self.confirmation_id.as_str());
+                    format!("by `subagent approve {id} --max-tokens N` or `--max-cost USD`")
                 }
                 _ => "only by a program: `confirmation/respond` takes other arguments".to_owned(),
             }),

@@ -1,9 +1,6 @@
 //! `subagent run`: starts one run, shows it, prints its result, answers its exit code.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -12,6 +9,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Surroundings,
     approval_flags::ApprovalArguments,
+    approve::parse_dollars,
     asking::Asking,
     ending::Ending,
     failure::{EXIT_INTERRUPTED, Failure, show_message},
@@ -19,19 +17,28 @@ use super::{
     key::new_key,
     link::Link,
     paging, person,
+    route::ShownRoute,
     run_tree::{RunTree, live_runs},
     screen::Ink,
+    talk,
     watch::{End, View, Watcher, watch},
     which_session::SessionArguments,
 };
 use crate::{
     client::Follow,
     protocol::{
-        AttachFrom, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord, IfBusy,
-        LimitsParams, Method, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunStart,
-        RunStartParams, Seq, SessionId, WorkspaceParam,
+        AttachFrom, Cost, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord,
+        LimitsParams, Method, OnBudget, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams,
+        RunStart, RunStartParams, Seq, SessionId,
     },
 };
+
+mod paths;
+mod words;
+
+use paths::absolute;
+pub(super) use paths::{read_workspace, with_absolute_recording};
+use words::{IfBusyWord, OnBudgetWord};
 
 #[derive(Args)]
 pub(super) struct RunArguments {
@@ -40,6 +47,17 @@ pub(super) struct RunArguments {
     /// What to do; without it, and not from a terminal, standard input is read
     #[arg(short, long, value_name = "PROMPT")]
     prompt: Option<String>,
+    /// Talk with the agent in the terminal: one prompt after the other, in its context of the session. /help tells what
+    /// there is besides; --prompt is the first one
+    #[arg(long)]
+    interactive: bool,
+    #[command(flatten)]
+    pub(super) options: RunOptions,
+}
+
+/// How an agent is run, whoever chose it.
+#[derive(Args)]
+pub(super) struct RunOptions {
     /// An input of the agent; a value that is JSON is taken as JSON, else as text. May be repeated
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = inputs::parse_input)]
     inputs: Vec<(String, Value)>,
@@ -51,53 +69,38 @@ pub(super) struct RunArguments {
     model: Option<String>,
     /// Record every reply of the models into a new file, which `--model replay:FILE` plays
     #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
+    pub(super) record: Option<PathBuf>,
     /// The folder the agent works in [default: the current one]
     #[arg(long, value_name = "DIR")]
-    workspace: Option<PathBuf>,
+    pub(super) workspace: Option<PathBuf>,
     /// Turns the run may take
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
     /// Minutes of active time the run may take; fractions allowed
     #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
     timeout: Option<Duration>,
+    /// Tokens that the run may use, with those below it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// What the run may cost in US dollars, with those below it, by the prices in the settings
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    max_cost: Option<Cost>,
+    /// Once tokens or money are used up
+    #[arg(long, value_enum, value_name = "WHAT")]
+    on_budget: Option<OnBudgetWord>,
     /// What stdout gets: the result, the run's record, or every event with the record last
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    output_format: OutputFormat,
+    pub(super) output_format: OutputFormat,
     /// Start it, print its id, and do not wait
     #[arg(long)]
-    detach: bool,
+    pub(super) detach: bool,
     #[command(flatten)]
-    session: SessionArguments,
+    pub(super) session: SessionArguments,
     #[command(flatten)]
-    approval: ApprovalArguments,
+    pub(super) approval: ApprovalArguments,
     /// When the agent has a run in the session that is not over
     #[arg(long, value_enum, default_value_t = IfBusyWord::Queue)]
     if_busy: IfBusyWord,
-}
-
-/// What becomes of a run whose agent is busy.
-#[derive(Clone, Copy, ValueEnum)]
-enum IfBusyWord {
-    /// Wait until it is over
-    Queue,
-    /// Say the prompt to that run, and follow it
-    Steer,
-    /// Cancel that run, and come next
-    Interrupt,
-    /// Give up
-    Reject,
-}
-
-impl From<IfBusyWord> for IfBusy {
-    fn from(word: IfBusyWord) -> IfBusy {
-        match word {
-            IfBusyWord::Queue => IfBusy::Queue,
-            IfBusyWord::Steer => IfBusy::Steer,
-            IfBusyWord::Interrupt => IfBusy::Interrupt,
-            IfBusyWord::Reject => IfBusy::Reject,
-        }
-    }
 }
 
 /// What stdout gets.
@@ -124,6 +127,21 @@ pub(super) fn run(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
+    let RunArguments { agent, prompt, interactive, options } = arguments;
+    match interactive {
+        true => talk::talk(agent, prompt.as_deref(), options, link, surroundings),
+        false => run_once(agent, prompt.as_deref(), options, link, surroundings),
+    }
+}
+
+/// One prompt, one run, one result.
+pub(super) fn run_once(
+    agent: &str,
+    prompt: Option<&str>,
+    arguments: &RunOptions,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
     // Standard input is read for the prompt, so whether somebody sits there is seen before.
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal && !arguments.detach;
     let may_ask = surroundings.has_person()
@@ -131,7 +149,7 @@ pub(super) fn run(
         && !arguments.approval.is_headless()
         && arguments.output_format != OutputFormat::StreamJson;
     let workspace = read_workspace(arguments.workspace.as_deref(), surroundings)?;
-    let mut params = read_params(arguments, surroundings)?;
+    let mut params = read_params(agent, prompt, arguments, surroundings)?;
     match may_ask {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
         false => link.open(&mut surroundings.stderr)?,
@@ -141,6 +159,9 @@ pub(super) fn run(
     let Surroundings { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
     let started: Started = paging::view(&answer)?;
+    if let Some(route) = &started.routed {
+        route.tell(surroundings)?;
+    }
     show_disposition(&started, surroundings);
     if arguments.detach {
         return show_detached(&started, &answer, arguments.output_format, surroundings);
@@ -160,16 +181,19 @@ pub(super) fn run(
 /// What is read of the answer to `run/start`; what became of the request is open.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Started {
+pub(super) struct Started {
     #[serde(default)]
     disposition: Open<Disposition>,
-    run_id: RunId,
-    session_id: SessionId,
+    pub(super) run_id: RunId,
+    pub(super) session_id: SessionId,
     #[serde(default)]
     agent: String,
     /// The run that is cancelled for it.
     #[serde(default)]
     interrupts: Option<String>,
+    /// Why it is this agent, when nobody named one.
+    #[serde(default)]
+    routed: Option<ShownRoute>,
 }
 
 /// Prints the record of a run that has ended, as was asked for; answers the exit code.
@@ -190,39 +214,24 @@ pub(super) fn report(
     Ok(ending.exit_code())
 }
 
-/// The folder that is named, else the one where the person stands.
-pub(super) fn read_workspace(
-    named: Option<&Path>,
-    surroundings: &Surroundings,
-) -> Result<WorkspaceParam, Failure> {
-    let workspace = match named {
-        Some(folder) => surroundings.working_folder.join(folder),
-        None => surroundings.working_folder.clone(),
-    };
-    let shown = workspace.display().to_string();
-    if !workspace.is_dir() {
-        return Err(Failure::usage(format!("the workspace {shown} is no folder"))
-            .or_hint("name one with --workspace DIR"));
-    }
-    match workspace.to_str() {
-        Some(path) => Ok(WorkspaceParam::Path(path.to_owned())),
-        None => Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}"))
-            .or_hint("work in a folder whose path is")),
-    }
-}
-
 /// Everything but where the run goes on.
-fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Result<RunStartParams, Failure> {
+pub(super) fn read_params(
+    agent: &str,
+    prompt: Option<&str>,
+    arguments: &RunOptions,
+    surroundings: &mut Surroundings,
+) -> Result<RunStartParams, Failure> {
     let inputs = inputs::collect(arguments.inputs_file.as_deref(), &arguments.inputs)?;
-    let prompt = match &arguments.prompt {
-        Some(prompt) => Some(prompt.clone()),
+    let prompt = match prompt {
+        Some(prompt) => Some(prompt.to_owned()),
         None if inputs.contains_key("prompt") => None,
         None => inputs::read_text("the prompt", &mut surroundings.stdin)?,
     };
     Ok(RunStartParams {
         session_id: None,
         workspace: None,
-        agent: Some(arguments.agent.as_str().into()),
+        agent: Some(agent.into()),
+        definition: None,
         if_busy: arguments.if_busy.into(),
         idempotency_key: Some(new_key()?),
         prompt,
@@ -232,6 +241,9 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
             max_time_ms: arguments
                 .timeout
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)),
+            max_tokens: arguments.max_tokens,
+            max_cost: arguments.max_cost,
+            on_budget: arguments.on_budget.map(OnBudget::from),
             ..LimitsParams::default()
         },
         approval: arguments.approval.params(),
@@ -240,29 +252,8 @@ fn read_params(arguments: &RunArguments, surroundings: &mut Surroundings) -> Res
     })
 }
 
-/// As the daemon needs it, which does not know where the person stands.
-fn absolute(file: &Path, surroundings: &Surroundings) -> Result<String, Failure> {
-    let path = surroundings.working_folder.join(file);
-    path.into_os_string().into_string().map_err(|path| {
-        Failure::usage(format!("the recording's path is not UTF-8: {}", path.display()))
-            .or_hint("name a file whose path is")
-    })
-}
-
-/// A recording is named by where the person stands, which the daemon does not know.
-fn with_absolute_recording(model: &str) -> String {
-    for prefix in ["replay:", "replay+strict:"] {
-        if let Some(path) = model.strip_prefix(prefix)
-            && let Ok(path) = std::path::absolute(path)
-        {
-            return format!("{prefix}{}", path.display());
-        }
-    }
-    model.to_owned()
-}
-
 /// Says so when the run did not simply start.
-fn show_disposition(started: &Started, surroundings: &mut Surroundings) {
+pub(super) fn show_disposition(started: &Started, surroundings: &mut Surroundings) {
     let Started { agent, run_id, interrupts, .. } = started;
     let text = match started.disposition.known() {
         Some(Disposition::Started) => return,
@@ -284,7 +275,7 @@ fn show_disposition(started: &Started, surroundings: &mut Surroundings) {
 
 /// Where the events of the run begin. A new session has no others; in one that goes on, those of the past would have
 /// to be read through.
-fn find_beginning(
+pub(super) fn find_beginning(
     started: &Started,
     is_new_session: bool,
     link: &mut Link,
@@ -328,7 +319,7 @@ fn show_detached(
 }
 
 /// Shows the run until it ends or is left; also answers why the daemon stopped it, and the text shown last.
-fn follow(
+pub(super) fn follow(
     started: &Started,
     from: AttachFrom,
     format: OutputFormat,
@@ -342,15 +333,16 @@ fn follow(
         OutputFormat::StreamJson => View::envelopes(stdout, stderr),
     };
     let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment));
-    // From here on Ctrl-C means the run.
-    interrupts();
+    // From here on Ctrl-C means the run, and so does one that came since it was started.
+    let mut early = interrupts();
+    let mut interrupts = || std::mem::take(&mut early).saturating_add(interrupts());
     let dialer = link.dialer().clone();
     let (introduction, session_id) = (link.introduction().cloned(), started.session_id.clone());
     let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
     let run_id = &started.run_id;
     let tree = RunTree::below(run_id.clone());
     let mut watcher = RunWatcher { run_id, tree, cancel: Cancel::Unwanted };
-    let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
+    let end = watch(&mut follow, &mut view, &mut interrupts, link, asking, &mut watcher)?;
     let View::Progress { progress, .. } = &view else { return Ok((end, None, None)) };
     Ok((end, progress.stop_message().map(str::to_owned), progress.last_text().map(str::to_owned)))
 }

@@ -67,6 +67,11 @@ impl<'output> Screen<'output> {
         self.is_live() && self.prompt.is_none()
     }
 
+    /// The terminal has another width by now.
+    pub(super) fn resize(&mut self, columns: usize) {
+        self.output.width = self.output.width.map(|_| columns);
+    }
+
     /// Of the terminal, if it is one.
     pub(super) fn columns(&self) -> Option<usize> {
         self.output.width

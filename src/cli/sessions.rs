@@ -1,6 +1,7 @@
 //! `subagent sessions`: which sessions are there, what is in one, and how does one end it?
 
-mod history;
+pub(super) mod contexts;
+pub(super) mod history;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -36,6 +37,10 @@ enum SessionsVerb {
     Show(ShowArguments),
     /// Show what an agent has been told and has said in a session
     History(history::HistoryArguments),
+    /// Let a session's agents go on with a summary of what lies long back; its history stays
+    Compact(contexts::ContextArguments),
+    /// Let a session's agents begin anew, as if nothing had been said; its history stays
+    Clear(contexts::ContextArguments),
     /// End a session's runs and take no more; its history stays, but an ephemeral session is removed
     Close(ChangeArguments),
     /// Remove a session and everything in it
@@ -99,6 +104,8 @@ pub(super) fn sessions(
         None => list(&arguments.list, link, surroundings)?,
         Some(SessionsVerb::Show(arguments)) => show(arguments, link, surroundings)?,
         Some(SessionsVerb::History(arguments)) => history::history(arguments, link, surroundings)?,
+        Some(SessionsVerb::Compact(arguments)) => return contexts::compact(arguments, link, surroundings),
+        Some(SessionsVerb::Clear(arguments)) => return contexts::clear(arguments, link, surroundings),
         Some(SessionsVerb::Close(ChangeArguments { session, format })) => {
             let params = session.find(link)?;
             let answer = link.ask_value::<SessionClose>(&params)?;
@@ -225,6 +232,22 @@ struct ShownContext {
     started_at: Option<Timestamp>,
     #[serde(default)]
     last_active_at: Option<Timestamp>,
+    #[serde(default)]
+    epoch: u32,
+    #[serde(default)]
+    tokens: Option<u64>,
+}
+
+impl ShownContext {
+    /// What its model reads when it is asked next, and how often that became something else.
+    fn read(&self) -> String {
+        let Some(tokens) = self.tokens else { return "-".to_owned() };
+        let tokens = human::count(tokens, "token");
+        match self.epoch {
+            0 => tokens,
+            epoch => format!("{tokens}, shortened or cleared {}", human::count(epoch.into(), "time")),
+        }
+    }
 }
 
 fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
@@ -266,10 +289,18 @@ fn draw_contexts(contexts: &[ShownContext], stdout: &Output) -> String {
             cell(&context.agent),
             cell(&human::moment_or_dash(context.started_at)),
             cell(&human::moment_or_dash(context.last_active_at)),
+            cell(&context.read()),
             cell(&caller.unwrap_or_default()),
         ]
     };
-    let rows: Vec<[Cell; 5]> = contexts.iter().map(cells).collect();
-    let columns = [whole("CONTEXT"), free("AGENT"), whole("STARTED"), whole("LAST ACTIVE"), whole("")];
+    let rows: Vec<[Cell; 6]> = contexts.iter().map(cells).collect();
+    let columns = [
+        whole("CONTEXT"),
+        free("AGENT"),
+        whole("STARTED"),
+        whole("LAST ACTIVE"),
+        free("ITS MODEL READS"),
+        whole(""),
+    ];
     table::draw(columns, &rows, stdout)
 }

@@ -3,15 +3,15 @@
 
 mod run;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, failure::Failure, ids, link::Link, list, list::ListedAgent, paging,
-    safe_text, screen::Ink,
+    Format, Output, Surroundings, failure::Failure, human, ids, link::Link, list, list::ListedAgent, paging,
+    safe_text, scope::ScopeWord, screen::Ink, trigger::ShownTrigger,
 };
-use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind};
+use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind, Timestamp};
 
 #[derive(Args)]
 pub(super) struct ShowArguments {
@@ -21,27 +21,11 @@ pub(super) struct ShowArguments {
     /// Only the agent of this place [default: the one that a run would use]
     #[arg(long, value_enum)]
     scope: Option<ScopeWord>,
+    /// The same as --scope user
+    #[arg(long, conflicts_with = "scope")]
+    global: bool,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-}
-
-/// A place for agents.
-#[derive(Clone, Copy, ValueEnum)]
-enum ScopeWord {
-    Project,
-    #[value(alias = "global")]
-    User,
-    Builtin,
-}
-
-impl From<ScopeWord> for AgentScope {
-    fn from(word: ScopeWord) -> AgentScope {
-        match word {
-            ScopeWord::Project => AgentScope::Project,
-            ScopeWord::User => AgentScope::User,
-            ScopeWord::Builtin => AgentScope::Builtin,
-        }
-    }
 }
 
 pub(super) fn show(
@@ -52,7 +36,7 @@ pub(super) fn show(
     link.open(&mut surroundings.stderr)?;
     let params = AgentsGetParams {
         name: arguments.name.as_str().into(),
-        scope: arguments.scope.map(Into::into),
+        scope: arguments.scope.map(Into::into).or(arguments.global.then_some(AgentScope::User)),
         workspace: surroundings.workspace(),
     };
     let answer = match link.ask_value::<AgentsGet>(&params) {
@@ -89,6 +73,31 @@ struct ShownAgent {
     input_specs: Vec<ShownInput>,
     tools: Vec<String>,
     sandbox: Option<String>,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    triggers: Vec<UsedTrigger>,
+}
+
+/// A trigger, and what came of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UsedTrigger {
+    #[serde(flatten)]
+    trigger: ShownTrigger,
+    hits: u64,
+    overrides: u64,
+}
+
+impl UsedTrigger {
+    /// `debug: bug, crash · priority 10 · 4 hits, 1 of them given to another agent`
+    fn describe(&self) -> String {
+        let hits = human::count(self.hits, "hit");
+        let others = match self.overrides {
+            0 => String::new(),
+            others => format!(", {others} of them given to another agent"),
+        };
+        format!("{} · {hits}{others}", self.trigger.describe())
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -123,11 +132,19 @@ fn draw(agent: &ShownAgent, stdout: &Output) -> String {
         field("", &reason);
     }
     field("digest", &summary.digest);
+    for (label, at) in [("created", agent.created_at), ("changed", agent.updated_at)] {
+        if let Some(at) = at {
+            field(label, &human::moment(at));
+        }
+    }
     for (index, input) in agent.input_specs.iter().enumerate() {
         field(if index == 0 { "inputs" } else { "" }, &describe_input(input));
     }
     if !agent.tools.is_empty() {
         field("tools", &agent.tools.join(", "));
+    }
+    for (index, trigger) in agent.triggers.iter().enumerate() {
+        field(if index == 0 { "triggers" } else { "" }, &trigger.describe());
     }
     if let Some(profile) = &agent.sandbox {
         field("sandbox", &format!("{profile}; the settings may confine its commands further"));

@@ -5,7 +5,10 @@ mod asking;
 mod below;
 mod checking;
 mod commands;
+mod creating;
 mod disturbing;
+mod editing;
+mod exchanging;
 mod following;
 mod going_on;
 mod living;
@@ -13,8 +16,10 @@ mod logging;
 mod looking;
 mod operating;
 mod programs;
+mod routing;
 mod ruling;
 mod running;
+mod talking;
 mod tooling;
 mod typing;
 mod versions;
@@ -32,7 +37,7 @@ use std::{
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-use super::{Input, Keyboard, Output, Surroundings};
+use super::{Input, Keyboard, Output, Surroundings, Waited};
 use crate::client::fake_daemon::{FakeDaemon, Peer, Script, envelope};
 
 /// What a command left behind.
@@ -53,6 +58,8 @@ struct Command {
     /// What somebody types into the terminal, line by line; not together with `stdin`.
     typed: Option<&'static str>,
     is_terminal: bool,
+    /// The terminal's cursor stays where it is.
+    is_dumb: bool,
     /// Of the terminal.
     columns: usize,
     stdout_is_closed: bool,
@@ -78,6 +85,7 @@ impl Command {
             stdin: None,
             typed: None,
             is_terminal: false,
+            is_dumb: false,
             columns: 120,
             stdout_is_closed: false,
             interrupt_after: Vec::new(),
@@ -124,7 +132,7 @@ impl Command {
                 writer: stdout_writer,
                 is_terminal: self.is_terminal,
                 has_color: false,
-                is_live: self.is_terminal,
+                is_live: self.is_terminal && !self.is_dumb,
                 width: self.is_terminal.then_some(self.columns),
                 is_for_programs: false,
             },
@@ -132,7 +140,7 @@ impl Command {
                 writer: Box::new(stderr.clone()),
                 is_terminal: self.is_terminal,
                 has_color: false,
-                is_live: self.is_terminal,
+                is_live: self.is_terminal && !self.is_dumb,
                 width: self.is_terminal.then_some(self.columns),
                 is_for_programs: false,
             },
@@ -213,6 +221,10 @@ impl Keyboard for ScriptedKeyboard {
     fn open(&mut self) -> bool {
         self.is_open = true;
         true
+    }
+
+    fn wait(&mut self, _: Duration) -> Waited {
+        Waited::Done
     }
 
     fn close(&mut self) {

@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-mod listing;
+pub(super) mod listing;
 
 /// How soon Ctrl-C is noticed at the latest where nothing is shown meanwhile.
 const WAIT: Duration = Duration::from_millis(200);

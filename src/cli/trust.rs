@@ -3,14 +3,12 @@
 //! What is shown is what is acknowledged: the digests that a person saw are those that are sent, and a file that changed
 //! in between is refused by the daemon.
 
-use std::{io::BufRead as _, io::BufReader, io::Read as _};
-
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Output, Surroundings, Telling,
+    Output, Surroundings, Telling, consent,
     failure::Failure,
     human,
     link::Link,
@@ -29,8 +27,8 @@ use crate::protocol::{
 /// Characters of a digest that are shown: enough to compare by eye.
 const DIGEST_CHARACTERS: usize = "sha256:".len() + 16;
 
-/// Bytes of an answer that are read: a word.
-const ANSWER_BYTES: u64 = 1 << 10;
+/// How one says yes.
+const HOW: &str = "answer `y` to trust it, or give --yes";
 
 #[derive(Args)]
 pub(super) struct TrustArguments {
@@ -133,7 +131,7 @@ fn trust_folder(
         (false, _) => format!("Trust {shown}, with these files as they are now?"),
     };
     if !arguments.yes {
-        confirm(&question, surroundings)?;
+        consent::confirm(&question, HOW, surroundings)?;
     }
     // Exactly what was shown.
     let shown_file = |file: BroughtFile| TrustedFile { path: file.path, digest: file.digest };
@@ -261,7 +259,7 @@ fn trust_agent(
         stderr.write(&text)?;
     }
     if !arguments.yes {
-        confirm(&format!("May {name} be started, as it is now?"), surroundings)?;
+        consent::confirm(&format!("May {name} be started, as it is now?"), HOW, surroundings)?;
     }
     let digest = agent.summary.digest;
     let params = AgentsAcknowledgeParams { name: name.into(), digest, workspace };
@@ -269,24 +267,4 @@ fn trust_agent(
     let words = || format!("{name} may be started, as it is now; when its file changes you are asked again");
     paging::tell(&answer, arguments.format, words, surroundings)?;
     Ok(0)
-}
-
-/// Goes on when the person says yes. The end of the input, a pipe and any other word say no.
-fn confirm(question: &str, surroundings: &mut Surroundings) -> Result<(), Failure> {
-    // What was typed before it was asked is no answer to it.
-    let is_at_hand = surroundings.has_person() && surroundings.keyboard.open();
-    surroundings.keyboard.close();
-    if !is_at_hand {
-        return Err(Failure::usage("nobody can be asked here")
-            .or_hint("read what is listed, then give --yes; or run it on a terminal"));
-    }
-    let text = format!("{} [y/N] ", safe_text::line(question, usize::MAX));
-    surroundings.stderr.write(&text)?;
-    let mut answer = String::new();
-    let read = BufReader::new(surroundings.stdin.reader.by_ref().take(ANSWER_BYTES)).read_line(&mut answer);
-    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    if read.is_ok() && is_yes {
-        return Ok(());
-    }
-    Err(Failure::new("nothing was changed").or_hint("answer `y` to trust it, or give --yes"))
 }

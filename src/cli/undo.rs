@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Surroundings, Telling, failure::Failure, link::Link, paging, safe_text, which_session};
 use crate::protocol::{SessionUndo, SessionUndoParams};
@@ -62,9 +63,14 @@ pub(super) fn undo(
         force: arguments.force,
     };
     let answer = link.ask_value::<SessionUndo>(&params).map_err(Failure::from)?;
-    let undone: Undone = paging::view(&answer)?;
-    paging::tell(&answer, arguments.format, || describe(&undone), surroundings)?;
+    let told = told(&answer)?;
+    paging::tell(&answer, arguments.format, || told, surroundings)?;
     Ok(0)
+}
+
+/// What an answer to `session/undo` says, in harmless lines.
+pub(super) fn told(answer: &Value) -> Result<String, Failure> {
+    Ok(describe(&paging::view(answer)?))
 }
 
 fn describe(undone: &Undone) -> String {

@@ -1,6 +1,6 @@
 //! `subagent validate`: is an agent's file as it should be?
 
-use std::{fs::File, io::Read, path::Path};
+use std::path::Path;
 
 use clap::Args;
 use serde::Deserialize;
@@ -8,13 +8,13 @@ use serde::Deserialize;
 use super::{
     Format, Output, Surroundings,
     failure::{EXIT_FAILED, Failure},
-    human,
+    human, inputs,
     link::Link,
     paging, palette, safe_text,
     screen::Ink,
     width,
 };
-use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, MAX_MESSAGE_BYTES, Open};
+use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, Open};
 
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
@@ -64,25 +64,25 @@ pub(super) fn validate(
 
 /// The answer to `agents/validate`, with open outcomes.
 #[derive(Deserialize)]
-struct Validated {
-    agents: Vec<CheckedAgent>,
+pub(super) struct Validated {
+    pub(super) agents: Vec<CheckedAgent>,
     valid: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct CheckedAgent {
+pub(super) struct CheckedAgent {
     name: String,
     path: Option<String>,
-    checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Check {
-    check: String,
-    outcome: Open<CheckOutcome>,
-    findings: Vec<String>,
+pub(super) struct Check {
+    pub(super) check: String,
+    pub(super) outcome: Open<CheckOutcome>,
+    pub(super) findings: Vec<String>,
 }
 
 impl CheckedAgent {
@@ -99,20 +99,8 @@ fn read_file(subject: &str, working_folder: &Path) -> Result<Option<String>, Fai
     if !path.is_file() && !looks_like_path {
         return Ok(None);
     }
-    let refused = |why: String| {
-        Failure::usage(format!("cannot read {}: {why}", path.display()))
-            .or_hint("give an agent's name, or a text file that you may read; `subagent list` shows names")
-    };
-    let mut bytes = Vec::new();
-    // One byte more than any request may have shows that there is more.
-    File::open(&path)
-        .and_then(|file| file.take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| refused(error.to_string()))?;
-    if bytes.len() > MAX_MESSAGE_BYTES {
-        return Err(refused(format!("it has more than {MAX_MESSAGE_BYTES} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8".to_owned()))?;
-    Ok(Some(text))
+    let hint = "give an agent's name, or a text file that you may read; `subagent list` shows names";
+    inputs::read_whole(&path, hint).map(Some)
 }
 
 /// One line an agent: valid or the first reason; then the count.
@@ -126,14 +114,34 @@ fn draw_all(result: &Validated, stdout: &Output) -> String {
             Some(reason) => {
                 stdout.paint(Ink::Red, &safe_text::line(&format!("invalid: {reason}"), usize::MAX))
             }
-            None => stdout.paint(Ink::Green, "valid"),
+            None => match first_warning(agent) {
+                Some((count, reason)) => {
+                    let text = format!("valid, {}: {reason}", human::count(count as u64, "warning"));
+                    stdout.paint(Ink::Yellow, &safe_text::line(&text, usize::MAX))
+                }
+                None => stdout.paint(Ink::Green, "valid"),
+            },
         };
         text.push_str(&format!("{name}  {verdict}\n"));
     }
     let total = human::count(result.agents.len() as u64, "agent");
     let invalid = result.agents.iter().filter(|agent| first_failure(agent).is_some()).count();
-    text.push_str(&format!("{total}: {} valid, {invalid} invalid\n", result.agents.len() - invalid));
+    let outcomes = [CheckOutcome::Pass, CheckOutcome::Warn, CheckOutcome::Fail];
+    let [passed, warned, failed] =
+        outcomes.map(|outcome| result.agents.iter().map(|agent| agent.count(outcome)).sum::<usize>());
+    text.push_str(&format!(
+        "{total}: {} valid, {invalid} invalid; of all checks {passed} pass, {warned} warn, {failed} fail\n",
+        result.agents.len() - invalid
+    ));
     text
+}
+
+/// How many findings there are, and the first of them.
+fn first_warning(agent: &CheckedAgent) -> Option<(usize, &str)> {
+    let warned = || agent.checks.iter().filter(|check| check.outcome.known() == Some(CheckOutcome::Warn));
+    let first = warned().next()?;
+    let count = warned().map(|check| check.findings.len().max(1)).sum();
+    Some((count, first.findings.first().unwrap_or(&first.check)))
 }
 
 fn first_failure(agent: &CheckedAgent) -> Option<&str> {

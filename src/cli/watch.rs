@@ -178,6 +178,9 @@ pub(super) fn watch(
         }
         if let Some(asking) = &mut asking {
             let screen = view.screen();
+            if let Some(columns) = asking.columns() {
+                screen.resize(columns);
+            }
             asking.tick(&mut Here { link, screen, interrupted: &mut interrupted });
         }
     }

@@ -8,7 +8,7 @@ use crate::{
         human,
         screen::{Ink, Screen},
     },
-    protocol::{Cost, Envelope},
+    protocol::{BudgetLimits, Cost, Envelope},
 };
 
 impl Progress {
@@ -49,6 +49,14 @@ impl Progress {
                 };
                 self.line(envelope, screen, Ink::Yellow, "!", &text);
             }),
+            "budget.raised" => with(envelope, |data: Raised| {
+                let BudgetLimits { max_tokens, max_cost } = data.limits;
+                let tokens = max_tokens.map(|tokens| human::count(tokens, "token"));
+                let cost = max_cost.map(|cost| cost.to_string());
+                let limits: Vec<String> = tokens.into_iter().chain(cost).collect();
+                let text = format!("the budget was raised to {}", limits.join(" and "));
+                self.line(envelope, screen, Ink::Dim, "·", &text);
+            }),
             _ => return false,
         }
         true
@@ -84,8 +92,8 @@ impl Compressed {
         let failed = self.status.strip_prefix("COMPRESSION_FAILED_");
         match (self.status.as_str(), failed) {
             ("COMPRESSED", _) => {
-                let (before, after) = (self.tokens_before, human::count(self.tokens_after, "token"));
-                let text = format!("the context was shortened: {} → {after}", human::count(before, "token"));
+                let counts = human::change_of_tokens(self.tokens_before, self.tokens_after);
+                let text = format!("the context was shortened: {counts}");
                 Some((Ink::Dim, "·", text))
             }
             ("NOOP", _) => None,
@@ -108,6 +116,11 @@ struct Circle {
 struct Budget {
     used: Amount,
     limit: Amount,
+}
+
+#[derive(Deserialize)]
+struct Raised {
+    limits: BudgetLimits,
 }
 
 /// Open: what is neither is an amount all the same.

@@ -45,7 +45,7 @@ pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Ve
     }
     match asked.details() {
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
-        Details::Exec { shown: prompt, .. } | Details::Info(prompt) => {
+        Details::Exec { shown: prompt, .. } | Details::Info(prompt) | Details::Budget(prompt) => {
             card.several(safe_text::rows(&prompt), |_| None);
         }
         Details::Questions(questions) => card.questions(&questions),
@@ -86,6 +86,8 @@ impl Card {
         let agents = asked.agents();
         let who = if agents.is_empty() { "a run" } else { &agents };
         let mut parts = vec![format!("{who} asks"), asked.tool.clone(), format!("risk {}", asked.risk)];
+        // One about the run itself is of no tool.
+        parts.retain(|part| !part.is_empty());
         parts.extend(place.map(str::to_owned));
         let text = safe_text::line(&parts.join(" · "), usize::MAX);
         let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);

@@ -10,7 +10,7 @@ use crate::{
         Format, Output, Surroundings,
         command_end::CommandEnd,
         failure::{ERROR_LINE_CHARACTERS, Failure},
-        ids,
+        human, ids,
         link::Link,
         paging, safe_text,
         screen::Ink,
@@ -63,13 +63,28 @@ pub(super) fn history(
             return paging::print_json(&answer, surroundings);
         }
         let messages: Vec<ShownMessage> = paging::entries(&answer, "messages")?;
+        // A daemon of before this field has none to tell.
+        let changes: Vec<Change> = match answer.get("changes") {
+            Some(_) => paging::entries(&answer, "changes")?,
+            None => Vec::new(),
+        };
+        let is_empty = messages.is_empty() && changes.is_empty();
+        let mut changes = changes.into_iter().peekable();
         for message in &messages {
+            while let Some(change) = changes.next_if(|change| change.seq < message.seq) {
+                let text = change.draw(&surroundings.stdout);
+                surroundings.stdout.write(&text)?;
+            }
             let is_other_run = last_run.as_ref() != Some(&message.run_id);
             let text = message.draw(is_other_run, &surroundings.stdout);
             last_run = Some(message.run_id.clone());
             surroundings.stdout.write(&text)?;
         }
-        if messages.is_empty() && params.cursor.is_none() {
+        for change in changes {
+            let text = change.draw(&surroundings.stdout);
+            surroundings.stdout.write(&text)?;
+        }
+        if is_empty && params.cursor.is_none() {
             surroundings.stdout.write("no messages\n")?;
         }
         let next = answer.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
@@ -85,6 +100,8 @@ pub(super) fn history(
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownMessage {
+    #[serde(default)]
+    seq: i64,
     #[serde(default)]
     run_id: String,
     #[serde(default)]
@@ -106,6 +123,41 @@ impl ShownMessage {
             text.push_str(&format!("{MARGIN}{line}\n"));
         }
         text
+    }
+}
+
+/// From here on the model reads something else; kind and status are open.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(in crate::cli) struct Change {
+    seq: i64,
+    kind: String,
+    status: Option<String>,
+    tokens_before: u64,
+    tokens_after: u64,
+    message: Option<String>,
+}
+
+impl Change {
+    /// Of an event of a run.
+    pub(in crate::cli) fn of_event(kind: &str, data: &Value) -> Option<Change> {
+        let kind = kind.strip_prefix("context.")?.to_owned();
+        Some(Change { kind, ..Change::deserialize(data).unwrap_or_default() })
+    }
+
+    /// `context compressed: COMPRESSED · 12.3k tokens → 2100 tokens`, as a harmless line.
+    pub(in crate::cli) fn told(&self) -> String {
+        let status = self.status.as_ref().map(|status| {
+            let counts = human::change_of_tokens(self.tokens_before, self.tokens_after);
+            let why = self.message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!(": {status} · {counts}{why}")
+        });
+        let text = format!("context {}{}", self.kind, status.unwrap_or_default());
+        safe_text::line(&text, ERROR_LINE_CHARACTERS)
+    }
+
+    fn draw(&self, stdout: &Output) -> String {
+        format!("{}\n", stdout.paint(Ink::Dim, &format!("── {}", self.told())))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
         run::unreadable,
         safe_text,
         screen::Ink,
+        sessions::history::Change,
     },
     protocol::{
         ConfirmationList, ConfirmationListParams, EventFilter, EventsList, EventsListParams, RunGet, RunId,
@@ -39,9 +40,9 @@ struct Shown {
     ended_at: Option<Timestamp>,
 }
 
-/// An event about a file.
+/// An event about a file or the run's context.
 #[derive(Deserialize)]
-struct FileEvent {
+struct ToldEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -70,23 +71,25 @@ pub(super) fn show_run(
     let asked: Vec<Asked> = paging::entries(&listed, "confirmations")?;
     let filter = EventFilter {
         run_id: Some(run_id),
-        types: ["file.changed", "file.restored"].map(str::to_owned).to_vec(),
+        types: ["file.changed", "file.restored", "context.compressed", "context.cleared"]
+            .map(str::to_owned)
+            .to_vec(),
         ..EventFilter::default()
     };
     let params = EventsListParams { filter, from: Seq(0), log_id: None, limit: SHOWN_MAX, wait_ms: 0 };
     let events = link.ask_value::<EventsList>(&params)?;
-    let changes: Vec<FileEvent> = paging::entries(&events, "events")?;
+    let told: Vec<ToldEvent> = paging::entries(&events, "events")?;
     let stdout = &mut surroundings.stdout;
-    let text = draw(&shown, &asked, &changes, stdout);
+    let text = draw(&shown, &asked, &told, stdout);
     stdout.write(&text)?;
-    if listed.get("nextCursor").is_some() || changes.len() as u64 >= u64::from(SHOWN_MAX) {
+    if listed.get("nextCursor").is_some() || told.len() as u64 >= u64::from(SHOWN_MAX) {
         let text = format!("only the first {SHOWN_MAX} questions and changes are shown");
         show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
     }
     Ok(0)
 }
 
-fn draw(shown: &Shown, asked: &[Asked], changes: &[FileEvent], stdout: &Output) -> String {
+fn draw(shown: &Shown, asked: &[Asked], told: &[ToldEvent], stdout: &Output) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let ending = &shown.ending;
     let mut text = String::new();
@@ -114,14 +117,24 @@ fn draw(shown: &Shown, asked: &[Asked], changes: &[FileEvent], stdout: &Output) 
             None => format!("{}, `subagent approve` or `deny` answers it", asked.state.as_str()),
         };
         let id = ids::shortest(asked.confirmation_id.as_str());
-        let (tool, risk, how) = (line(&asked.tool), line(&asked.risk), line(&how));
+        // One about the run itself is of no tool.
+        let tool = if asked.tool.is_empty() { "the run itself".to_owned() } else { line(&asked.tool) };
+        let (risk, how) = (line(&asked.risk), line(&how));
         let risk = palette::ink(&asked.risk).map_or(risk.clone(), |ink| stdout.paint(ink, &risk));
         text.push_str(&format!("{id}  {tool}, risk {risk}: {}\n  {how}\n", line(&asked.title)));
     }
-    if !changes.is_empty() {
+    let (files, contexts): (Vec<&ToldEvent>, Vec<&ToldEvent>) =
+        told.iter().partition(|event| event.kind.starts_with("file."));
+    if !contexts.is_empty() {
+        text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "context")));
+    }
+    for event in contexts {
+        text.extend(Change::of_event(&event.kind, &event.data).map(|it| format!("{}\n", it.told())));
+    }
+    if !files.is_empty() {
         text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "files")));
     }
-    for event in changes {
+    for event in files {
         let change = Changed::deserialize(&event.data).unwrap_or_default();
         let what = match event.kind.as_str() {
             "file.changed" => change.describe(),

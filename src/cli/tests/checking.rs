@@ -23,6 +23,11 @@ fn agent() -> Value {
             {"name": "mode", "required": false, "schema": {"enum": ["fast", "slow"]}},
         ],
         "tools": ["read_file", "complete_task"], "sandbox": "readOnly",
+        "createdAt": "2025-11-20T11:00:00.000Z", "updatedAt": "2025-11-20T11:04:05.600Z",
+        "triggers": [
+            {"intent": "debug", "keywords": ["bug", "stack\u{1b}[2J trace"], "priority": 10, "hits": 4, "overrides": 1},
+            {"regex": "fix.*test", "priority": 0, "hits": 1, "overrides": 0},
+        ],
     })
 }
 
@@ -48,10 +53,14 @@ fn an_agent_is_shown_whole() {
         status       ok
                      /home/u/reviewer.md:3: nobody knows `colour`
         digest       sha256:00
+        created      2025-11-20 11:00:00Z
+        changed      2025-11-20 11:04:05Z
         inputs       file: string, required. The file to read
                      depth: integer, default 3
                      mode: {"enum":["fast","slow"]}, optional
         tools        read_file, complete_task
+        triggers     debug: bug, stack^[[2J trace · priority 10 · 4 hits, 1 of them given to another agent
+                     /fix.*test/ · priority 0 · 1 hit
         sandbox      readOnly; the settings may confine its commands further
 
         query
@@ -79,7 +88,19 @@ fn an_agent_as_json_is_the_answer_also_under_the_word_agents() {
 #[test]
 fn every_verb_about_agents_stands_under_the_word_agents() {
     let folder = tempfile::tempdir().unwrap();
-    for verb in ["run", "list", "show", "validate"] {
+    for verb in [
+        "run",
+        "list",
+        "show",
+        "validate",
+        "create",
+        "edit",
+        "delete",
+        "import",
+        "export",
+        "templates",
+        "route",
+    ] {
         let help = |arguments: &[&str]| Command::new(arguments).run(folder.path());
         let (short, long) = (help(&[verb, "--help"]), help(&["agents", verb, "--help"]));
         assert_eq!((short.exit_code, long.exit_code), (0, 0), "{verb}");
@@ -141,13 +162,13 @@ fn all_agents_are_checked_a_line_each() {
         Command::new(&["validate", "--all"]),
         vec![script],
         expect![[r#"
-        exit 1
-        --- stdout
-        reviewer  valid
-        broken    invalid: 2:7: expected `:`^[[2J
-        2 agents: 1 valid, 1 invalid
-        --- stderr
-    "#]],
+            exit 1
+            --- stdout
+            reviewer  valid, 1 warning: 3:1: nobody knows `colour`
+            broken    invalid: 2:7: expected `:`^[[2J
+            2 agents: 1 valid, 1 invalid; of all checks 1 pass, 1 warn, 2 fail
+            --- stderr
+        "#]],
     );
 }
 

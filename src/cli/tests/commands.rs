@@ -103,6 +103,14 @@ fn shown_agent() -> Value {
     agent
 }
 
+fn written() -> Value {
+    json!({"name": "scout", "scope": "user", "path": "/a/scout.md", "digest": "sha256:00", "seq": 3})
+}
+
+fn trigger() -> Value {
+    json!({"intent": "debug", "keywords": ["bug"], "priority": 5})
+}
+
 fn validated() -> Value {
     let checks = json!([
         {"check": "types are right", "outcome": "pass"},
@@ -162,6 +170,35 @@ pub(super) fn rows() -> Vec<Row> {
     vec![
         Row::new(&["list"], "agents/list", json!({"agents": [agent()]})),
         Row::new(&["show", "scout"], "agents/get", shown_agent()),
+        Row::new(&["create", "scout", "--description", "Looks."], "agents/create", written()),
+        Row::new(
+            &["delete", "scout", "--yes"],
+            "agents/delete",
+            json!({"name": "scout", "scope": "user", "path": "/a/scout.md", "trash": "/t/1.md", "cleared": 0, "busy": 0}),
+        ),
+        Row::new(
+            &["import", "/a/scout.md"],
+            "agents/import",
+            json!({"files": [{
+                "source": "/a/scout.md", "format": "claude", "state": "ok", "name": "scout", "outcome": "written",
+                "path": "/b/scout.md",
+            }]}),
+        ),
+        Row::plain(
+            &["export", "scout"],
+            "agents/export",
+            json!({"files": [{"name": "scout", "fileName": "scout.md", "text": "---\n", "lost": ["its triggers"]}]}),
+        ),
+        Row::plain(
+            &["templates"],
+            "agents/templates",
+            json!({"templates": [{"name": "blank", "title": "Blank", "text": "---\n"}]}),
+        ),
+        Row::plain(
+            &["route", "There is a bug"],
+            "agents/route",
+            json!({"agent": "scout", "trigger": trigger(), "matched": ["bug"]}),
+        ),
         Row::new(&["validate", "scout"], "agents/validate", validated()),
         Row::plain(&["validate", "--all"], "agents/validate", validated()),
         Row::new(&["runs"], "run/list", json!({"runs": [ended.clone()]})),
@@ -175,6 +212,27 @@ pub(super) fn rows() -> Vec<Row> {
             &["sessions", "history", "s1"],
             "session/history",
             json!({"agent": "scout", "messages": [message()]}),
+        ),
+        Row::new(
+            &["sessions", "compact", "s1"],
+            "session/compact",
+            json!({"sessionId": "s1", "contexts": [{
+                "agent": "scout", "contextId": "c1", "runId": "r2", "epoch": 1, "status": "COMPRESSED",
+                "tokensBefore": 900, "tokensAfter": 80,
+            }]}),
+        ),
+        Row::plain(
+            &["sessions", "clear", "s1"],
+            "session/clear",
+            json!({"sessionId": "s1", "contexts": [{"agent": "scout", "contextId": "c1", "runId": "r2", "epoch": 1}]}),
+        ),
+        Row::plain(
+            &["usage", "--session", "s1"],
+            "usage/get",
+            json!({
+                "total": {"calls": 1, "usage": {}}, "byModel": [], "byAgent": [],
+                "byAgentAndModel": [{"agent": "scout", "model": "a/m", "calls": 1, "usage": {}}],
+            }),
         ),
         Row::plain(&["sessions", "close", "s1"], "session/close", json!({"sessionId": "s1", "seq": 3})),
         Row::plain(
@@ -261,7 +319,12 @@ pub(super) fn rows() -> Vec<Row> {
             ],
             ..Row::plain(&["trust", "--yes"], "", json!({}))
         },
-        Row::new(&["run", "scout", "-p", "q", "--detach"], "run/start", started),
+        Row::new(&["run", "scout", "-p", "q", "--detach"], "run/start", started.clone()),
+        Row::new(&["There is a bug", "--detach"], "run/start", {
+            let mut started = started;
+            started["routed"] = json!({"agent": "scout", "trigger": trigger(), "matched": ["bug"]});
+            started
+        }),
         Row { greets: false, ..Row::new(&["status"], "daemon/status", status()) },
         Row {
             greets: false,
@@ -303,6 +366,7 @@ pub(super) fn rows() -> Vec<Row> {
 const ELSEWHERE: &[(&str, &str)] = &[
     ("attach", "shows events: see `following.rs`, and `versions.rs` for those of other daemons"),
     ("completions", "asks nobody"),
+    ("edit", "opens an editor: see `editing.rs`"),
     ("rpc", "prints any answer as it is"),
 ];
 

@@ -72,6 +72,7 @@ fn a_session_is_shown_with_its_contexts() {
         })
     };
     let mut called = context("x2", "reader");
+    (called["epoch"], called["tokens"]) = (json!(2), json!(12_345));
     called["parentRunId"] = json!("r1");
     let answer =
         json!({"session": session(json!({"title": "Docs"})), "contexts": [context("x1", "scout"), called]});
@@ -90,8 +91,8 @@ fn a_session_is_shown_with_its_contexts() {
             last active  2025-11-20 11:04:05Z
 
             contexts
-            x1  scout   2025-11-20 11:00:00Z  2025-11-20 11:04:05Z
-            x2  reader  2025-11-20 11:00:00Z  2025-11-20 11:04:05Z  called by run r1
+            x1  scout   2025-11-20 11:00:00Z  2025-11-20 11:04:05Z  -
+            x2  reader  2025-11-20 11:00:00Z  2025-11-20 11:04:05Z  12.3k tokens, shortened or cleared 2 times  called by run r1
             --- stderr
         "#]],
     );
@@ -180,6 +181,155 @@ fn a_history_is_shown_page_by_page() {
     let ran = Command::new(&["sessions", "history", SESSION, "-n", "3", "--format", "json"])
         .against(vec![answering("session/history", params, page.clone())]);
     assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap(), page);
+}
+
+#[test]
+fn a_history_shows_where_its_model_reads_something_else() {
+    let said = |seq: i64, run: &str| {
+        let mut message = message(run, "user", json!([{"type": "text", "text": "Go on."}]));
+        message["seq"] = json!(seq);
+        message
+    };
+    let change = |seq: i64, kind: &str, more: Value| {
+        let mut change = json!({"seq": seq, "kind": kind, "runId": "r2", "at": "2025-11-20T11:00:00.000Z"});
+        change.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        change
+    };
+    let counts =
+        |status: &str| json!({"status": status, "tokensBefore": 12_345, "tokensAfter": 2_100, "epoch": 1});
+    let mut failed = counts("COMPRESSION_FAILED_EMPTY_SUMMARY");
+    failed["message"] = json!("it said \u{1b}nothing");
+    let changes = [
+        change(3, "compressed", counts("COMPRESSED")),
+        change(5, "cleared", json!({"epoch": 2})),
+        change(6, "compressed", failed),
+    ];
+    let page = json!({"agent": "scout", "messages": [said(1, "r1"), said(4, "r3")], "changes": changes});
+    let params = json!({"sessionId": SESSION, "limit": 100});
+    check(
+        Command::new(&["sessions", "history", SESSION]),
+        vec![answering("session/history", params, page)],
+        expect![[r#"
+            exit 0
+            --- stdout
+            ── run r1
+            user:
+              Go on.
+            ── context compressed: COMPRESSED · 12.3k tokens → 2100 tokens
+            ── run r3
+            user:
+              Go on.
+            ── context cleared
+            ── context compressed: COMPRESSION_FAILED_EMPTY_SUMMARY · 12.3k tokens → 2100 tokens: it said ^[nothing
+            --- stderr
+        "#]],
+    );
+}
+
+#[test]
+fn contexts_are_compacted_and_cleared() {
+    let compacted = |status: Value| {
+        json!({"sessionId": SESSION, "contexts": [{
+            "agent": "scout", "contextId": "x1", "runId": "r2", "epoch": 1, "status": status,
+            "tokensBefore": 12_345, "tokensAfter": 2_100,
+        }]})
+    };
+    let mut ended = compacted(Value::Null);
+    ended["contexts"][0]["message"] = json!("cancelled");
+    let failed = "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT";
+    let cleared = json!({"sessionId": SESSION, "contexts": [
+        {"agent": "scout", "contextId": "x1", "runId": "r2", "epoch": 1},
+        {"agent": "reader", "contextId": "x2", "runId": "r3", "epoch": 3},
+    ]});
+    let cases = [
+        ("compact", "session/compact", compacted(json!("COMPRESSED"))),
+        ("compact", "session/compact", compacted(json!("NOOP"))),
+        ("compact", "session/compact", compacted(json!(failed))),
+        ("compact", "session/compact", ended),
+        ("clear", "session/clear", cleared),
+    ];
+    let mut told = String::new();
+    for (verb, method, answer) in cases {
+        let params = json!({"sessionId": SESSION, "agent": "scout"});
+        let ran = Command::new(&["session", verb, SESSION, "--agent", "scout"])
+            .against(vec![answering(method, params, answer)]);
+        assert_eq!(ran.stderr, "");
+        told.push_str(&format!("{} {}", ran.exit_code, ran.stdout));
+    }
+    expect![[r#"
+        0 scout: COMPRESSED · 12.3k tokens → 2100 tokens
+        0 scout: NOOP · 12.3k tokens → 2100 tokens
+        1 scout: COMPRESSION_FAILED_INFLATED_TOKEN_COUNT · 12.3k tokens → 2100 tokens
+        1 scout: not compressed · 12.3k tokens → 2100 tokens: cancelled
+        0 scout: the context begins anew
+        reader: the context begins anew
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn usage_is_a_table_that_says_what_is_not_known() {
+    let row = |agent: &str, model: &str, more: Value| {
+        let mut row = json!({
+            "agent": agent, "model": model, "calls": 2,
+            "usage": {"promptTokens": 3_000, "cachedTokens": 0, "outputTokens": 200, "thoughtTokens": 0},
+        });
+        row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        row
+    };
+    let cost = json!({"amount": "0.0192", "currency": "USD"});
+    let partly = json!({"cost": cost, "unpricedTokens": 3_200, "estimatedCalls": 2, "calls": 4});
+    let answer = json!({
+        "since": "2025-11-20T11:04:00.000Z",
+        "total": row("", "", partly),
+        "byModel": [], "byAgent": [],
+        "byAgentAndModel": [
+            row("lead", "gemini/pro", json!({"cost": cost})),
+            row("scout\u{1b}", "local/a", json!({"unpricedTokens": 3_200, "estimatedCalls": 2})),
+        ],
+        "unpricedModels": ["local/a"],
+    });
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("ping", json!({"at": "2025-11-21T11:04:05.600Z"}));
+        assert_eq!(peer.answer("usage/get", answer), json!({"since": "2025-11-20T11:04:05.600Z"}));
+        peer.wait_for_hangup();
+    });
+    check(
+        Command::new(&["usage"]),
+        vec![script],
+        expect![[r#"
+            exit 0
+            --- stdout
+            lead     gemini/pro  2  3000   0  200   0  $0.0192
+            scout^[  local/a     2  ~3000  0  ~200  0  ?
+            total                4  ~3000  0  ~200  0  >$0.0192
+            --- stderr
+            note: from 2025-11-20 11:04:00Z on
+            note: ~ tokens are estimated: the providers of 2 calls did not count them
+            note: what 3200 tokens of local/a cost is not known: `models.prices` has no price
+        "#]],
+    );
+    let nothing =
+        json!({"total": {"calls": 0, "usage": {}}, "byModel": [], "byAgent": [], "byAgentAndModel": []});
+    for (flag, id, params) in [
+        ("--session", SESSION, json!({"sessionId": SESSION})),
+        ("--run", SESSION, json!({"runId": SESSION})),
+        ("--since", "2025-11-20", json!({"since": "2025-11-20T00:00:00.000Z"})),
+    ] {
+        let ran =
+            Command::new(&["usage", flag, id]).against(vec![answering("usage/get", params, nothing.clone())]);
+        assert_eq!(
+            (ran.exit_code, ran.stdout.as_str()),
+            (0, "no model was asked\n"),
+            "{flag}: {}",
+            ran.stderr
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["usage", "--since", "yesterday"][..], &["usage", "--run", "r1", "--session", "s1"]] {
+        assert_eq!(Command::new(arguments).run(folder.path()).exit_code, 2, "{arguments:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@ use super::{commands::rows, *};
 
 /// The row's command line, asking for JSON.
 fn asking_for_json(arguments: &[&'static str]) -> Vec<&'static str> {
-    let option = if arguments.contains(&"run") { "--output-format" } else { "--format" };
+    let runs = arguments[0] == "run" || arguments[0].contains(' ');
+    let option = if runs { "--output-format" } else { "--format" };
     [arguments, &[option, "json"]].concat()
 }
 

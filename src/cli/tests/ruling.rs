@@ -260,6 +260,12 @@ fn a_run_can_be_shown_with_its_questions_and_changes() {
         let events = [
             envelope(3, "file.changed", changed),
             envelope(4, "file.restored", json!({"callId": "k1", "path": "/w/b.rs", "undoId": "u1"})),
+            envelope(
+                5,
+                "context.compressed",
+                json!({"status": "COMPRESSED", "tokensBefore": 900, "tokensAfter": 80}),
+            ),
+            envelope(6, "context.cleared", json!({"epoch": 2})),
         ];
         peer.answer("events/list", json!({"events": events, "head": 9}));
     });
@@ -282,6 +288,10 @@ fn a_run_can_be_shown_with_its_questions_and_changes() {
               denied by ada-1: ^[not there
             019aa1b2-c3d4  edit_file, risk low: Edit a.rs
               queued, `subagent approve` or `deny` answers it
+
+            context
+            context compressed: COMPRESSED · 900 tokens → 80 tokens
+            context cleared
 
             files
             moved /w/a.rs to /w/b.rs  call k1

@@ -218,7 +218,7 @@ fn every_reason_has_its_exit_code_and_tells_what_to_do() {
         hint: the model stopped without completing; try again, or another --model
         6
         error: the run ended BUDGET: it was stopped
-        hint: raise `run.maxTokens` in the agent's file, or ask for less at a time
+        hint: raise `run.maxTokens` or `run.maxCostUsd`, whichever was used up, or ask for less at a time
         7
         error: the run ended GUARDRAIL: it was stopped
         hint: a guardrail of the agent refused; its file says which
@@ -463,6 +463,7 @@ fn what_a_run_takes_care_of_is_told() {
     let record = record(json!({
         "reason": "LOOP_DETECTED", "message": "the run goes round in circles: the same", "partialResult": "half",
         "cost": {"amount": "0.0021", "currency": "USD"}, "childCost": {"amount": "0.04", "currency": "USD"},
+        "childUnpricedTokens": 12,
     }));
     let compressed = |status: &str, message: Value| {
         json!({
@@ -483,6 +484,7 @@ fn what_a_run_takes_care_of_is_told() {
         ("model.fallback", json!({"from": "local/b", "to": "other/c", "message": "no quota"})),
         ("budget.warning", json!({"kind": "tokens", "used": 812, "limit": 1_000})),
         ("budget.warning", json!({"kind": "cost", "used": money("0.08"), "limit": money("0.1")})),
+        ("budget.raised", json!({"limits": {"maxTokens": 2_000, "maxCost": money("0.2")}})),
         ("budget.warning", json!({"kind": "patience", "used": {"sighs": 3}, "limit": "four"})),
         ("loop.detected", json!({"kind": "calls", "message": "the same, five times", "stops": false})),
         ("loop.detected", json!({"kind": "calls", "message": "the same", "stops": true})),
@@ -503,10 +505,11 @@ fn what_a_run_takes_care_of_is_told() {
         ! other/c takes over from local/b
         ! 812 tokens of 1000 are used up
         ! $0.08 of $0.1 are used up
+        · the budget was raised to 2000 tokens and $0.2
         ! little is left of a budget
         ! the same, five times; it is told so
         ! circles: the same; one last turn to finish
-        ■ scout · LOOP_DETECTED · 2 turns · 3 tool calls · 1234 tokens · $0.0421 · 4.2 s
+        ■ scout · LOOP_DETECTED · 2 turns · 3 tool calls · 1234 tokens · >$0.0421 · 4.2 s
         error: the run ended LOOP_DETECTED: the run goes round in circles: the same
         hint: put the question another way, or try another --model
     "#]]

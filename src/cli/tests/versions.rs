@@ -87,6 +87,8 @@ const NEEDED: &[&str] = &[
     "rules",
     "tools",
     "workspace",
+    "files",
+    "templates",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     cli::{
@@ -65,18 +66,24 @@ pub(in crate::cli) fn list(
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let tools: Vec<Listed> = paging::entries(&answer, "tools")?;
-    let text = match tools.is_empty() {
-        true => "no tools\n".to_owned(),
-        false => draw(&tools, &surroundings.stdout),
-    };
+    let (text, warnings) = told(&answer, &surroundings.stdout)?;
     surroundings.stdout.write(&text)?;
-    let warnings: Vec<String> =
-        if answer.get("warnings").is_some() { paging::entries(&answer, "warnings")? } else { Vec::new() };
     for warning in warnings {
         show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &warning);
     }
     Ok(0)
+}
+
+/// An answer to `tools/list` as a table for `output`, and what is to be said beside it.
+pub(in crate::cli) fn told(answer: &Value, output: &Output) -> Result<(String, Vec<String>), Failure> {
+    let tools: Vec<Listed> = paging::entries(answer, "tools")?;
+    let text = match tools.is_empty() {
+        true => "no tools\n".to_owned(),
+        false => draw(&tools, output),
+    };
+    let warnings: Vec<String> =
+        if answer.get("warnings").is_some() { paging::entries(answer, "warnings")? } else { Vec::new() };
+    Ok((text, warnings))
 }
 
 fn draw(tools: &[Listed], stdout: &Output) -> String {

@@ -1,0 +1,305 @@
+//! `subagent create`: a new agent's file, from what the command line says, from a file, or from what a person is asked.
+
+mod from_file;
+mod wizard;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Surroundings, Telling,
+    failure::{EXIT_INTERRUPTED, Failure, show_message},
+    key::new_key,
+    link::{AskError, Link},
+    list, paging,
+    problem::{self, Problem},
+    safe_text,
+    scope::DestinationArguments,
+    screen::Ink,
+};
+use crate::protocol::{AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, Open, Trigger};
+
+/// The template of whoever names none.
+const BLANK: &str = "blank";
+
+/// Characters of a name (spec 02).
+const NAME_CHARACTERS: usize = 64;
+
+#[derive(Args)]
+pub(super) struct CreateArguments {
+    /// What it is called, e.g. `debug-analyzer`; on a terminal it is asked for, with all else that says what the agent is
+    name: Option<String>,
+    /// What people see
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// When another agent, or a person, should choose it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Its model [default: the caller's, else the session's, else the setting models.default]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Its tools, with commas between them [default: the template's]
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    tools: Option<Vec<String>>,
+    /// What it is told: the text below the front matter [default: the template's]
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Begin with this one; `subagent templates` lists them [default: blank]
+    #[arg(long, value_name = "NAME")]
+    template: Option<String>,
+    #[command(flatten)]
+    destination: DestinationArguments,
+    /// Also ask which prompts are for it
+    #[arg(long)]
+    extended: bool,
+    /// Take a whole agent's file as it is, but for NAME; `-` is standard input
+    #[arg(
+        long = "from",
+        value_name = "FILE",
+        conflicts_with_all = ["title", "description", "model", "tools", "prompt", "template", "extended"]
+    )]
+    file: Option<PathBuf>,
+    /// Replace an agent that is there already; its file goes to the trash
+    #[arg(long)]
+    force: bool,
+    /// What stdout gets: sentences, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+/// What is known of the new agent.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Draft {
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    model: Option<String>,
+    tools: Option<Vec<String>>,
+    prompt: Option<String>,
+    triggers: Vec<Trigger>,
+    scope: Option<AgentScope>,
+}
+
+impl Draft {
+    /// The fields of its front matter, and its prompt.
+    fn definition(&self) -> Map<String, Value> {
+        let texts = [
+            ("name", &self.name),
+            ("title", &self.title),
+            ("description", &self.description),
+            ("model", &self.model),
+            ("prompt", &self.prompt),
+        ];
+        let texts = texts.into_iter().filter_map(|(field, text)| Some((field, json!(text.as_ref()?))));
+        let tools = self.tools.iter().map(|tools| ("tools", json!(tools)));
+        let triggers = (!self.triggers.is_empty()).then(|| ("triggers", json!(self.triggers)));
+        texts.chain(tools).chain(triggers).map(|(field, value)| (field.to_owned(), value)).collect()
+    }
+}
+
+impl CreateArguments {
+    fn draft(&self) -> Draft {
+        let tools = self.tools.as_ref().map(|tools| {
+            let names = tools.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+            names.map(str::to_owned).collect()
+        });
+        Draft {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            model: self.model.clone(),
+            tools,
+            prompt: self.prompt.clone(),
+            triggers: Vec::new(),
+            scope: self.destination.scope(),
+        }
+    }
+
+    /// Nothing says what the agent is, beyond its name.
+    fn says_little(&self) -> bool {
+        let texts = [&self.title, &self.description, &self.model, &self.prompt, &self.template];
+        texts.iter().all(|text| text.is_none()) && self.tools.is_none()
+    }
+
+    /// Where a person is there, they are asked for what is missing.
+    fn asks(&self, surroundings: &Surroundings) -> bool {
+        let is_missing = self.name.is_none() || self.says_little() || self.extended;
+        let may_ask = surroundings.has_person() && self.format == Telling::Text;
+        may_ask && is_missing && self.file.is_none()
+    }
+}
+
+pub(super) fn create(
+    arguments: &CreateArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    if let Some(name) = &arguments.name {
+        check_name(name).map_err(|complaint| {
+            Failure::usage(format!("`{name}` cannot be an agent's name: {complaint}"))
+                .or_hint("e.g. subagent create debug-analyzer")
+        })?;
+    }
+    let mut params = AgentsCreateParams {
+        scope: arguments.destination.scope(),
+        workspace: surroundings.workspace(),
+        overwrite: arguments.force,
+        ..AgentsCreateParams::default()
+    };
+    if let Some(file) = &arguments.file {
+        params.text = Some(from_file::read(file, arguments.name.as_deref(), surroundings)?);
+        link.open(&mut surroundings.stderr)?;
+    } else {
+        let asks = arguments.asks(surroundings);
+        check_whole(arguments, asks)?;
+        link.open(&mut surroundings.stderr)?;
+        let mut draft = arguments.draft();
+        params.template = Some(arguments.template.clone().unwrap_or_else(|| BLANK.to_owned()));
+        if asks {
+            let is_blank = params.template.as_deref() == Some(BLANK);
+            let wizard = wizard::Wizard { is_blank, is_extended: arguments.extended };
+            return match wizard.ask(&mut draft, link, surroundings)? {
+                Some(()) => create_asking(draft, params, link, surroundings),
+                None => leave(surroundings),
+            };
+        }
+        params.definition = Some(draft.definition());
+    }
+    params.idempotency_key = Some(new_key()?);
+    let answer = send(&params, link, surroundings).map_err(|error| refused(error, surroundings))?;
+    tell(&answer, arguments.format, surroundings)?;
+    Ok(0)
+}
+
+/// What is missing is named at once where nobody can be asked.
+fn check_whole(arguments: &CreateArguments, asks: bool) -> Result<(), Failure> {
+    if asks {
+        return Ok(());
+    }
+    if arguments.name.is_none() {
+        return Err(Failure::usage("what the agent is called is missing: NAME").or_hint(
+            "subagent create debug-analyzer --description \"When to choose it\"; on a terminal you are asked",
+        ));
+    }
+    if arguments.extended {
+        return Err(Failure::usage("--extended asks, and nobody can be asked here")
+            .or_hint("run it on a terminal, or give a whole file by --from FILE"));
+    }
+    Ok(())
+}
+
+/// A name that is taken is asked for again: nothing else that was answered shall be lost.
+fn create_asking(
+    mut draft: Draft,
+    mut params: AgentsCreateParams,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    loop {
+        params.definition = Some(draft.definition());
+        params.scope = draft.scope;
+        // Whoever was asked may have thought for longer than an idle daemon lives.
+        link.reach(&mut surroundings.stderr)?;
+        params.idempotency_key = Some(new_key()?);
+        match send(&params, link, surroundings) {
+            Ok(answer) => {
+                tell(&answer, Telling::Text, surroundings)?;
+                return Ok(0);
+            }
+            Err(error) if error.is_refusal(ErrorKind::AlreadyExists) => {
+                refused(error, surroundings).report(&mut surroundings.stderr);
+                match wizard::ask_name(surroundings)? {
+                    Some(name) => draft.name = Some(name),
+                    None => return leave(surroundings),
+                }
+            }
+            Err(error) => return Err(refused(error, surroundings)),
+        }
+    }
+}
+
+fn leave(surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    show_message(&mut surroundings.stderr, Ink::Yellow, "note", "nothing was written");
+    Ok(EXIT_INTERRUPTED)
+}
+
+fn send(
+    params: &AgentsCreateParams,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<Value, AskError> {
+    let Surroundings { stderr, interrupts, .. } = surroundings;
+    link.ask_for_effect::<AgentsCreate>(params, stderr, &mut || interrupts() > 0)
+}
+
+fn refused(error: AskError, surroundings: &mut Surroundings) -> Failure {
+    let is_taken = error.is_refusal(ErrorKind::AlreadyExists);
+    match problem::refused(error, &mut surroundings.stderr) {
+        Failure::Told { exit_code, what, error, .. } if is_taken => {
+            let hint = "choose another name, or give --force, which puts the other one into the trash";
+            Failure::Told { exit_code, what, hint: Some(hint.to_owned()), error }
+        }
+        other => other,
+    }
+}
+
+/// What is read of the answer that a file was written.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Written {
+    pub(super) name: String,
+    pub(super) scope: Open<AgentScope>,
+    pub(super) path: String,
+    /// Warnings.
+    pub(super) problems: Vec<Problem>,
+}
+
+fn tell(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    let written: Written = paging::view(answer)?;
+    written.problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
+    let words = || {
+        let line = |text: &str| safe_text::line(text, usize::MAX);
+        let (name, path) = (line(&written.name), line(&written.path));
+        let place = line(list::place(&written.scope));
+        format!(
+            "created {name} ({place}): {path}\n  subagent edit {name}\n  subagent run {name} -p \"what to do\""
+        )
+    };
+    paging::tell(answer, format, words, surroundings)
+}
+
+/// What we create is called so (spec 02); whether the name is a tool's, or taken, is the daemon's to say.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    if name.is_empty() {
+        return Err("it needs one".into());
+    }
+    if NAME_CHARACTERS < name.chars().count() {
+        return Err(format!("it has more than {NAME_CHARACTERS} characters"));
+    }
+    if !name.starts_with(|first: char| first.is_ascii_lowercase()) || !name.split('-').all(is_word) {
+        return Err("small letters and digits in words with one hyphen between them, a letter first".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_words_with_hyphens() {
+        for name in ["a", "debug-analyzer", "a1-2b", &"a".repeat(64)] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in ["", "1a", "-a", "a-", "a--b", "Debug", "a_b", "a.b", "ä", "a b", "a\n", &"a".repeat(65)]
+        {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

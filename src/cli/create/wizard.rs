@@ -1,0 +1,198 @@
+//! What is a person asked who makes a new agent, and which answers will do? Each may be skipped with Enter, but for the name.
+
+mod offers;
+
+use super::{Draft, check_name};
+use crate::{
+    cli::{
+        Surroundings,
+        failure::{Failure, show_message},
+        link::Link,
+        prompter::{Choices, Item, Prompter},
+        safe_text,
+        screen::Ink,
+    },
+    protocol::{AgentScope, Trigger, listed_tool},
+};
+
+/// The priority of a trigger of which nobody says another.
+const USUAL_PRIORITY: i64 = 5;
+
+/// The highest that is asked for.
+const HIGHEST_PRIORITY: i64 = 10;
+
+/// Characters of a title that stand in a question.
+const TITLE_CHARACTERS: usize = 24;
+
+/// What the daemon's settings decide.
+const BY_SETTINGS: &str = "default";
+
+/// What is asked.
+pub(super) struct Wizard {
+    /// No template says what it can do, so that is asked as well.
+    pub(super) is_blank: bool,
+    /// Also which prompts are for it.
+    pub(super) is_extended: bool,
+}
+
+/// What comes next may change the daemon's files: `None` = the person left before that.
+type Answered = Result<Option<()>, Failure>;
+
+impl Wizard {
+    /// Asks for whatever the draft does not say yet.
+    pub(super) fn ask(
+        &self,
+        draft: &mut Draft,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Answered {
+        let text = "Enter skips a question; Ctrl-C leaves, and nothing is written";
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+        if draft.name.is_none() {
+            let Some(name) = ask_name(surroundings)? else { return Ok(None) };
+            draft.name = Some(name);
+        }
+        let title = safe_text::line(&title_of(draft.name.as_deref().unwrap_or_default()), TITLE_CHARACTERS);
+        let texts = [
+            (
+                &mut draft.title,
+                format!("title [{}]: ", if self.is_blank { &title } else { "the template's" }),
+            ),
+            (&mut draft.description, "description, i.e. when to choose it: ".to_owned()),
+        ];
+        for (field, label) in texts {
+            if field.is_none() {
+                let Some(text) = Prompter::of(surroundings).line(&label, &mut read_text)? else {
+                    return Ok(None);
+                };
+                *field = text;
+            }
+        }
+        if draft.model.is_none() && self.is_blank && ask_model(draft, link, surroundings)?.is_none() {
+            return Ok(None);
+        }
+        if draft.scope.is_none() && ask_scope(draft, surroundings)?.is_none() {
+            return Ok(None);
+        }
+        if draft.tools.is_none() && self.is_blank && ask_tools(draft, link, surroundings)?.is_none() {
+            return Ok(None);
+        }
+        if self.is_extended { ask_triggers(draft, self.is_blank, link, surroundings) } else { Ok(Some(())) }
+    }
+}
+
+/// The only thing that every agent needs.
+pub(super) fn ask_name(surroundings: &mut Surroundings) -> Result<Option<String>, Failure> {
+    Prompter::of(surroundings).line("name, e.g. debug-analyzer: ", &mut |typed| {
+        check_name(typed)?;
+        match listed_tool(typed) {
+            Some(tool) => Err(format!("`{typed}` is the tool {tool}; an agent is called otherwise")),
+            None => Ok(typed.to_owned()),
+        }
+    })
+}
+
+/// `debug-analyzer` is `Debug Analyzer`, as the daemon has it for a file without a title.
+fn title_of(name: &str) -> String {
+    let capitalized = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+            .unwrap_or_default()
+    };
+    name.split('-').map(capitalized).collect::<Vec<_>>().join(" ")
+}
+
+/// Nothing is no text.
+fn read_text(typed: &str) -> Result<Option<String>, String> {
+    Ok((!typed.is_empty()).then(|| typed.to_owned()))
+}
+
+fn ask_model(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings) -> Answered {
+    let items = offers::models(link, surroundings);
+    let choices = Choices { label: "model: ".to_owned(), items, takes_others: true };
+    let Some(model) = Prompter::of(surroundings).one_of(choices)? else { return Ok(None) };
+    // What it is without being said need not stand in the file.
+    draft.model = Some(model).filter(|model| model != offers::INHERIT);
+    Ok(Some(()))
+}
+
+fn ask_scope(draft: &mut Draft, surroundings: &mut Surroundings) -> Answered {
+    let folder = surroundings.working_folder.display().to_string();
+    let items = [
+        (BY_SETTINGS, "as the setting agents.defaultScope says".to_owned()),
+        ("project", format!("for whoever works in {folder}")),
+        ("user", "for you, wherever you work".to_owned()),
+    ];
+    let items = items.map(|(name, about)| Item { name: name.to_owned(), about }).to_vec();
+    let choices = Choices { label: "scope: ".to_owned(), items, takes_others: false };
+    let Some(scope) = Prompter::of(surroundings).one_of(choices)? else { return Ok(None) };
+    draft.scope = match scope.as_str() {
+        "project" => Some(AgentScope::Project),
+        "user" => Some(AgentScope::User),
+        _ => None,
+    };
+    Ok(Some(()))
+}
+
+fn ask_tools(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings) -> Answered {
+    // Without a list the agent has what the template allows.
+    let Some(items) = offers::tools(link, surroundings) else { return Ok(Some(())) };
+    let choices = Choices { label: "tools: ".to_owned(), items, takes_others: false };
+    let is_read_only = |item: &Item| offers::READ_ONLY.contains(&item.name.as_str());
+    let tools = Prompter::of(surroundings).several(choices, &is_read_only)?;
+    let Some(tools) = tools else { return Ok(None) };
+    draft.tools = Some(tools);
+    Ok(Some(()))
+}
+
+/// One trigger after the other, until one is left out.
+fn ask_triggers(
+    draft: &mut Draft,
+    is_blank: bool,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Answered {
+    let text = "triggers say which prompts go to the agent when nobody names one: by keywords, with commas between them, or \
+                by a regular expression; the highest priority wins";
+    show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+    loop {
+        let lead = format!("trigger {}", draft.triggers.len() + 1);
+        let none = if is_blank || !draft.triggers.is_empty() { "none" } else { "the template's" };
+        let label = format!("{lead}, keywords [{none}]: ");
+        let Some(keywords) =
+            Prompter::of(surroundings).line(&label, &mut |typed| Ok(read_keywords(typed)))?
+        else {
+            return Ok(None);
+        };
+        let label = format!("{lead}, or a regex [{none}]: ");
+        let regex = Prompter::of(surroundings).line(&label, &mut |typed| {
+            let regex = read_text(typed)?;
+            regex.iter().try_for_each(|regex| offers::check_regex(regex, link))?;
+            Ok(regex)
+        })?;
+        let Some(regex) = regex else { return Ok(None) };
+        if keywords.is_empty() && regex.is_none() {
+            return Ok(Some(()));
+        }
+        let label = format!("{lead}, priority 0-{HIGHEST_PRIORITY} [{USUAL_PRIORITY}]: ");
+        let Some(priority) = Prompter::of(surroundings).line(&label, &mut read_priority)? else {
+            return Ok(None);
+        };
+        draft.triggers.push(Trigger { intent: None, keywords, regex, priority });
+    }
+}
+
+fn read_keywords(typed: &str) -> Vec<String> {
+    let keywords = typed.split(',').map(str::trim).filter(|keyword| !keyword.is_empty());
+    keywords.map(str::to_owned).collect()
+}
+
+fn read_priority(typed: &str) -> Result<i64, String> {
+    if typed.is_empty() {
+        return Ok(USUAL_PRIORITY);
+    }
+    let priority = typed.parse().ok().filter(|priority| (0..=HIGHEST_PRIORITY).contains(priority));
+    priority.ok_or_else(|| format!("a whole number from 0 to {HIGHEST_PRIORITY}"))
+}

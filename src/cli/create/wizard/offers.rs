@@ -1,0 +1,150 @@
+//! What can the daemon offer to whoever makes an agent: models, tools, and a word about an expression? What it cannot tell
+//! keeps nobody from going on.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    cli::{
+        Surroundings,
+        failure::show_message,
+        link::Link,
+        paging,
+        prompter::Item,
+        safe_text,
+        screen::Ink,
+        validate::{Check, Validated},
+    },
+    protocol::{
+        AgentsValidate, AgentsValidateParams, CheckOutcome, ModelsList, ModelsListParams, ToolsList,
+        ToolsListParams,
+    },
+};
+
+/// What the model of an agent is that names none.
+pub(super) const INHERIT: &str = "inherit";
+
+/// What agents get that name no tools (spec 02, "Tool filtering").
+pub(super) const READ_ONLY: [&str; 7] =
+    ["list_directory", "read_file", "read_many_files", "glob", "grep", "save_memory", "web_search"];
+
+/// Every run has it.
+const ALWAYS_THERE: &str = "complete_task";
+
+/// What an expression is checked in, and its line.
+const TRIAL: &str = "expression";
+const TRIAL_LINE: u32 = 5;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Models {
+    entries: Vec<Entry>,
+    aliases: Vec<Alias>,
+    offline: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    models: Vec<Model>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Model {
+    model: String,
+    title: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Alias {
+    name: String,
+    model: String,
+}
+
+/// The models that the settings name and the providers have, `inherit` first.
+pub(super) fn models(link: &mut Link, surroundings: &mut Surroundings) -> Vec<Item> {
+    let item = |name: String, about: String| Item { name, about };
+    let mut items = vec![item(
+        INHERIT.to_owned(),
+        "the caller's, else the session's, else the setting models.default".to_owned(),
+    )];
+    let params = ModelsListParams { refresh: false, entry: None };
+    let answer = link.ask_value::<ModelsList>(&params).map_err(Into::into);
+    let Models { entries, aliases, offline } = match answer.and_then(|answer| paging::view(&answer)) {
+        Ok(models) => models,
+        Err(_) => {
+            let text = "the models cannot be listed now; type a name, or choose one later";
+            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+            return items;
+        }
+    };
+    items.extend(aliases.into_iter().map(|alias| item(alias.name, alias.model)));
+    let models = entries.into_iter().flat_map(|entry| entry.models);
+    items.extend(models.map(|model| item(model.model, model.title.unwrap_or_default())));
+    items.extend(offline.map(|name| item(name, "needs no key".to_owned())));
+    only_plain(items)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tool {
+    name: String,
+    title: String,
+    source: String,
+    state: String,
+}
+
+/// The tools that an agent here could have; `None` when that cannot be told.
+pub(super) fn tools(link: &mut Link, surroundings: &mut Surroundings) -> Option<Vec<Item>> {
+    let params = ToolsListParams { agent: None, session_id: None, workspace: surroundings.workspace() };
+    let answer = link.ask_slowly::<ToolsList>(&params, &mut surroundings.stderr).ok();
+    let tools: Option<Vec<Tool>> = answer.and_then(|answer| paging::entries(&answer, "tools").ok());
+    let Some(tools) = tools.filter(|tools| !tools.is_empty()) else {
+        let text = "the tools cannot be listed now; the agent gets those that only read";
+        show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+        return None;
+    };
+    let is_offered = |tool: &Tool| tool.name != ALWAYS_THERE && tool.state != "excluded";
+    let items = tools.into_iter().filter(is_offered).map(|tool| {
+        let about = if tool.source == "agent" { format!("agent: {}", tool.title) } else { tool.title };
+        Item { name: tool.name, about }
+    });
+    Some(only_plain(items.collect()))
+}
+
+/// Names of others are written for the person, so they must be what they look like.
+fn only_plain(items: Vec<Item>) -> Vec<Item> {
+    let is_plain =
+        |item: &Item| !item.name.is_empty() && safe_text::line(&item.name, usize::MAX) == item.name;
+    items.into_iter().filter(is_plain).collect()
+}
+
+/// What the daemon says against an expression.
+pub(super) fn check_regex(regex: &str, link: &mut Link) -> Result<(), String> {
+    // JSON is YAML; the file is nobody's and is written nowhere.
+    let trial = json!([{ "regex": regex }]);
+    let text = format!(
+        "---\nkind: agent\nname: {TRIAL}\ndescription: It is tried.\ntriggers: {trial}\n---\nIt is tried.\n"
+    );
+    let params = AgentsValidateParams {
+        text: Some(text),
+        path: Some(TRIAL.into()),
+        ..AgentsValidateParams::default()
+    };
+    let answer = link.ask_value::<AgentsValidate>(&params).ok();
+    // Without an answer it is checked when the file is written.
+    let Some(validated) = answer.and_then(|answer| paging::view::<Validated>(&answer).ok()) else {
+        return Ok(());
+    };
+    let place = format!("{TRIAL}:{TRIAL_LINE}:");
+    let is_failed = |check: &&Check| check.outcome.known() == Some(CheckOutcome::Fail);
+    let checks = validated.agents.iter().flat_map(|agent| &agent.checks).filter(is_failed);
+    let mut findings = checks.flat_map(|check| &check.findings);
+    // Other findings are about the trial, not about what was typed.
+    match findings.find_map(|finding| finding.strip_prefix(&place)) {
+        Some(finding) => Err(finding.split_once(": ").map_or(finding, |(_, what)| what).to_owned()),
+        None => Ok(()),
+    }
+}

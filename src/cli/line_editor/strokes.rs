@@ -1,0 +1,261 @@
+//! Which strokes of a line editor are in the bytes that a terminal sends? Pure: bytes in, strokes out.
+
+/// What a terminal puts around a paste, behind `ESC [`.
+const PASTE_BEGINS: &str = "200~";
+const PASTE_ENDS: &str = "\x1b[201~";
+
+/// A sequence of a key is a few characters; one that is longer is none.
+const SEQUENCE_MAX: usize = 32;
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) enum Stroke {
+    Character(char),
+    /// Any number of lines at once.
+    Pasted(String),
+    Enter,
+    /// A new line in the text: Alt-Enter, or Shift-Enter where the terminal tells it.
+    NewLine,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Home,
+    End,
+    Up,
+    Down,
+    /// To the end, to the beginning of the line; the word before, the word after the cursor.
+    CutToEnd,
+    CutToStart,
+    CutWord,
+    CutWordAfter,
+    /// What was cut last.
+    Yank,
+    Tab,
+    /// Ctrl-D
+    EndOfInput,
+    /// Ctrl-L
+    ClearScreen,
+}
+
+/// Makes strokes of bytes, which may come in pieces.
+#[derive(Default)]
+pub(in crate::cli) struct Strokes {
+    /// The beginning of a character.
+    bytes: Vec<u8>,
+    /// The beginning of a sequence, or of the marks of a paste.
+    text: String,
+    /// What has come of a paste so far.
+    paste: Option<String>,
+}
+
+impl Strokes {
+    /// Whether the rest of a key is to come.
+    pub(in crate::cli) fn is_waiting(&self) -> bool {
+        !self.text.is_empty() && self.paste.is_none()
+    }
+
+    /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
+    pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<Stroke> {
+        if bytes.is_empty() {
+            if self.is_waiting() {
+                self.text.clear();
+            }
+            return Vec::new();
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.take_characters();
+        let text = std::mem::take(&mut self.text);
+        let mut rest = text.as_str();
+        let mut strokes = Vec::new();
+        while !rest.is_empty() {
+            let Some((length, stroke)) = self.read_one(rest) else {
+                self.text = rest.to_owned();
+                break;
+            };
+            rest = &rest[length..];
+            strokes.extend(stroke);
+        }
+        strokes
+    }
+
+    /// Moves whole characters to the text; what is no text at all cannot be meant.
+    fn take_characters(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut rest = bytes.as_slice();
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(text) => return self.text.push_str(text),
+                Err(error) => {
+                    let (whole, after) = rest.split_at(error.valid_up_to());
+                    self.text.push_str(std::str::from_utf8(whole).unwrap_or_default());
+                    match error.error_len() {
+                        Some(length) => rest = &after[length..],
+                        None => {
+                            self.bytes = after.to_vec();
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first stroke, if it is one of ours, and how many bytes it takes; `None` = its end has not come.
+    fn read_one(&mut self, text: &str) -> Option<(usize, Option<Stroke>)> {
+        if self.paste.is_some() {
+            return self.read_paste(text);
+        }
+        let mut characters = text.chars();
+        let first = characters.next()?;
+        if first != '\x1b' {
+            return Some((first.len_utf8(), control(first)));
+        }
+        match characters.next()? {
+            '[' => {
+                let body = &text[2..];
+                let end = body.find(|c: char| matches!(c, '@'..='~'));
+                let Some(end) = end else { return (SEQUENCE_MAX < body.len()).then_some((text.len(), None)) };
+                let sequence = &body[..=end];
+                if sequence == PASTE_BEGINS {
+                    self.paste = Some(String::new());
+                }
+                Some((2 + sequence.len(), sequence_of(sequence)))
+            }
+            'O' => {
+                let third = characters.next()?;
+                Some((2 + third.len_utf8(), sequence_of(third.encode_utf8(&mut [0; 4]))))
+            }
+            second => {
+                let stroke = match second {
+                    '\r' | '\n' => Some(Stroke::NewLine),
+                    'b' | 'B' => Some(Stroke::WordLeft),
+                    'f' | 'F' => Some(Stroke::WordRight),
+                    'd' | 'D' => Some(Stroke::CutWordAfter),
+                    '\x7f' | '\x08' => Some(Stroke::CutWord),
+                    // Two of them: the second may begin a sequence.
+                    '\x1b' => return Some((1, None)),
+                    _ => None,
+                };
+                Some((1 + second.len_utf8(), stroke))
+            }
+        }
+    }
+
+    fn read_paste(&mut self, text: &str) -> Option<(usize, Option<Stroke>)> {
+        let paste = self.paste.get_or_insert_default();
+        if let Some(end) = text.find(PASTE_ENDS) {
+            paste.push_str(&text[..end]);
+            let pasted = self.paste.take().map(|pasted| Stroke::Pasted(plain(&pasted)));
+            return Some((end + PASTE_ENDS.len(), pasted));
+        }
+        // The mark may be cut in its middle.
+        let kept = (1..PASTE_ENDS.len()).rev().find(|length| text.ends_with(&PASTE_ENDS[..*length]));
+        let taken = text.len() - kept.unwrap_or(0);
+        paste.push_str(&text[..taken]);
+        (0 < taken).then_some((taken, None))
+    }
+}
+
+/// A pasted text as one that was typed: lines end as ours do, and nothing in it steers.
+fn plain(pasted: &str) -> String {
+    let lines = pasted.replace("\r\n", "\n").replace('\r', "\n");
+    lines.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn control(character: char) -> Option<Stroke> {
+    Some(match character {
+        '\r' | '\n' => Stroke::Enter,
+        '\t' => Stroke::Tab,
+        '\x7f' | '\x08' => Stroke::Backspace,
+        '\x01' => Stroke::Home,
+        '\x02' => Stroke::Left,
+        '\x04' => Stroke::EndOfInput,
+        '\x05' => Stroke::End,
+        '\x06' => Stroke::Right,
+        '\x0b' => Stroke::CutToEnd,
+        '\x0c' => Stroke::ClearScreen,
+        '\x0e' => Stroke::Down,
+        '\x10' => Stroke::Up,
+        '\x15' => Stroke::CutToStart,
+        '\x17' => Stroke::CutWord,
+        '\x19' => Stroke::Yank,
+        _ if character.is_control() => return None,
+        _ => Stroke::Character(character),
+    })
+}
+
+/// What stands behind `ESC [` or `ESC O`.
+fn sequence_of(sequence: &str) -> Option<Stroke> {
+    let is_modified = sequence.contains(';');
+    Some(match (sequence, sequence.chars().last()?) {
+        ("13;2u" | "27;2;13~", _) => Stroke::NewLine,
+        ("3~", _) => Stroke::Delete,
+        ("1~" | "7~", _) | (_, 'H') => Stroke::Home,
+        ("4~" | "8~", _) | (_, 'F') => Stroke::End,
+        (_, 'A') => Stroke::Up,
+        (_, 'B') => Stroke::Down,
+        (_, 'C') if is_modified => Stroke::WordRight,
+        (_, 'D') if is_modified => Stroke::WordLeft,
+        (_, 'C') => Stroke::Right,
+        (_, 'D') => Stroke::Left,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strokes(parts: &[&[u8]]) -> Vec<Stroke> {
+        let mut strokes = Strokes::default();
+        parts.iter().flat_map(|part| strokes.decode(part)).collect()
+    }
+
+    #[test]
+    fn keys_and_their_sequences_are_told_apart() {
+        use Stroke::*;
+        let expected = [
+            Character('ü'),
+            Up,
+            Up,
+            WordLeft,
+            WordRight,
+            WordLeft,
+            Home,
+            End,
+            Delete,
+            NewLine,
+            NewLine,
+            CutWord,
+            Enter,
+            EndOfInput,
+        ];
+        let typed = "ü\x1b[A\x1bOA\x1bb\x1b[1;5C\x1b[1;3D\x1b[H\x1b[4~\x1b[3~\x1b\r\x1b[13;2u\x17\r\x04";
+        assert_eq!(strokes(&[typed.as_bytes()]), expected);
+        // However it is cut, it is the same.
+        let single: Vec<&[u8]> = typed.as_bytes().chunks(1).collect();
+        assert_eq!(strokes(&single), expected);
+        assert_eq!(strokes(&[b"\x1b[5~\x1bx\x07\xff\xfea"]), [Character('a')], "keys that are none of ours");
+    }
+
+    #[test]
+    fn an_escape_that_stays_alone_is_nothing() {
+        assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [Stroke::Character('b')]);
+        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [Stroke::Up]);
+        let endless = [&b"\x1b["[..], &[b';'; 40], b"x"].concat();
+        assert_eq!(strokes(&[&endless]), []);
+    }
+
+    #[test]
+    fn a_paste_is_one_stroke_however_it_comes() {
+        let typed = "a\x1b[200~one\r\ntwo\rdrei\t\x07\x1b[31mü\x1b[201~\r";
+        let pasted = Stroke::Pasted("one\ntwo\ndrei\t[31mü".into());
+        let expected = [Stroke::Character('a'), pasted, Stroke::Enter];
+        assert_eq!(strokes(&[typed.as_bytes()]), expected);
+        let single: Vec<&[u8]> = typed.as_bytes().chunks(1).collect();
+        assert_eq!(strokes(&single), expected);
+    }
+}

@@ -1,0 +1,204 @@
+//! How is a person asked for a line, a choice or a letter? Hides the keyboard and the screen; what keys mean is pure
+//! (`prompter/forms.rs`). Where the cursor cannot be moved, the terminal's own lines are read, and choices have numbers.
+//!
+//! Ctrl-C, Ctrl-D and the end of the input leave: whoever asks then does nothing.
+
+mod forms;
+mod plainly;
+
+use std::time::Duration;
+
+use super::{
+    Input, Keyboard, Output, Surroundings, Waited,
+    failure::{Failure, show_message},
+    line_editor::{self, drawing::Drawing, strokes::Strokes},
+    screen::Ink,
+};
+pub(super) use forms::{Choices, Item};
+use forms::{Form, LetterForm, LineForm, Picker, Pressed};
+
+/// Between two looks whether Ctrl-C was pressed or the terminal is another size, should their signals go astray.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The rest of a key that sends several bytes is there by then; an Escape that stands alone is none.
+const KEY_REST: Duration = Duration::from_millis(50);
+
+/// What a terminal has when it does not say.
+const USUAL_COLUMNS: usize = 80;
+
+/// Whoever sits there, and what they see.
+pub(super) struct Prompter<'a> {
+    keyboard: &'a mut dyn Keyboard,
+    stdin: &'a mut Input,
+    stderr: &'a mut Output,
+    interrupts: &'a mut dyn FnMut() -> u32,
+}
+
+impl<'a> Prompter<'a> {
+    pub(super) fn of(surroundings: &'a mut Surroundings) -> Prompter<'a> {
+        let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
+        Prompter { keyboard: &mut **keyboard, stdin, stderr, interrupts }
+    }
+
+    /// One line, which `read` makes sense of; a complaint is told, and it is asked again. Enter alone is an empty line.
+    /// `None` = the person left.
+    pub(super) fn line<T>(
+        &mut self,
+        label: &str,
+        read: &mut dyn FnMut(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Failure> {
+        loop {
+            let typed = match self.stderr.is_live {
+                true => {
+                    let mut form = LineForm::new(label);
+                    self.hold(&mut form)?.then(|| form.text())
+                }
+                false => line_editor::read_plainly(label, self.stdin, self.stderr)?,
+            };
+            let Some(typed) = typed else { return Ok(None) };
+            match read(typed.trim()) {
+                Ok(answer) => return Ok(Some(answer)),
+                Err(complaint) => self.complain(&complaint),
+            }
+        }
+    }
+
+    /// One of these, or what was typed instead where that may be; `None` = the person left.
+    pub(super) fn one_of(&mut self, choices: Choices) -> Result<Option<String>, Failure> {
+        let is_live = self.stderr.is_live;
+        let mut picker = Picker::one(choices);
+        let is_given = if is_live { self.hold(&mut picker)? } else { self.pick_plainly(&mut picker)? };
+        Ok(is_given.then(|| picker.chosen().into_iter().next().unwrap_or_default()))
+    }
+
+    /// Any number of these, in the order of the list; those that are ticked at first unless the person says otherwise.
+    /// `None` = the person left.
+    pub(super) fn several(
+        &mut self,
+        choices: Choices,
+        ticked: &dyn Fn(&Item) -> bool,
+    ) -> Result<Option<Vec<String>>, Failure> {
+        let is_live = self.stderr.is_live;
+        let mut picker = Picker::several(choices, ticked);
+        let is_given = if is_live { self.hold(&mut picker)? } else { self.pick_plainly(&mut picker)? };
+        Ok(is_given.then(|| picker.chosen()))
+    }
+
+    /// The first of these letters that is typed; `None` = the person left.
+    pub(super) fn letter(&mut self, label: &str, letters: &[char]) -> Result<Option<char>, Failure> {
+        if self.stderr.is_live {
+            let mut form = LetterForm::new(label, letters);
+            return Ok(if self.hold(&mut form)? { form.letter() } else { None });
+        }
+        // What was typed before it was asked is no answer to it.
+        self.keyboard.open();
+        self.keyboard.close();
+        let known: String = letters.iter().map(|letter| format!(" {letter}")).collect();
+        self.line(label, &mut |typed| {
+            let letter = typed.chars().next().map(|letter| letter.to_ascii_lowercase());
+            letter.filter(|letter| letters.contains(letter)).ok_or_else(|| format!("type one of:{known}"))
+        })
+    }
+
+    fn complain(&mut self, complaint: &str) {
+        show_message(self.stderr, Ink::Yellow, "note", complaint);
+    }
+
+    /// Shows a form until it is entered; whether it was.
+    fn hold(&mut self, form: &mut dyn Form) -> Result<bool, Failure> {
+        // Whoever did not want to wait for the question leaves, too. From here on Ctrl-C ends no process.
+        if 0 < (self.interrupts)() {
+            return Ok(false);
+        }
+        let mut sheet = Sheet { drawn: None, columns: USUAL_COLUMNS };
+        let is_entered = self.take_keys(form, &mut sheet);
+        self.keyboard.close();
+        is_entered
+    }
+
+    fn take_keys(&mut self, form: &mut dyn Form, sheet: &mut Sheet) -> Result<bool, Failure> {
+        let mut strokes = Strokes::default();
+        let mut is_open = self.keyboard.open_for_text();
+        if is_open {
+            self.show(form, sheet)?;
+        } else {
+            self.stderr.write_text("! bring this command to the foreground to go on")?;
+        }
+        loop {
+            match self.keyboard.wait(if strokes.is_waiting() { KEY_REST } else { LOOK }) {
+                Waited::Gone => return Ok(false),
+                Waited::Resumed => {
+                    is_open = false;
+                    sheet.drawn = None;
+                }
+                Waited::Done => {}
+            }
+            if !is_open {
+                is_open = self.keyboard.open_for_text();
+                if is_open {
+                    self.show(form, sheet)?;
+                }
+                continue;
+            }
+            if 0 < (self.interrupts)() {
+                sheet.leave("^C", self.stderr)?;
+                return Ok(false);
+            }
+            for stroke in strokes.decode(&self.keyboard.read()) {
+                match form.press(stroke) {
+                    Pressed::Nothing => {}
+                    Pressed::Leaves => {
+                        sheet.leave("", self.stderr)?;
+                        return Ok(false);
+                    }
+                    Pressed::Complains(complaint) => {
+                        if let Some(drawn) = sheet.drawn.take() {
+                            self.stderr.write(&drawn.erase(sheet.columns))?;
+                        }
+                        self.complain(&complaint);
+                    }
+                    Pressed::Entered => {
+                        // What stays on the screen.
+                        sheet.draw(form.answered(sheet.columns), form.label(), self.stderr)?;
+                        sheet.leave("", self.stderr)?;
+                        return Ok(true);
+                    }
+                }
+            }
+            self.show(form, sheet)?;
+        }
+    }
+
+    fn show(&mut self, form: &dyn Form, sheet: &mut Sheet) -> Result<(), Failure> {
+        let columns = self.keyboard.columns().unwrap_or(USUAL_COLUMNS);
+        self.stderr.width = self.stderr.width.map(|_| columns);
+        let drawing = form.drawing(columns);
+        if sheet.drawn.as_ref() == Some(&drawing) && sheet.columns == columns {
+            return Ok(());
+        }
+        sheet.columns = columns;
+        sheet.draw(drawing, form.label(), self.stderr)
+    }
+}
+
+/// A form as it stands on the screen.
+struct Sheet {
+    drawn: Option<Drawing>,
+    /// Of the terminal when it was drawn.
+    columns: usize,
+}
+
+impl Sheet {
+    fn draw(&mut self, drawing: Drawing, label: &str, stderr: &mut Output) -> Result<(), Failure> {
+        let label = stderr.has_color.then_some((label, Ink::Cyan));
+        stderr.write(&drawing.draw(self.drawn.as_ref(), self.columns, label))?;
+        self.drawn = Some(drawing);
+        Ok(())
+    }
+
+    /// Leaves what stands there, with this behind it, and goes to the next row.
+    fn leave(&mut self, mark: &str, stderr: &mut Output) -> Result<(), Failure> {
+        let leaves = self.drawn.take().map(|drawn| drawn.leave()).unwrap_or_default();
+        stderr.write(&format!("{mark}{leaves}"))
+    }
+}

@@ -1,0 +1,340 @@
+//! What do keys make of a line, a list or a letter that is asked for, and what is to be seen of it? Pure: strokes in, rows out.
+
+use crate::cli::{
+    line_editor::{
+        drawing::Drawing,
+        line::{self, Line},
+        strokes::Stroke,
+    },
+    safe_text, width,
+};
+
+/// Items of a list that are seen at a time: it must not push itself off the screen, from where it could not be erased.
+const ITEMS_SHOWN: usize = 10;
+
+/// Names are drawn so wide at most, so that what is said about them stands in one column.
+const NAME_COLUMNS_MAX: usize = 40;
+
+/// Columns of the narrowest terminal that is drawn for.
+const COLUMNS_MIN: usize = 8;
+
+/// What a stroke came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Pressed {
+    Nothing,
+    /// The answer is whole.
+    Entered,
+    Leaves,
+    Complains(String),
+}
+
+/// What a person fills in.
+pub(super) trait Form {
+    fn press(&mut self, stroke: Stroke) -> Pressed;
+    fn label(&self) -> &str;
+    fn drawing(&self, columns: usize) -> Drawing;
+    /// What stays to be seen once it is entered.
+    fn answered(&self, columns: usize) -> Drawing;
+}
+
+/// One line of text.
+pub(super) struct LineForm {
+    label: String,
+    line: Line,
+}
+
+impl LineForm {
+    pub(super) fn new(label: &str) -> LineForm {
+        LineForm { label: label.to_owned(), line: Line::default() }
+    }
+
+    /// Pasted lines are one.
+    pub(super) fn text(&self) -> String {
+        self.line.text().replace('\n', " ")
+    }
+}
+
+impl Form for LineForm {
+    fn press(&mut self, stroke: Stroke) -> Pressed {
+        match stroke {
+            Stroke::Enter => return Pressed::Entered,
+            Stroke::NewLine | Stroke::Tab | Stroke::ClearScreen => return Pressed::Nothing,
+            _ => {}
+        }
+        match self.line.press(stroke, &[]) {
+            line::Pressed::Leaves => Pressed::Leaves,
+            line::Pressed::TooLong => Pressed::Complains("there is no room for more".to_owned()),
+            // The strokes that lead there were taken above.
+            line::Pressed::Nothing
+            | line::Pressed::Entered(_)
+            | line::Pressed::Completes
+            | line::Pressed::ClearsScreen => Pressed::Nothing,
+        }
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn drawing(&self, columns: usize) -> Drawing {
+        Drawing::of(&self.label, self.line.text(), self.line.cursor(), columns)
+    }
+
+    fn answered(&self, columns: usize) -> Drawing {
+        Drawing::of(&self.label, self.line.text(), self.line.text().len(), columns)
+    }
+}
+
+/// One of a few letters.
+pub(super) struct LetterForm {
+    label: String,
+    letters: Vec<char>,
+    typed: Option<char>,
+}
+
+impl LetterForm {
+    pub(super) fn new(label: &str, letters: &[char]) -> LetterForm {
+        LetterForm { label: label.to_owned(), letters: letters.to_vec(), typed: None }
+    }
+
+    pub(super) fn letter(&self) -> Option<char> {
+        self.typed
+    }
+}
+
+impl Form for LetterForm {
+    fn press(&mut self, stroke: Stroke) -> Pressed {
+        match stroke {
+            Stroke::Character(typed) => {
+                let typed = typed.to_ascii_lowercase();
+                self.typed = Some(typed).filter(|typed| self.letters.contains(typed));
+                if self.typed.is_some() { Pressed::Entered } else { Pressed::Nothing }
+            }
+            Stroke::EndOfInput => Pressed::Leaves,
+            _ => Pressed::Nothing,
+        }
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn drawing(&self, columns: usize) -> Drawing {
+        let typed: String = self.typed.into_iter().collect();
+        // Nothing long is typed behind it, so the label has the line.
+        let row = width::cut(&format!("{}{typed}", self.label), columns.max(COLUMNS_MIN) - 1);
+        let column = width::of(&row);
+        Drawing::of_rows(vec![row], column)
+    }
+
+    fn answered(&self, columns: usize) -> Drawing {
+        self.drawing(columns)
+    }
+}
+
+/// What can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Item {
+    /// The answer.
+    pub(in crate::cli) name: String,
+    /// What it is, for whoever chooses.
+    pub(in crate::cli) about: String,
+}
+
+/// A list to choose from.
+pub(in crate::cli) struct Choices {
+    pub(in crate::cli) label: String,
+    pub(in crate::cli) items: Vec<Item>,
+    /// What is typed and stands in no item may be the answer.
+    pub(in crate::cli) takes_others: bool,
+}
+
+/// A list from which one or several are chosen; what is typed shows only the items in which it stands.
+pub(super) struct Picker {
+    label: String,
+    items: Vec<Item>,
+    /// Of each item, where several can be chosen.
+    ticked: Option<Vec<bool>>,
+    takes_others: bool,
+    typed: String,
+    /// Among what is shown: the items, then what is typed where that may be the answer.
+    at: usize,
+}
+
+impl Picker {
+    pub(super) fn one(choices: Choices) -> Picker {
+        let Choices { label, items, takes_others } = choices;
+        Picker { label, items, ticked: None, takes_others, typed: String::new(), at: 0 }
+    }
+
+    pub(super) fn several(choices: Choices, is_ticked: &dyn Fn(&Item) -> bool) -> Picker {
+        let ticked = choices.items.iter().map(is_ticked).collect();
+        Picker { ticked: Some(ticked), takes_others: false, ..Picker::one(choices) }
+    }
+
+    pub(super) fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Whether an item is among several that are chosen at the moment.
+    pub(super) fn is_ticked(&self, index: usize) -> bool {
+        self.ticked.as_ref().is_some_and(|ticked| ticked.get(index).copied().unwrap_or(false))
+    }
+
+    pub(super) fn is_for_several(&self) -> bool {
+        self.ticked.is_some()
+    }
+
+    pub(super) fn takes_others(&self) -> bool {
+        self.takes_others
+    }
+
+    /// Chooses just these.
+    pub(super) fn choose(&mut self, indexes: &[usize]) {
+        self.typed.clear();
+        match &mut self.ticked {
+            Some(ticked) => {
+                for (index, is_ticked) in ticked.iter_mut().enumerate() {
+                    *is_ticked = indexes.contains(&index);
+                }
+            }
+            None => self.at = indexes.first().copied().unwrap_or(0),
+        }
+    }
+
+    /// Chooses what stands in no item.
+    pub(super) fn choose_other(&mut self, typed: &str) {
+        self.typed = typed.to_owned();
+        self.at = self.shown().len();
+    }
+
+    /// The answer, once it is entered: the names in the order of the list.
+    pub(super) fn chosen(&self) -> Vec<String> {
+        if let Some(ticked) = &self.ticked {
+            let chosen = self.items.iter().zip(ticked).filter(|(_, is_ticked)| **is_ticked);
+            return chosen.map(|(item, _)| item.name.clone()).collect();
+        }
+        match self.shown().get(self.at) {
+            Some(index) => vec![self.items[*index].name.clone()],
+            None => vec![self.typed.clone()],
+        }
+    }
+
+    /// Indexes of the items in which the typed text stands.
+    fn shown(&self) -> Vec<usize> {
+        let typed = self.typed.to_lowercase();
+        let fits = |item: &Item| item.name.to_lowercase().contains(&typed);
+        (0..self.items.len()).filter(|index| fits(&self.items[*index])).collect()
+    }
+
+    /// Whether what is typed is shown as an answer of its own.
+    fn shows_other(&self) -> bool {
+        let is_item = self.items.iter().any(|item| item.name == self.typed);
+        self.takes_others && !self.typed.is_empty() && !is_item
+    }
+
+    /// The last place that there is.
+    fn last(&self) -> usize {
+        (self.shown().len() + usize::from(self.shows_other())).saturating_sub(1)
+    }
+
+    fn type_on(&mut self, text: &str) {
+        self.typed.extend(text.chars().filter(|character| !character.is_whitespace()));
+        self.at = 0;
+    }
+
+    fn toggle(&mut self) {
+        let index = self.shown().get(self.at).copied();
+        if let (Some(index), Some(ticked)) = (index, &mut self.ticked) {
+            ticked[index] = !ticked[index];
+        }
+    }
+
+    fn enter(&self) -> Pressed {
+        if self.is_for_several() || !self.shown().is_empty() || self.shows_other() {
+            return Pressed::Entered;
+        }
+        Pressed::Complains(format!("nothing in the list has `{}` in it", self.typed))
+    }
+
+    fn row(&self, index: usize, is_current: bool, name_columns: usize) -> String {
+        let Item { name, about } = &self.items[index];
+        let pointer = if is_current { "›" } else { " " };
+        let tick = match (self.is_for_several(), self.is_ticked(index)) {
+            (false, _) => "",
+            (true, true) => " [x]",
+            (true, false) => " [ ]",
+        };
+        let name = width::pad(&safe_text::line(name, usize::MAX), name_columns);
+        format!("{pointer}{tick} {name}  {}", safe_text::line(about, usize::MAX)).trim_end().to_owned()
+    }
+}
+
+impl Form for Picker {
+    fn press(&mut self, stroke: Stroke) -> Pressed {
+        match stroke {
+            Stroke::Enter => return self.enter(),
+            Stroke::EndOfInput => return Pressed::Leaves,
+            Stroke::Up => self.at = self.at.saturating_sub(1),
+            Stroke::Down => self.at = (self.at + 1).min(self.last()),
+            Stroke::Home => self.at = 0,
+            Stroke::End => self.at = self.last(),
+            Stroke::Character(' ') => self.toggle(),
+            Stroke::Character(character) => self.type_on(character.encode_utf8(&mut [0; 4])),
+            Stroke::Pasted(text) => self.type_on(&text),
+            Stroke::Backspace => {
+                self.typed.pop();
+                self.at = 0;
+            }
+            Stroke::CutToStart | Stroke::CutWord => {
+                self.typed.clear();
+                self.at = 0;
+            }
+            _ => {}
+        }
+        Pressed::Nothing
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn drawing(&self, columns: usize) -> Drawing {
+        let room = columns.max(COLUMNS_MIN) - 1;
+        let shown = self.shown();
+        let first = width::cut(&format!("{}{}", self.label, safe_text::line(&self.typed, usize::MAX)), room);
+        let column = width::of(&first);
+        // The one that the pointer is at stays in sight, with some before it.
+        let start =
+            (self.at + 1).saturating_sub(ITEMS_SHOWN / 2).min(shown.len().saturating_sub(ITEMS_SHOWN));
+        let end = (start + ITEMS_SHOWN).min(shown.len());
+        let widths = shown[start..end].iter().map(|index| width::of(&self.items[*index].name));
+        let name_columns = widths.max().unwrap_or(0).min(NAME_COLUMNS_MAX);
+        let how = if self.is_for_several() { "space ticks, Enter takes them" } else { "Enter takes it" };
+        let mut rows = vec![first, width::cut(&format!("  {how}; what is typed is looked for"), room)];
+        if 0 < start {
+            rows.push(format!("  ⋮ {start} above"));
+        }
+        for (place, index) in shown[start..end].iter().enumerate() {
+            rows.push(width::cut(&self.row(*index, start + place == self.at, name_columns), room));
+        }
+        if end < shown.len() {
+            rows.push(format!("  ⋮ {} below", shown.len() - end));
+        }
+        if self.shows_other() {
+            let pointer = if shown.len() <= self.at { "›" } else { " " };
+            let row = format!("{pointer} {}  as it is typed", safe_text::line(&self.typed, usize::MAX));
+            rows.push(width::cut(&row, room));
+        }
+        Drawing::of_rows(rows, column)
+    }
+
+    fn answered(&self, columns: usize) -> Drawing {
+        let chosen = self.chosen();
+        let text = if chosen.is_empty() { "none".to_owned() } else { chosen.join(", ") };
+        Drawing::of(&self.label, &text, text.len(), columns)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! `subagent run AGENT --interactive`: a conversation with one agent, in its own context of a session (spec 12).
+//!
+//! Each prompt is a run like any other, so other clients see it, and it goes on when this one is gone. Nothing is known here
+//! that the daemon does not know as well, but which agent and model the next prompt is for.
+
+mod history;
+mod input;
+mod showing;
+mod undoing;
+mod words;
+
+use serde::Deserialize;
+
+use self::{
+    history::History,
+    input::{Desk, Typed},
+    showing::Shelf,
+    words::{WORDS, Wish},
+};
+use super::{
+    Surroundings,
+    failure::{Failure, show_message},
+    ids,
+    key::new_key,
+    link::Link,
+    paging, person,
+    run::{self, OutputFormat, RunOptions, Started},
+    safe_text,
+    screen::Ink,
+    sessions::contexts,
+    table, undo,
+    watch::End,
+    width,
+};
+use crate::{
+    client,
+    protocol::{
+        AgentName, AgentsGet, AgentsGetParams, ErrorKind, RunStart, RunStartParams, SessionClear,
+        SessionCompact, SessionContextParams, SessionGet, SessionId, SessionIdParams, SessionUndo,
+        SessionUndoParams, WorkspaceParam,
+    },
+};
+
+/// What stands between the agent's name and what is typed.
+const POINTER: &str = " › ";
+
+/// What `/model` takes for the agent's own.
+const OWN_MODEL: &str = "inherit";
+
+/// How far the conversation is.
+struct Talk {
+    /// Every run's, but for what the fields below say.
+    template: RunStartParams,
+    agent: AgentName,
+    /// `None` until something was said in a new session.
+    session_id: Option<SessionId>,
+    /// Of the session, or the one that a new session will have.
+    workspace: WorkspaceParam,
+    /// What Tab knows.
+    shelf: Shelf,
+}
+
+pub(super) fn talk(
+    agent: &str,
+    prompt: Option<&str>,
+    arguments: &RunOptions,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    check(arguments, surroundings)?;
+    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let mut template = run::read_params(agent, prompt, arguments, surroundings)?;
+    link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?;
+    let session_id = arguments.session.choose(&workspace, true, link, surroundings)?;
+    let agent = template.agent.take().unwrap_or_else(|| "".into());
+    let first = template.prompt.take();
+    let mut talk = Talk { template, agent, session_id, workspace, shelf: Shelf::default() };
+    talk.find_workspace(link)?;
+    talk.check_agent(&talk.agent, link)?;
+    talk.greet(link, surroundings);
+    let mut history = History::read(client::state_folder(&*surroundings.environment));
+    talk.go_on(first, &mut history, link, surroundings)
+}
+
+/// A conversation needs somebody who types and reads, and has no single result.
+fn check(arguments: &RunOptions, surroundings: &Surroundings) -> Result<(), Failure> {
+    let beside = [
+        (arguments.detach, "--detach", "a conversation is not for the background; leave one of the two out"),
+        (
+            arguments.output_format != OutputFormat::Text,
+            "--output-format",
+            "a conversation has no single record; use -p for each prompt, with --session",
+        ),
+        (
+            arguments.approval.is_headless(),
+            "--headless",
+            "whoever talks can be asked; leave one of the two out",
+        ),
+        (arguments.record.is_some(), "--record", "a recording is of one run; use -p for it"),
+    ];
+    if let Some((_, flag, hint)) = beside.iter().find(|(is_given, ..)| *is_given) {
+        return Err(Failure::usage(format!("--interactive does not go with {flag}")).or_hint(*hint));
+    }
+    if !surroundings.has_person() {
+        return Err(Failure::usage("--interactive needs a terminal to type in and to read from")
+            .or_hint("give one prompt with -p PROMPT; --continue goes on in the current session"));
+    }
+    Ok(())
+}
+
+impl Talk {
+    fn go_on(
+        &mut self,
+        mut first: Option<String>,
+        history: &mut History,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<u8, Failure> {
+        loop {
+            let label = format!("{}{POINTER}", safe_text::line(self.agent.as_str(), table::NAME_CHARACTERS));
+            let text = match first.take() {
+                Some(prompt) => {
+                    let shown = surroundings.stderr.paint(Ink::Cyan, &label);
+                    surroundings.stderr.write(&shown)?;
+                    surroundings.stderr.write_text(&prompt)?;
+                    prompt
+                }
+                None => match self.ask(&label, history, link, surroundings)? {
+                    Typed::Text(text) => text,
+                    Typed::Left => break,
+                },
+            };
+            history.add(&text);
+            let outcome = match words::read(&text) {
+                Wish::Exit => break,
+                wish => self.fulfil(&wish, &text, link, surroundings),
+            };
+            match outcome {
+                Ok(()) => {}
+                Err(Failure::PipeClosed) => return Err(Failure::PipeClosed),
+                // What went wrong concerns this input; the next may go well.
+                Err(failure) => {
+                    failure.report(&mut surroundings.stderr);
+                }
+            }
+        }
+        Ok(0)
+    }
+
+    fn ask(
+        &mut self,
+        label: &str,
+        history: &History,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<Typed, Failure> {
+        let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
+        let mut desk = Desk { keyboard: &mut **keyboard, stdin, stderr, interrupts };
+        let Talk { shelf, workspace, .. } = self;
+        let mut complete = |before: &str| shelf.complete(before, workspace, link);
+        desk.read(label, history.entries(), &mut complete)
+    }
+
+    fn fulfil(
+        &mut self,
+        wish: &Wish<'_>,
+        text: &str,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        match wish {
+            Wish::Say => return self.say(text.trim(), link, surroundings),
+            Wish::Help => return help(surroundings),
+            Wish::UseModel(model) => return self.use_model(model, surroundings),
+            Wish::Unknown { word, nearest } => {
+                let word = safe_text::line(word, table::NAME_CHARACTERS);
+                let hint = match nearest {
+                    Some(nearest) => format!("did you mean `{nearest}`?"),
+                    None => "/help lists what there is".to_owned(),
+                };
+                let hint = format!("{hint} A message that begins so is sent with a blank before it");
+                return Err(
+                    Failure::new(format!("there is no command `{word}`; nothing was sent")).or_hint(hint)
+                );
+            }
+            Wish::TooMuch { word, rest } => {
+                let takes = if rest.is_empty() { "nothing" } else { "one word" };
+                return Err(Failure::new(format!("`{word}` takes {takes} behind it; nothing was done"))
+                    .or_hint(format!("{word} {rest}").trim_end()));
+            }
+            Wish::Exit => return Ok(()),
+            Wish::Context
+            | Wish::Clear
+            | Wish::Compact
+            | Wish::Undo
+            | Wish::ListAgents
+            | Wish::TalkTo(_)
+            | Wish::Tools
+            | Wish::ShowModel
+            | Wish::Cost => {}
+        }
+        link.reach(&mut surroundings.stderr)?;
+        match wish {
+            Wish::Context => self.show_context(link, surroundings),
+            Wish::Clear => self.change_context(Change::Clear, link, surroundings),
+            Wish::Compact => self.change_context(Change::Compact, link, surroundings),
+            Wish::Undo => self.undo(link, surroundings),
+            Wish::ListAgents => self.list_agents(link, surroundings),
+            Wish::TalkTo(name) => self.talk_to(name, link, surroundings),
+            Wish::Tools => self.show_tools(link, surroundings),
+            Wish::ShowModel => self.show_model(link, surroundings),
+            _ => self.show_cost(link, surroundings),
+        }
+    }
+
+    /// Starts a run and shows it until it ends, or is left to itself.
+    fn say(&mut self, prompt: &str, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+        if let Err(failure) = link.reach(&mut surroundings.stderr) {
+            // Whoever keeps it running may be about to start it again.
+            failure.report(&mut surroundings.stderr);
+            let text = "waiting for the daemon; Ctrl-C gives up";
+            show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+        }
+        let is_new_session = self.session_id.is_none();
+        let params = RunStartParams {
+            agent: Some(self.agent.clone()),
+            prompt: Some(prompt.to_owned()),
+            session_id: self.session_id.clone(),
+            workspace: is_new_session.then(|| self.workspace.clone()),
+            idempotency_key: Some(new_key()?),
+            ..self.template.clone()
+        };
+        let Surroundings { stderr, interrupts, .. } = surroundings;
+        let answer = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
+        let started: Started = paging::view(&answer)?;
+        self.session_id = Some(started.session_id.clone());
+        run::show_disposition(&started, surroundings);
+        let from = run::find_beginning(&started, is_new_session, link, surroundings)?;
+        let format = OutputFormat::Text;
+        let (end, stop_message, shown) = run::follow(&started, from, format, link, surroundings)?;
+        if end == End::Left {
+            let text = format!("the run goes on by itself; `subagent attach {}` shows it", started.run_id);
+            show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+            return Ok(());
+        }
+        let record = run::fetch_record(&started.run_id, link, surroundings)?;
+        run::report(&record, format, stop_message.as_deref(), shown.as_deref(), surroundings).map(drop)
+    }
+
+    fn use_model(&mut self, model: &str, surroundings: &mut Surroundings) -> Result<(), Failure> {
+        let is_own = model == OWN_MODEL;
+        self.template.model = (!is_own).then(|| run::with_absolute_recording(model).into());
+        let model = if is_own { "the agent's own model" } else { model };
+        let text = format!("the next runs of this conversation use {model}");
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        Ok(())
+    }
+
+    fn talk_to(
+        &mut self,
+        name: &str,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        let agent = AgentName::from(name);
+        self.check_agent(&agent, link)?;
+        self.agent = agent;
+        let text = format!("talking with {name}, which has a context of its own in this session");
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        self.say_what_is_remembered(link, surroundings);
+        Ok(())
+    }
+
+    /// What an agent's models read of its past from here on.
+    fn change_context(
+        &mut self,
+        change: Change,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        let Some(session_id) = self.session_id.clone().filter(|_| self.has_context(link)) else {
+            return self.tell_nothing_said(surroundings);
+        };
+        let params = SessionContextParams { session_id, agent: Some(self.agent.clone()) };
+        let told = match change {
+            Change::Clear => contexts::ask::<SessionClear>(&params, link, surroundings)?
+                .map(|answer| contexts::clear_told(&answer)),
+            Change::Compact => contexts::ask::<SessionCompact>(&params, link, surroundings)?
+                .map(|answer| contexts::compact_told(&answer)),
+        };
+        match told {
+            Some(told) => surroundings.stderr.write_text(&told?),
+            // Ctrl-C; that it goes on was said.
+            None => Ok(()),
+        }
+    }
+
+    fn undo(&mut self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+        let files = match &self.session_id {
+            Some(session_id) => undoing::files(session_id, link)?,
+            None => Vec::new(),
+        };
+        let Some(session_id) = self.session_id.clone().filter(|_| !files.is_empty()) else {
+            return surroundings.stderr.write_text("there is nothing to undo");
+        };
+        surroundings.stderr.write_text("what the last turn that changed files did:")?;
+        for file in files {
+            surroundings.stderr.write_text(&format!("  {}", safe_text::line(&file, usize::MAX)))?;
+        }
+        let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
+        let mut desk = Desk { keyboard: &mut **keyboard, stdin, stderr, interrupts };
+        let is_yes = match desk.read("undo that? [y/N] ", &[], &mut |_| None)? {
+            Typed::Text(answer) => matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"),
+            Typed::Left => false,
+        };
+        if !is_yes {
+            return surroundings.stderr.write_text("nothing was undone");
+        }
+        let params = SessionUndoParams { session_id, to_call_id: None, last_turn: true, force: false };
+        let told = undo::told(&link.ask_value::<SessionUndo>(&params)?)?;
+        surroundings.stderr.write_text(&told)
+    }
+
+    /// The folders of a session that was there are its own, wherever the person stands.
+    fn find_workspace(&mut self, link: &mut Link) -> Result<(), Failure> {
+        #[derive(Deserialize)]
+        struct Found {
+            session: Roots,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Roots {
+            roots: Vec<String>,
+        }
+        let Some(session_id) = self.session_id.clone() else { return Ok(()) };
+        let answer = link.ask_value::<SessionGet>(&SessionIdParams { session_id })?;
+        let Found { session: Roots { roots } } = paging::view(&answer)?;
+        if !roots.is_empty() {
+            self.workspace = WorkspaceParam::Roots { roots };
+        }
+        Ok(())
+    }
+
+    /// Fails as a run would when there is no such agent.
+    fn check_agent(&self, agent: &AgentName, link: &mut Link) -> Result<(), Failure> {
+        let params =
+            AgentsGetParams { name: agent.clone(), scope: None, workspace: Some(self.workspace.clone()) };
+        match link.ask_value::<AgentsGet>(&params) {
+            Ok(_) => Ok(()),
+            // Whatever else it is, a run may tell better.
+            Err(error) if !error.is_refusal(ErrorKind::NotFound) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn greet(&self, link: &mut Link, surroundings: &mut Surroundings) {
+        let place = match &self.session_id {
+            Some(session_id) => format!("session {}", ids::shortest(session_id.as_str())),
+            None => "a new session".to_owned(),
+        };
+        let text = format!("talking with {} in {place}; /help tells how, Ctrl-D leaves", self.agent);
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        self.say_what_is_remembered(link, surroundings);
+    }
+}
+
+/// What becomes of a context.
+enum Change {
+    Clear,
+    Compact,
+}
+
+fn help(surroundings: &mut Surroundings) -> Result<(), Failure> {
+    let name = |word: &words::Word| format!("{} {}", word.name, word.rest).trim_end().to_owned();
+    let widest = WORDS.iter().map(|word| width::of(&name(word))).max().unwrap_or(0);
+    let rows = WORDS.iter().map(|word| format!("  {}  {}", width::pad(&name(word), widest), word.about));
+    let keys = "Everything else is said to the agent. Enter sends; Alt-Enter, or a backslash at the end of the line, begins \
+                another one. Up and Down find earlier inputs; one that begins with a blank is not kept. Tab completes \
+                commands. Ctrl-C cancels a run, twice leaves it to itself; at the input it takes back what was typed.";
+    let columns = surroundings.stderr.width.unwrap_or(usize::MAX);
+    let text: Vec<String> = rows.chain(showing::fill(keys, columns)).collect();
+    surroundings.stderr.write_text(&text.join("\n"))
+}

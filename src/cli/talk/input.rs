@@ -1,0 +1,222 @@
+//! How does one input get from the keyboard to the conversation?
+
+use std::time::Duration;
+
+use super::words::Completion;
+use crate::cli::{
+    Input, Keyboard, Output, Waited,
+    failure::{Failure, show_message},
+    human,
+    line_editor::{
+        self,
+        drawing::Drawing,
+        line::{INPUT_MAX, Line, Pressed},
+        strokes::Strokes,
+    },
+    safe_text,
+    screen::Ink,
+    width,
+};
+
+/// Between two looks whether Ctrl-C was pressed or the terminal is another size, should their signals go astray.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The rest of a key that sends several bytes is there by then; an Escape that stands alone is none.
+const KEY_REST: Duration = Duration::from_millis(50);
+
+/// What a terminal has when it does not say.
+const USUAL_COLUMNS: usize = 80;
+
+/// Words that Tab lists at most.
+const LISTED_MAX: usize = 60;
+
+/// What came of asking.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Text(String),
+    /// Ctrl-D, or the terminal is gone.
+    Left,
+}
+
+/// Whoever sits there, and what they see.
+pub(super) struct Desk<'a> {
+    pub(super) keyboard: &'a mut dyn Keyboard,
+    pub(super) stdin: &'a mut Input,
+    pub(super) stderr: &'a mut Output,
+    pub(super) interrupts: &'a mut dyn FnMut() -> u32,
+}
+
+/// Finds what the text before the cursor can be completed to.
+pub(super) type Complete<'a> = dyn FnMut(&str) -> Option<Completion> + 'a;
+
+impl Desk<'_> {
+    /// Asks for one input.
+    pub(super) fn read(
+        &mut self,
+        label: &str,
+        earlier: &[String],
+        complete: &mut Complete<'_>,
+    ) -> Result<Typed, Failure> {
+        // What was pressed before means something else.
+        (self.interrupts)();
+        if !self.stderr.is_live {
+            let line = line_editor::read_plainly(label, self.stdin, self.stderr)?;
+            return Ok(line.map_or(Typed::Left, Typed::Text));
+        }
+        let mut sheet = Sheet { label: label.to_owned(), line: Line::default(), drawn: None, columns: 0 };
+        let typed = self.edit(&mut sheet, earlier, complete);
+        self.keyboard.close();
+        typed
+    }
+
+    fn edit(
+        &mut self,
+        sheet: &mut Sheet,
+        earlier: &[String],
+        complete: &mut Complete<'_>,
+    ) -> Result<Typed, Failure> {
+        let mut strokes = Strokes::default();
+        let mut is_open = self.open()?;
+        if is_open {
+            sheet.show(self.columns(), self.stderr)?;
+        }
+        loop {
+            match self.keyboard.wait(if strokes.is_waiting() { KEY_REST } else { LOOK }) {
+                Waited::Gone => return Ok(Typed::Left),
+                Waited::Resumed => {
+                    is_open = false;
+                    sheet.drawn = None;
+                }
+                Waited::Done => {}
+            }
+            if !is_open {
+                is_open = self.keyboard.open_for_text();
+                if is_open {
+                    sheet.show(self.columns(), self.stderr)?;
+                }
+                continue;
+            }
+            if 0 < (self.interrupts)() {
+                sheet.interrupt(self.stderr)?;
+            }
+            for stroke in strokes.decode(&self.keyboard.read()) {
+                match sheet.line.press(stroke, earlier) {
+                    Pressed::Nothing => {}
+                    Pressed::Entered(text) => return sheet.finish(&text, self.stderr),
+                    Pressed::Leaves => {
+                        sheet.leave("", self.stderr)?;
+                        return Ok(Typed::Left);
+                    }
+                    Pressed::Completes => sheet.complete(complete, self.stderr)?,
+                    Pressed::ClearsScreen => {
+                        sheet.drawn = None;
+                        self.stderr.write("\x1b[H\x1b[2J")?;
+                    }
+                    Pressed::TooLong => {
+                        let most = human::bytes(INPUT_MAX as u64);
+                        let text = format!(
+                            "there is no room for more than {most}; put it into a file of the workspace"
+                        );
+                        sheet.tell(&text, self.stderr)?;
+                    }
+                }
+            }
+            sheet.show(self.columns(), self.stderr)?;
+        }
+    }
+
+    /// Takes keys, or says why none can be typed: then they are once the command is in the foreground.
+    fn open(&mut self) -> Result<bool, Failure> {
+        let is_open = self.keyboard.open_for_text();
+        if !is_open {
+            self.stderr.write_text("! bring this command to the foreground to go on")?;
+        }
+        Ok(is_open)
+    }
+
+    fn columns(&mut self) -> usize {
+        let columns = self.keyboard.columns().unwrap_or(USUAL_COLUMNS);
+        self.stderr.width = self.stderr.width.map(|_| columns);
+        columns
+    }
+}
+
+/// The line being typed, as it stands on the screen.
+struct Sheet {
+    label: String,
+    line: Line,
+    drawn: Option<Drawing>,
+    /// Of the terminal when it was drawn.
+    columns: usize,
+}
+
+impl Sheet {
+    fn show(&mut self, columns: usize, stderr: &mut Output) -> Result<(), Failure> {
+        let drawing = Drawing::of(&self.label, self.line.text(), self.line.cursor(), columns);
+        if self.drawn.as_ref() == Some(&drawing) && self.columns == columns {
+            return Ok(());
+        }
+        let label = stderr.has_color.then_some((self.label.as_str(), Ink::Cyan));
+        stderr.write(&drawing.draw(self.drawn.as_ref(), columns, label))?;
+        (self.drawn, self.columns) = (Some(drawing), columns);
+        Ok(())
+    }
+
+    /// Leaves what stands there, with this behind it, and goes to the next row.
+    fn leave(&mut self, mark: &str, stderr: &mut Output) -> Result<(), Failure> {
+        let leaves = self.drawn.take().map(|drawn| drawn.leave()).unwrap_or_default();
+        stderr.write(&format!("{mark}{leaves}"))
+    }
+
+    fn finish(&mut self, text: &str, stderr: &mut Output) -> Result<Typed, Failure> {
+        // As it was when Enter was pressed, with the cursor at its end.
+        let drawing = Drawing::of(&self.label, text, text.len(), self.columns);
+        let label = stderr.has_color.then_some((self.label.as_str(), Ink::Cyan));
+        stderr.write(&drawing.draw(self.drawn.as_ref(), self.columns, label))?;
+        self.drawn = Some(drawing);
+        self.leave("", stderr)?;
+        Ok(Typed::Text(text.to_owned()))
+    }
+
+    /// Ctrl-C takes back what was typed, and tells how to leave where there is nothing to take back.
+    fn interrupt(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+        if !self.line.text().is_empty() {
+            self.leave("^C", stderr)?;
+            self.line.clear();
+            return Ok(());
+        }
+        self.tell("/exit or Ctrl-D leaves", stderr)
+    }
+
+    /// A line above the one being typed.
+    fn tell(&mut self, text: &str, stderr: &mut Output) -> Result<(), Failure> {
+        if let Some(drawn) = self.drawn.take() {
+            stderr.write(&drawn.erase(self.columns))?;
+        }
+        show_message(stderr, Ink::Dim, "note", text);
+        Ok(())
+    }
+
+    fn complete(&mut self, complete: &mut Complete<'_>, stderr: &mut Output) -> Result<(), Failure> {
+        match complete(self.line.before_cursor()) {
+            None => {}
+            Some(Completion::More(more)) => {
+                self.line.insert(&more);
+            }
+            Some(Completion::Several(words)) => {
+                if let Some(drawn) = self.drawn.take() {
+                    stderr.write(&drawn.erase(self.columns))?;
+                }
+                let more = words.len().saturating_sub(LISTED_MAX);
+                let mut listed = words.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join("  ");
+                if 0 < more {
+                    listed.push_str(&format!("  … {more} more"));
+                }
+                for row in width::wrap(&safe_text::lines(&listed), self.columns.max(2) - 1) {
+                    stderr.write(&format!("{row}\n"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! What does a person want with an input: say it to the agent, or have something done? Pure.
+
+/// What a slash command does, for `/help`.
+pub(super) struct Word {
+    pub(super) name: &'static str,
+    /// What may stand behind it.
+    pub(super) rest: &'static str,
+    pub(super) about: &'static str,
+}
+
+const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Word {
+    Word { name, rest, about }
+}
+
+/// Every slash command, as `/help` and Tab list them.
+pub(super) const WORDS: [Word; 11] = [
+    word("/context", "", "what the agent remembers here, and since when"),
+    word("/clear", "", "the agent begins anew; its history stays"),
+    word("/compact", "", "the agent goes on with a summary of what lies long back"),
+    word("/undo", "", "put back the files that were changed last; asks first"),
+    word("/agents", "[NAME]", "list agents, or talk to another in this session"),
+    word("/tools", "", "the tools that the agent has here"),
+    word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
+    word("/cost", "", "what this session used, and what that cost"),
+    word("/help", "", "this list"),
+    word("/exit", "", "leave; Ctrl-D on an empty line does, too"),
+    word("/quit", "", "the same"),
+];
+
+/// Of so many letters one may be wrong in a word that was meant to be another.
+const SLIP: usize = 3;
+
+/// What a person wants.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wish<'text> {
+    Say,
+    Context,
+    Clear,
+    Compact,
+    Undo,
+    ListAgents,
+    TalkTo(&'text str),
+    Tools,
+    ShowModel,
+    UseModel(&'text str),
+    Cost,
+    Help,
+    Exit,
+    /// There is no such word; perhaps this one was meant.
+    Unknown {
+        word: &'text str,
+        nearest: Option<&'static str>,
+    },
+    /// The word takes less than stands behind it.
+    TooMuch {
+        word: &'static str,
+        rest: &'static str,
+    },
+}
+
+/// Reads an input. A slash alone makes no command: paths begin with one, too, and so may a message that begins with a blank.
+pub(super) fn read(text: &str) -> Wish<'_> {
+    let whole = text.trim_end();
+    match whole.trim_start() {
+        "exit" => return Wish::Exit,
+        "context" => return Wish::Context,
+        _ => {}
+    }
+    let (first, rest) = whole.split_once(char::is_whitespace).unwrap_or((whole, ""));
+    let is_word = first.strip_prefix('/').is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '?'))
+    });
+    if !is_word {
+        return Wish::Say;
+    }
+    let lower = first.to_lowercase();
+    let Some(known) = WORDS.iter().find(|word| word.name == lower) else {
+        return Wish::Unknown { word: first, nearest: nearest(&lower) };
+    };
+    let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
+    let takes_one = !known.rest.is_empty();
+    if rest.is_some_and(|rest| !takes_one || rest.contains(char::is_whitespace)) {
+        return Wish::TooMuch { word: known.name, rest: known.rest };
+    }
+    match (known.name, rest) {
+        ("/context", _) => Wish::Context,
+        ("/clear", _) => Wish::Clear,
+        ("/compact", _) => Wish::Compact,
+        ("/undo", _) => Wish::Undo,
+        ("/agents", None) => Wish::ListAgents,
+        ("/agents", Some(name)) => Wish::TalkTo(name),
+        ("/tools", _) => Wish::Tools,
+        ("/model", None) => Wish::ShowModel,
+        ("/model", Some(model)) => Wish::UseModel(model),
+        ("/cost", _) => Wish::Cost,
+        ("/help", _) => Wish::Help,
+        _ => Wish::Exit,
+    }
+}
+
+/// The word that was meant, when one begins so or is spelled nearly so.
+fn nearest(typed: &str) -> Option<&'static str> {
+    let names = || WORDS.iter().map(|word| word.name);
+    let mut begun = names().filter(|name| name.starts_with(typed));
+    if let (Some(only), None) = (begun.next(), begun.next()) {
+        return Some(only);
+    }
+    let distance = |name: &&str| strsim::damerau_levenshtein(&name[1..], &typed[1..]);
+    let is_near = |name: &&str| distance(name) * SLIP < name.len().max(typed.len());
+    names().filter(is_near).min_by_key(distance)
+}
+
+/// What Tab completes: of which word, what has been typed of it, and which kinds of words fit there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Completable<'text> {
+    Command(&'text str),
+    Agent(&'text str),
+    Model(&'text str),
+}
+
+/// What the text before the cursor can be completed to.
+pub(super) fn completable(before: &str) -> Option<Completable<'_>> {
+    if before.contains('\n') || !before.starts_with('/') {
+        return None;
+    }
+    match before.split_once(' ') {
+        None => Some(Completable::Command(before)),
+        Some((_, rest)) if rest.contains(' ') => None,
+        Some(("/agents", rest)) => Some(Completable::Agent(rest)),
+        Some(("/model", rest)) => Some(Completable::Model(rest)),
+        Some(_) => None,
+    }
+}
+
+/// What Tab does.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Completion {
+    /// This comes behind what has been typed; nothing when there is nothing to add.
+    More(String),
+    /// Any of these would do, and what they begin with stands there.
+    Several(Vec<String>),
+}
+
+/// Completes what has been typed to the one that fits, else to what all that fit begin with.
+pub(super) fn complete(typed: &str, known: &[String]) -> Completion {
+    let mut fitting: Vec<&str> =
+        known.iter().map(String::as_str).filter(|word| word.starts_with(typed)).collect();
+    fitting.sort_unstable();
+    fitting.dedup();
+    match fitting.as_slice() {
+        [] => Completion::More(String::new()),
+        [only] => Completion::More(format!("{} ", &only[typed.len()..])),
+        [first, .., last] => {
+            // Sorted, so all share what these two share.
+            let pairs = first.chars().zip(last.chars()).take_while(|(a, b)| a == b);
+            let shared: usize = pairs.map(|(a, _)| a.len_utf8()).sum();
+            match &first[typed.len()..shared] {
+                "" => Completion::Several(fitting.into_iter().map(str::to_owned).collect()),
+                more => Completion::More(more.to_owned()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_commands_and_everything_else_is_said() {
+        let unknown = |word, nearest| Wish::Unknown { word, nearest };
+        let cases = [
+            ("/context", Wish::Context),
+            ("context", Wish::Context),
+            ("  exit  ", Wish::Exit),
+            ("exit the loop early", Wish::Say),
+            ("the context", Wish::Say),
+            ("/CLEAR ", Wish::Clear),
+            ("/agents", Wish::ListAgents),
+            ("/agents  fixer ", Wish::TalkTo("fixer")),
+            ("/model replay:/a/b.jsonl", Wish::UseModel("replay:/a/b.jsonl")),
+            ("/model a b", Wish::TooMuch { word: "/model", rest: "[MODEL]" }),
+            ("/clear all", Wish::TooMuch { word: "/clear", rest: "" }),
+            ("/quit", Wish::Exit),
+            ("/contxt", unknown("/contxt", Some("/context"))),
+            ("/comp", unknown("/comp", Some("/compact"))),
+            ("/c", unknown("/c", None)),
+            ("/agent fixer", unknown("/agent", Some("/agents"))),
+            ("/exti\nnow", unknown("/exti", Some("/exit"))),
+            ("/?", unknown("/?", None)),
+            ("/frobnicate", unknown("/frobnicate", None)),
+            ("/etc/hosts is odd", Wish::Say),
+            ("/ is the root", Wish::Say),
+            (" /clear is a word of yours", Wish::Say),
+            ("", Wish::Say),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn tab_completes_commands_and_what_stands_behind_two_of_them() {
+        assert_eq!(completable("/co"), Some(Completable::Command("/co")));
+        assert_eq!(completable("/agents fi"), Some(Completable::Agent("fi")));
+        assert_eq!(completable("/model "), Some(Completable::Model("")));
+        for text in ["", "what", "/tools x", "/agents a b", "a\n/co", " /co"] {
+            assert_eq!(completable(text), None, "{text:?}");
+        }
+        let known: Vec<String> = WORDS.iter().map(|word| word.name.to_owned()).collect();
+        assert_eq!(complete("/ag", &known), Completion::More("ents ".into()));
+        assert_eq!(complete("/com", &known), Completion::More("pact ".into()));
+        assert_eq!(complete("/x", &known), Completion::More(String::new()));
+        let several = ["/clear", "/compact", "/context", "/cost"].map(str::to_owned).to_vec();
+        assert_eq!(complete("/c", &known), Completion::Several(several));
+        let names = ["größe-a", "größe-b"].map(str::to_owned);
+        assert_eq!(complete("gr", &names), Completion::More("öße-".into()));
+    }
+}

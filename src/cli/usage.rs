@@ -1,0 +1,235 @@
+//! `subagent usage`: what did models use, and what did that cost?
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Format, Output, Surroundings,
+    failure::{Failure, show_message},
+    human, ids,
+    link::Link,
+    paging,
+    screen::Ink,
+    table::{self, Cell, cell, free, whole},
+};
+use crate::protocol::{Cost, NoParams, Ping, PingResult, Timestamp, Usage, UsageGet, UsageGetParams};
+
+/// How far back is looked when nothing is said.
+const USUAL_TIME: &str = "24h";
+
+#[derive(Args)]
+#[group(multiple = false)]
+struct Of {
+    /// Of all runs of this session; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Of this run and all below it; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Of all sessions, from so long ago on, e.g. 7d or 90min, or from a moment, e.g. 2026-11-20T08:00:00Z [default: 24h]
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    since: Option<Since>,
+}
+
+#[derive(Args)]
+pub(super) struct UsageArguments {
+    #[command(flatten)]
+    of: Of,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// From when on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Since {
+    /// So long ago.
+    Ago(Duration),
+    At(Timestamp),
+}
+
+fn parse_since(text: &str) -> Result<Since, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        return Ok(Since::Ago(ago));
+    }
+    let expected = "expected how long ago, e.g. 7d, 36h or 90min, or a moment, e.g. 2026-11-20T08:00:00Z";
+    // A day is a moment, too: its first.
+    let moment = text.parse().or_else(|_| format!("{text}T00:00:00Z").parse());
+    moment.map(Since::At).map_err(|_| expected.to_owned())
+}
+
+impl Since {
+    /// By the daemon's clock, which also says when something was used.
+    fn moment(self, link: &mut Link) -> Result<Timestamp, Failure> {
+        let ago = match self {
+            Since::At(at) => return Ok(at),
+            Since::Ago(ago) => i64::try_from(ago.as_micros()).unwrap_or(i64::MAX),
+        };
+        let pong: PingResult = paging::view(&link.ask_value::<Ping>(&NoParams {})?)?;
+        // Nothing was used before 1970.
+        Ok(Timestamp(pong.at.0.saturating_sub(ago).max(0)))
+    }
+}
+
+pub(super) fn usage(
+    arguments: &UsageArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let Of { session, run, since } = &arguments.of;
+    let params = match (session, run) {
+        (Some(session), _) => {
+            UsageGetParams { session_id: Some(ids::find_session(session, link)?), ..Default::default() }
+        }
+        (None, Some(run)) => UsageGetParams { run_id: Some(ids::find_run(run, link)?), ..Default::default() },
+        (None, None) => {
+            let since = match since {
+                Some(since) => *since,
+                None => parse_since(USUAL_TIME).map_err(Failure::new)?,
+            };
+            UsageGetParams { since: Some(since.moment(link)?), ..Default::default() }
+        }
+    };
+    let answer = link.ask_value::<UsageGet>(&params)?;
+    if arguments.format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let (text, notes) = told(&answer, &surroundings.stdout)?;
+    surroundings.stdout.write(&text)?;
+    for note in notes {
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &note);
+    }
+    Ok(0)
+}
+
+/// An answer to `usage/get` as a table for `output`, and what its figures do not say themselves.
+pub(super) fn told(answer: &Value, output: &Output) -> Result<(String, Vec<String>), Failure> {
+    let used: Used = paging::view(answer)?;
+    let text = match used.total.calls {
+        0 => "no model was asked\n".to_owned(),
+        _ => draw(&used, output),
+    };
+    Ok((text, used.notes()))
+}
+
+/// The answer, as far as it is shown.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Used {
+    since: Option<Timestamp>,
+    total: Amount,
+    by_agent_and_model: Vec<Row>,
+    unpriced_models: Vec<String>,
+    truncated: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Row {
+    agent: String,
+    model: String,
+    #[serde(flatten)]
+    amount: Amount,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Amount {
+    calls: u64,
+    estimated_calls: u64,
+    usage: Usage,
+    cost: Option<Cost>,
+    unpriced_tokens: u64,
+}
+
+impl Amount {
+    /// Counts that are estimates say so.
+    fn count(&self, tokens: u64) -> Cell {
+        let about = if self.estimated_calls == 0 || tokens == 0 { "" } else { "~" };
+        cell(&format!("{about}{tokens}"))
+    }
+
+    /// What is known of it: `>` when that is not all, `?` when it is nothing, `-` when nothing was used that has a price.
+    fn money(&self) -> String {
+        match (self.cost, self.unpriced_tokens) {
+            (None, 0) => "-".to_owned(),
+            (None, _) => "?".to_owned(),
+            (Some(cost), 0) => cost.to_string(),
+            (Some(cost), _) => format!(">{cost}"),
+        }
+    }
+
+    fn cells(&self, agent: &str, model: &str) -> [Cell; 8] {
+        let usage = &self.usage;
+        [
+            cell(agent),
+            cell(model),
+            cell(&self.calls.to_string()),
+            self.count(usage.prompt_tokens),
+            self.count(usage.cached_tokens),
+            self.count(usage.output_tokens),
+            self.count(usage.thought_tokens),
+            cell(&self.money()),
+        ]
+    }
+}
+
+impl Used {
+    /// What the figures do not say themselves.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        notes.extend(self.since.map(|since| format!("from {} on", human::moment(since))));
+        if self.total.estimated_calls != 0 {
+            let calls = human::count(self.total.estimated_calls, "call");
+            notes.push(format!("~ tokens are estimated: the providers of {calls} did not count them"));
+        }
+        if self.total.unpriced_tokens != 0 {
+            let (tokens, models) =
+                (human::count(self.total.unpriced_tokens, "token"), self.unpriced_models.join(", "));
+            notes.push(format!("what {tokens} of {models} cost is not known: `models.prices` has no price"));
+        }
+        if self.truncated {
+            notes.push("there are more rows than are shown; the total counts all".to_owned());
+        }
+        notes
+    }
+}
+
+fn draw(used: &Used, stdout: &Output) -> String {
+    let columns = [
+        free("AGENT"),
+        free("MODEL"),
+        whole("CALLS"),
+        whole("PROMPT"),
+        whole("CACHED"),
+        whole("OUTPUT"),
+        whole("THOUGHT"),
+        whole("COST"),
+    ];
+    let rows = used.by_agent_and_model.iter().map(|row| row.amount.cells(&row.agent, &row.model));
+    let total = used.total.cells("total", "").map(|it| it.painted(Some(Ink::Bold)));
+    let rows: Vec<[Cell; 8]> = rows.chain([total]).collect();
+    table::draw(columns, &rows, stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spans_moments_or_days() {
+        let at = |text: &str| Ok(Since::At(text.parse().unwrap()));
+        assert_eq!(parse_since("7d"), Ok(Since::Ago(Duration::from_secs(7 * 86_400))));
+        assert_eq!(parse_since("90min"), Ok(Since::Ago(Duration::from_secs(5_400))));
+        assert_eq!(parse_since("2026-11-20T08:00:00Z"), at("2026-11-20T08:00:00Z"));
+        assert_eq!(parse_since("2026-11-20"), at("2026-11-20T00:00:00Z"));
+        for bad in ["", "7", "yesterday", "2026", "-7d"] {
+            assert!(parse_since(bad).unwrap_err().starts_with("expected how long ago"), "{bad}");
+        }
+        assert!(parse_since(USUAL_TIME).is_ok());
+    }
+}

@@ -107,7 +107,7 @@ impl House {
         let settings = Settings {
             own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
-            agents: AgentPlaces { user: folder.path().join("agents") },
+            agents: AgentPlaces::of_user(folder.path().join("agents")),
             rules: RulePlaces::default(),
             config: parts.config,
             problems: Vec::new(),
@@ -137,6 +137,11 @@ impl House {
     /// The workspace.
     pub fn work(&self) -> PathBuf {
         self.folder.path().join("work")
+    }
+
+    /// The user's agents.
+    pub fn agents(&self) -> PathBuf {
+        self.folder.path().join("agents")
     }
 
     pub async fn client(&self) -> anyhow::Result<Client> {

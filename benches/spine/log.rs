@@ -192,6 +192,8 @@ fn opening(run: &str) -> Vec<NewEvent> {
             max_time_ms: None,
             max_tokens: None,
             max_cost: None,
+            on_budget: Default::default(),
+            lent: Default::default(),
             grace_ms: 1,
             max_depth: 4,
         },

@@ -4,6 +4,7 @@
 //! Nothing is asserted about time: a figure is read with the load average above the table in mind. The exit code
 //! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
 
+mod agents;
 mod attach;
 mod canned;
 mod commands;
@@ -41,7 +42,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 17] = [
+    let groups: [(&str, Group); 18] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -58,6 +59,7 @@ fn main() -> anyhow::Result<()> {
         ("process", process::measure),
         ("streaming", streaming::measure),
         ("requests", requests::measure),
+        ("agents", agents::measure),
         ("lasting", lasting::measure),
     ];
     for (name, measure) in groups {

@@ -162,6 +162,7 @@ pub fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
         tools: declarations(),
         sampling: Sampling::default(),
         schema: None,
+        provider_tool: None,
         ordinal: 0,
         others: 0,
         path: "1".into(),

@@ -6,6 +6,7 @@
 
 mod answers;
 mod audience;
+mod budgets;
 mod deadlines;
 mod elsewhere;
 mod families;

@@ -293,12 +293,11 @@ async fn a_broken_agent_is_shown_with_its_places_and_hides_no_good_one() {
     expect![[r#"
         bare invalid
           bare.md:1:1: has no front matter: the first line must be `---`
-        bytes invalid
-          bytes.md:2:7: is not UTF-8 text: save it as UTF-8
         codebase-investigator ok
         empty invalid
           empty.md:1:1: is empty
         generalist ok
+        help ok
         open invalid
           open.md:4:1: is not YAML: invalid indentation in multiline quoted scalar
         reader ok
@@ -307,6 +306,12 @@ async fn a_broken_agent_is_shown_with_its_places_and_hides_no_good_one() {
         types invalid
           types.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
           types.md:5:35: `run.maxTokens`: expected a whole number of at least 1, found the number -1
+        y invalid
+          bytes.md:2:1: `kind` is missing
+          bytes.md:2:1: `description` is missing: other agents cannot tell when to call this one
+          bytes.md:2:7: is not UTF-8 from here on; the whole file is read as Windows-1252
+          bytes.md:2:7: `name`: "ÿþ" is no name of small letters, digits and dashes; it is read as `y`
+          bytes.md:null:null: the file has no text after the front matter, so the agent has no system prompt
     "#]]
     .assert_eq(&story);
     let usable = client.call("agents/list", json!({})).await;
@@ -467,7 +472,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
     let settings = Settings {
         own_files: OwnFiles::new(&house.dir.path().join("config"), &state, []),
         state_dir: state,
-        agents: AgentPlaces { user: house.dir.path().join("agents") },
+        agents: AgentPlaces::of_user(house.dir.path().join("agents")),
         rules: subagentd::rules::RulePlaces::default(),
         config: Config::default(),
         problems: Vec::new(),

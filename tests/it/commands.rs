@@ -367,7 +367,8 @@ async fn background_commands_end_with_their_session_and_with_the_daemon() {
         let mut client = running.client();
         let (run, session) = client.start(&running, "runner", json!({})).await;
         client.ended(&run).await;
-        assert_ne!(processes_with(&mark), 0);
+        // It is on its way when the call has its answer.
+        client.until("ping", json!({}), |_| processes_with(&mark) != 0).await;
         if ends_with_session {
             client.call("session/close", json!({ "sessionId": session })).await;
             client.until("ping", json!({}), |_| processes_with(&mark) == 0).await;

@@ -22,6 +22,8 @@ use crate::{
 };
 
 mod breaking;
+mod counting;
+mod metering;
 mod network;
 mod proxies;
 mod refusing;
@@ -165,35 +167,41 @@ const PICTURE: &[u8] = &[
     0x48, 0xaf, 0xa4, 0x71, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
 
+/// With an entry `row-N` for the N-th of these addresses.
+fn house(wire: Wire, bases: &[String]) -> House {
+    let entry = |base: &String| ProviderSettings {
+        kind: wire.kind(),
+        base_url: Some(format!("{base}{}", wire.base_path())),
+        key: Some(KeySource::Env("TEST_KEY".to_owned())),
+        models: Vec::new(),
+        sampling: Default::default(),
+    };
+    let entries: BTreeMap<_, _> = bases
+        .iter()
+        .enumerate()
+        .map(|(at, base)| (format!("row-{at}"), Setting { value: Some(entry(base)), origin: Origin::User }))
+        .collect();
+    let mut house = House::new().file("a.txt", "hello\n").file("dot.png", PICTURE);
+    // Long texts are of few letters here.
+    house.config.loop_detection.text.value = false;
+    for (name, text) in AGENTS {
+        house = house.agent(
+            name,
+            &format!("---\nkind: agent\nname: {name}\ndescription: Works.\n{text}---\nYou work.\n"),
+        );
+    }
+    house.models =
+        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house
+}
+
 impl Scene {
-    /// With an entry `row-N` for the N-th of these addresses.
+    /// With the daemon of such a house.
     async fn open(wire: Wire, bases: &[String]) -> Scene {
-        let entry = |base: &String| ProviderSettings {
-            kind: wire.kind(),
-            base_url: Some(format!("{base}{}", wire.base_path())),
-            key: Some(KeySource::Env("TEST_KEY".to_owned())),
-            models: Vec::new(),
-            sampling: Default::default(),
-        };
-        let entries: BTreeMap<_, _> = bases
-            .iter()
-            .enumerate()
-            .map(|(at, base)| {
-                (format!("row-{at}"), Setting { value: Some(entry(base)), origin: Origin::User })
-            })
-            .collect();
-        let mut house = House::new().file("a.txt", "hello\n").file("dot.png", PICTURE);
-        // Long texts are of few letters here.
-        house.config.loop_detection.text.value = false;
-        for (name, text) in AGENTS {
-            house = house.agent(
-                name,
-                &format!("---\nkind: agent\nname: {name}\ndescription: Works.\n{text}---\nYou work.\n"),
-            );
-        }
-        house.models = Models::configured(&entries, Children::default(), |name| {
-            (name == "TEST_KEY").then(|| KEY.into())
-        });
+        Scene::open_in(wire, house(wire, bases)).await
+    }
+
+    async fn open_in(wire: Wire, house: House) -> Scene {
         let (house, clock) = house.manual_clock();
         let running = house.boot().await;
         let client = running.client();

@@ -45,9 +45,9 @@ impl Scene {
             run_id: self.run.as_str().into(),
             session_id: self.session.as_str().into(),
             path: vec!["talker".into()],
-            tool_call_id: "k".into(),
-            tool: "probe".into(),
-            kind: ToolKind::Other,
+            tool_call_id: Some("k".into()),
+            tool: Some("probe".into()),
+            kind: Some(ToolKind::Other),
             risk: Risk::Low,
             title: "Probe".to_owned(),
             rule: "builtin:risk=low".to_owned(),
@@ -99,7 +99,7 @@ impl Scene {
             said: None,
             at: Some(Timestamp(2_000_000)),
         };
-        let (confirmation_id, tool_call_id) = (id.into(), "k".into());
+        let (confirmation_id, tool_call_id) = (id.into(), Some("k".into()));
         self.say(ConfirmationResolved { confirmation_id, tool_call_id, resolution, difference: None }).await;
     }
 

@@ -88,6 +88,7 @@ async fn a_web_search_that_lacks_its_key_or_address_is_found() {
         (json!({ "backend": "tavily" }), "warning", "(tools.webSearch.key) is not set"),
         (json!({ "backend": "searxng" }), "warning", "tools.webSearch.url must say"),
         (json!({ "backend": "searxng", "url": "http://127.0.0.1:9" }), "ok", "searxng is asked"),
+        (json!({ "backend": "gemini" }), "warning", "neither models.small nor models.default is one"),
     ] {
         fs::write(&settings, json!({ "tools": { "webSearch": search } }).to_string()).unwrap();
         let reloaded = running.client().call("daemon/reload", json!({})).await;

@@ -6,7 +6,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::stream::{self, BoxStream, StreamExt as _};
+use futures_util::{
+    FutureExt as _,
+    future::{self, BoxFuture},
+    stream::{self, BoxStream, StreamExt as _},
+};
 use serde_json::{Value, json};
 use subagentd::{
     config::Config,
@@ -23,13 +27,15 @@ type Answers = dyn Fn(&ModelRequest) -> Result<Vec<ReplyPart>, ModelError> + Sen
 struct Counting {
     answers: Arc<Answers>,
     requests: Arc<Mutex<Vec<ModelRequest>>>,
+    /// It says how long a request is before it is asked.
+    counts: bool,
 }
 
 impl Counting {
     fn new(
         answers: impl Fn(&ModelRequest) -> Result<Vec<ReplyPart>, ModelError> + Send + Sync + 'static,
     ) -> Counting {
-        Counting { answers: Arc::new(answers), requests: Arc::default() }
+        Counting { answers: Arc::new(answers), requests: Arc::default(), counts: false }
     }
 
     fn requests(&self, purpose: Purpose) -> Vec<ModelRequest> {
@@ -50,6 +56,10 @@ impl Model for Counting {
             _ => Vec::new(),
         };
         stream::iter(texts.into_iter().map(Ok).chain([event])).boxed()
+    }
+
+    fn count(&self, request: ModelRequest, _: u32) -> Option<BoxFuture<'static, Result<u64, ModelError>>> {
+        self.counts.then(|| future::ready(Ok(tokens(&request))).boxed())
     }
 }
 
@@ -207,19 +217,28 @@ async fn four_hundred_turns_fit_a_small_window_and_none_of_them_is_lost() {
 
 #[tokio::test]
 async fn a_run_that_compressed_itself_does_so_when_its_recording_is_played() {
+    for counts in [false, true] {
+        plays_as_it_was_recorded(counts).await;
+    }
+}
+
+async fn plays_as_it_was_recorded(counts: bool) {
     const TURNS: u32 = 30;
-    let model = Counting::new(|request| {
-        Ok(match request.purpose {
-            Purpose::Utility => snapshot("read all lines"),
-            Purpose::Turn if request.ordinal == TURNS => {
-                vec![call("complete_task", json!({ "result": "read" }))]
-            }
-            Purpose::Turn => {
-                let line = request.ordinal + 1;
-                vec![call("read_file", json!({ "path": "a.txt", "offset": line, "limit": 1 }))]
-            }
+    let model = Counting {
+        counts,
+        ..Counting::new(|request| {
+            Ok(match request.purpose {
+                Purpose::Utility => snapshot("read all lines"),
+                Purpose::Turn if request.ordinal == TURNS => {
+                    vec![call("complete_task", json!({ "result": "read" }))]
+                }
+                Purpose::Turn => {
+                    let line = request.ordinal + 1;
+                    vec![call("read_file", json!({ "path": "a.txt", "offset": line, "limit": 1 }))]
+                }
+            })
         })
-    });
+    };
     let settings = json!({ "models": { "contextWindow": { "counting": 6_000 } } });
     let lines: String = (0..=TURNS).map(|n| format!("line {n} {}\n", "x".repeat(300))).collect();
     let house = house(&settings).model("counting", &model).file("a.txt", lines);
@@ -235,7 +254,11 @@ async fn a_run_that_compressed_itself_does_so_when_its_recording_is_played() {
     for params in [first].into_iter().chain(again) {
         let (end, _) = run(&running, &mut client, "worker", params).await;
         assert_eq!((&end["reason"], &end["result"]), (&json!("GOAL"), &json!("read")), "{end}");
-        played.push((end["usage"].clone(), end["turns"].clone()));
+        let log = running.log().await;
+        let log: Vec<Value> = log.into_iter().filter(|event| event["runId"] == end["runId"]).collect();
+        let compressed: Vec<Value> = told(&log, "context.compressed").into_iter().cloned().collect();
+        assert!(compressed.iter().all(|it| it["counted"] == true) == counts, "{compressed:?}");
+        played.push((end["usage"].clone(), end["turns"].clone(), compressed));
     }
     assert_eq!(played[1..], [played[0].clone(), played[0].clone()]);
     let log = running.log().await;
@@ -290,6 +313,38 @@ async fn a_context_is_compressed_and_cleared_when_somebody_asks() {
         let compacted = client.call("session/compact", params.clone()).await["contexts"][0].clone();
         assert_eq!((&compacted["status"], &compacted["epoch"]), (&json!(status), &json!(3)), "{compacted}");
     }
+
+    // The history says where, whatever the size of its pages.
+    let page = async |client: &mut Client, limit: u64, cursor: Value| {
+        let mut params = json!({ "sessionId": session, "agent": "talker", "limit": limit });
+        params.as_object_mut().unwrap().extend(cursor.as_str().map(|it| ("cursor".to_owned(), json!(it))));
+        client.call("session/history", params).await
+    };
+    let whole = page(&mut client, 100, Value::Null).await["changes"].as_array().unwrap().clone();
+    let brief = |it: &Value| format!("{} {} {}", it["kind"], it["status"], it["epoch"]).replace('"', "");
+    let expected =
+        ["compressed COMPRESSED 1", "cleared null 2", "compressed COMPRESSED 3", "compressed NOOP 3"];
+    assert_eq!(whole.iter().map(brief).collect::<Vec<_>>(), expected);
+    assert_eq!(whole[0]["tokensBefore"], compacted["tokensBefore"]);
+    assert!(whole[0]["tokensAfter"].as_u64() < whole[0]["tokensBefore"].as_u64());
+    let (mut pieces, mut cursor) = (Vec::new(), Value::Null);
+    loop {
+        let listed = page(&mut client, 1, cursor).await;
+        pieces.extend(listed["changes"].as_array().cloned().unwrap_or_default());
+        cursor = listed["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(pieces, whole);
+
+    // What the summariser used is in the sums of its runs, and in those by model.
+    let runs = client.call("run/list", json!({ "sessionId": session })).await;
+    let of = |run: &Value| run["usage"]["promptTokens"].as_u64().unwrap();
+    let sum: u64 = runs["runs"].as_array().unwrap().iter().map(of).sum();
+    let used = client.call("usage/get", json!({ "sessionId": session })).await;
+    assert_eq!(used["total"]["usage"]["promptTokens"], sum, "{used}");
+    drop(client);
     running.stop().await;
 }
 
@@ -662,6 +717,34 @@ async fn the_costs_of_a_tree_of_five_agents_add_up_to_what_the_provider_counted(
     let below = dollars(all.0 - lead.0, all.1 - lead.1);
     assert!(nearly(dollars_of(&root["childCost"]), below), "{root} {below}");
     assert_eq!(root["childUsage"]["promptTokens"], all.0 - lead.0);
+
+    // What `usage/get` adds up is the same, whatever it is asked for, and after a restart.
+    let of_tree = json!({ "runId": root["runId"] });
+    let whole = client.call("usage/get", of_tree.clone()).await;
+    assert_eq!(whole["total"]["usage"]["promptTokens"], all.0);
+    assert_eq!(whole["total"]["usage"]["outputTokens"], all.1);
+    assert!(nearly(dollars_of(&whole["total"]["cost"]), dollars(all.0, all.1)), "{whole}");
+    assert_eq!(whole.get("unpricedModels"), None, "{whole}");
+    let of_model = &whole["byModel"][0];
+    assert_eq!(of_model["model"], "counting");
+    assert_eq!(
+        (&of_model["usage"], &of_model["calls"]),
+        (&whole["total"]["usage"], &whole["total"]["calls"])
+    );
+    let of_lead = whole["byAgent"].as_array().unwrap().iter().find(|row| row["agent"] == "lead").unwrap();
+    assert!(nearly(dollars_of(&of_lead["cost"]), dollars(lead.0, lead.1)), "{whole}");
+    for other in [json!({ "sessionId": session }), json!({ "since": "2020-01-01T00:00:00.000Z" })] {
+        assert_eq!(client.call("usage/get", other).await["total"], whole["total"]);
+    }
+    let child = runs.iter().find(|run| run.get("parentRunId").is_some()).unwrap();
+    let of_child = client.call("usage/get", json!({ "runId": child["runId"] })).await;
+    assert_eq!(of_child["total"]["usage"], child["usage"]);
+    drop(client);
+    running.stop().await;
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(client.call("usage/get", of_tree).await, whole);
+    drop(client);
     running.stop().await;
 }
 

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod accepted;
+mod agents_live;
 mod anthropic;
 mod approved;
 mod asking;
 mod attach;
+mod authored;
 mod bad_input;
 mod child_output;
 mod children;
@@ -26,6 +29,7 @@ mod full_disk;
 mod gemini;
 mod golden;
 mod handed_over;
+mod helping;
 mod history;
 mod keys;
 mod kills;
@@ -54,6 +58,7 @@ mod rebuild;
 mod recorded;
 mod recording;
 mod resuming;
+mod routed;
 mod runs;
 mod sandbox;
 mod secrets;
@@ -68,6 +73,9 @@ mod stopping;
 mod storage;
 mod subscribing;
 mod support;
+mod talking;
+mod templates;
+mod terminal;
 mod tidy;
 mod transports;
 mod trust;

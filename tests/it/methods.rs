@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["callers","warning"],["service","ok"]]
+                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["callers","warning"],["service","ok"]]
             "#]],
         },
         Row {
@@ -322,7 +322,48 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["providers",{},"default",null]]
+            "#]],
+        },
+        Row {
+            method: "usage/get",
+            good: &[
+                |facts| json!({ "runId": facts.run }),
+                |facts| json!({ "sessionId": facts.session }),
+                |_| json!({ "since": "2020-01-01T12:30:59.999Z" }),
+                |_| json!({ "since": "2999-01-01T00:00:00.000Z" }),
+            ],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "sessionId": 1, "runId": [], "since": 7 }),
+                |_| json!({ "since": "yesterday" }),
+                |facts| json!({ "sessionId": facts.session, "runId": facts.run, "since": "2020-01-01T00:00:00.000Z" }),
+                |_| json!({ "runId": "no-such-run" }),
+                |_| json!({ "sessionId": "no-such-session" }),
+            ],
+            brief: whole,
+            again: same,
+            // What lives is asked again by the next daemon, and has used nothing yet.
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : one of runId, sessionId and since is required
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /runId: value is not of type "string"
+                  /since: value is not of type "string"
+                INVALID_PARAMS
+                  : a moment is written like "2026-11-21T21:15:51.464Z": timestamp format is invalid
+                INVALID_PARAMS
+                  /runId: only one of runId, sessionId and since may be given
+                  /sessionId: only one of runId, sessionId and since may be given
+                  /since: only one of runId, sessionId and since may be given
+                NOT_FOUND: there is no run no-such-run
+                NOT_FOUND: there is no session no-such-session
+                {"total":{"calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15},"byModel":[{"model":"script","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"byAgent":[{"agent":"reader","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"byAgentAndModel":[{"agent":"reader","model":"script","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"unpricedModels":["script"]}
+                {"total":{"calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15},"byModel":[{"model":"script","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"byAgent":[{"agent":"reader","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"byAgentAndModel":[{"agent":"reader","model":"script","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"unpricedModels":["script"]}
+                {"since":"2020-01-01T12:30:00.000Z","total":{"calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15},"byModel":[{"model":"script","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"byAgent":[{"agent":"reader","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"byAgentAndModel":[{"agent":"reader","model":"script","calls":1,"usage":{"promptTokens":10,"cachedTokens":0,"outputTokens":5,"thoughtTokens":0},"unpricedTokens":15}],"unpricedModels":["script"]}
+                {"since":"2999-01-01T00:00:00.000Z","total":{"calls":0,"usage":{"promptTokens":0,"cachedTokens":0,"outputTokens":0,"thoughtTokens":0}},"byModel":[],"byAgent":[],"byAgentAndModel":[]}
             "#]],
         },
         Row {
@@ -391,8 +432,8 @@ fn rows() -> Vec<Row> {
                   /includeHidden: value is not of type "boolean"
                 INVALID_PARAMS
                   /workspace: must be absolute
-                [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["reader","user","ok"],["writer","user","ok"]]
-                [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["local","project","untrusted"],["reader","user","ok"],["writer","user","ok"]]
+                [["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["help","builtin","ok"],["reader","user","ok"],["writer","user","ok"]]
+                [["broken","user","invalid"],["codebase-investigator","builtin","ok"],["generalist","builtin","ok"],["help","builtin","ok"],["local","project","untrusted"],["reader","user","ok"],["writer","user","ok"]]
             "#]],
         },
         Row {
@@ -432,6 +473,242 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "agents/create",
+            good: &[
+                |_| {
+                    let fields = json!({ "name": "asked", "description": "d", "prompt": "You answer." });
+                    json!({ "definition": fields, "scope": "user" })
+                },
+                |facts| {
+                    let fields = json!({ "name": "made", "description": "Made here." });
+                    json!({ "template": "blank", "definition": fields, "workspace": facts.work })
+                },
+                |_| {
+                    let text = READER.replace("reader", "keyed");
+                    json!({ "text": text, "scope": "user", "idempotencyKey": "create-keyed" })
+                },
+                |_| {
+                    let text = READER.replace("You read.", "You read well.");
+                    json!({ "text": text, "scope": "user", "overwrite": true })
+                },
+            ],
+            bad: &[
+                |_| {
+                    json!({
+                        "template": 1, "definition": [], "text": 2, "scope": "here", "workspace": 3,
+                        "overwrite": "yes", "idempotencyKey": "short",
+                    })
+                },
+                |_| json!({}),
+                |_| json!({ "text": READER, "template": "blank", "scope": "builtin" }),
+                |_| json!({ "definition": { "prompt": "p" }, "scope": "project" }),
+                |_| json!({ "template": "blnak", "definition": { "name": "x" }, "scope": "user" }),
+                |_| json!({ "text": READER, "scope": "user", "workspace": "work" }),
+                |_| json!({ "text": READER.replace("You read.", "Other words."), "scope": "user" }),
+                |_| json!({ "text": READER.replace("name: reader", "name: The Reader"), "scope": "user" }),
+                |_| json!({ "text": "---\nkind: agent\nname: read_file\nrun: 3\n---\n", "scope": "user" }),
+            ],
+            brief: |result| without(result, &["/digest"]),
+            again: says_what_it_said,
+            restarted: says_what_it_said,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /template: value is not of types "null", "string"
+                  /definition: value is not of types "null", "object"
+                  /text: value is not of types "null", "string"
+                  /scope: value is not one of "builtin", "user", "project"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /overwrite: value is not of type "boolean"
+                  /idempotencyKey: value is shorter than 8 characters
+                INVALID_PARAMS
+                  /workspace: must name the workspace, since `project` is the usual scope (setting `agents.defaultScope`); or name the scope `user`
+                  : one of `text`, `template` and `definition` says what the file is to say
+                INVALID_PARAMS
+                  /scope: built-in agents come with the daemon; name `user` or `project`
+                  /text: not beside `template` or `definition`: it is the whole file
+                INVALID_PARAMS
+                  /workspace: must name the workspace that the file goes to
+                  /definition/name: is missing: what is the agent called?
+                NOT_FOUND: there is no template `blnak` (did you mean `blank`?); there are `debugging`, `code-review`, `documentation`, `testing`, `security`, `blank`
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                ALREADY_EXISTS: there is an agent reader already: <home>/agents/reader.md; nothing was written
+                INVALID_DEFINITION: nothing was written: line 3, column 7: `name`: "The Reader" is no name for an agent: it has small letters, digits and single dashes between them, begins with a letter, and is no longer than 64 characters
+                INVALID_DEFINITION: nothing was written: line 3, column 7: `name`: "read_file" is no name for an agent: it has small letters, digits and single dashes between them, begins with a letter, and is no longer than 64 characters; line 4, column 6: `run`: expected a map with `maxTurns`, `maxTimeMinutes`, `maxTokens`, `graceSeconds`, `maxCostUsd`, `onBudget`, `maxContextTokens` or `maxDepth`, found the number 3
+                {"name":"asked","scope":"user","path":"<home>/agents/asked.md","seq":"<seq>"}
+                {"name":"made","scope":"project","path":"<home>/work/.subagentd/agents/made.md","seq":"<seq>"}
+                {"name":"keyed","scope":"user","path":"<home>/agents/keyed.md","seq":"<seq>"}
+                {"name":"reader","scope":"user","path":"<home>/agents/reader.md","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "agents/update",
+            good: &[
+                |_| json!({ "name": "reader", "definition": { "title": "Reads", "tools": ["grep"] } }),
+                |facts| {
+                    let text = READER.replace("reader", "local").replace("You read.", "You read well.");
+                    json!({ "name": "local", "text": text, "workspace": facts.work, "digest": facts.local_digest, "idempotencyKey": "update-local" })
+                },
+                |_| json!({ "name": "broken", "text": READER.replace("reader", "broken"), "scope": "user" }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "scope": 2, "workspace": 3, "text": 4, "definition": 5, "digest": 6 }),
+                |_| json!({ "name": "reader" }),
+                |_| json!({ "name": "reader", "text": READER, "definition": {} }),
+                |_| json!({ "name": "raeder", "text": READER }),
+                |_| json!({ "name": "generalist", "definition": { "title": "G" } }),
+                |_| {
+                    let text = READER.replace("You read.", "You read well.");
+                    json!({ "name": "reader", "text": text, "digest": "sha256:00" })
+                },
+                |_| json!({ "name": "reader", "text": READER.replace("name: reader", "name: other") }),
+                |_| json!({ "name": "reader", "definition": { "run": { "maxTurns": "many" } } }),
+                |_| json!({ "name": "reader", "text": "no front matter" }),
+            ],
+            brief: |result| without(result, &["/digest"]),
+            again: says_what_it_said,
+            restarted: says_what_it_said,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /scope: value is not of type "string"; or value is not one of "builtin", "user", "project"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /text: value is not of types "null", "string"
+                  /definition: value is not of types "null", "object"
+                  /digest: value is not of types "null", "string"
+                INVALID_PARAMS
+                  : one of `text` and `definition` says what is to change
+                INVALID_PARAMS
+                  /text: not beside `definition`: it is the whole file
+                NOT_FOUND: there is no agent raeder
+                CONFLICT: generalist comes with the daemon and lies in no file
+                CONFLICT: <home>/agents/reader.md is not what it was when you read it; nothing was written
+                INVALID_DEFINITION: the file would be of the agent other then, not of reader; nothing was written
+                INVALID_DEFINITION: nothing was written: line 6, column 13: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
+                INVALID_DEFINITION: nothing was written: line 1, column 1: has no front matter: the first line must be `---`
+                {"name":"reader","scope":"user","path":"<home>/agents/reader.md","seq":"<seq>"}
+                {"name":"local","scope":"project","path":"<home>/work/.subagentd/agents/local.md","seq":"<seq>"}
+                {"name":"broken","scope":"user","path":"<home>/agents/broken.md","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "agents/delete",
+            good: &[
+                |_| json!({ "name": "writer", "idempotencyKey": "delete-writer" }),
+                |facts| json!({ "name": "local", "workspace": facts.work, "contexts": "delete" }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "scope": "all", "workspace": 2, "contexts": "burn" }),
+                |_| json!({ "name": "wirter" }),
+                |_| json!({ "name": "writer", "scope": "project" }),
+                |_| json!({ "name": "generalist" }),
+            ],
+            brief: |result| without(result, &["/trash"]),
+            again: is_gone_or_replayed,
+            restarted: is_gone_or_replayed,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /scope: value is not one of "builtin", "user", "project"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /contexts: "keep" was expected; or "delete" was expected
+                NOT_FOUND: there is no agent wirter
+                NOT_FOUND: there is no agent writer in this place
+                CONFLICT: generalist comes with the daemon and lies in no file
+                {"name":"writer","scope":"user","path":"<home>/agents/writer.md","seq":"<seq>","cleared":0,"busy":0}
+                {"name":"local","scope":"project","path":"<home>/work/.subagentd/agents/local.md","seq":"<seq>","cleared":0,"busy":0}
+            "#]],
+        },
+        Row {
+            method: "agents/templates",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([])],
+            brief: |result| {
+                let templates = result["templates"].as_array().unwrap().iter();
+                json!([templates.map(|it| it["name"].clone()).collect::<Vec<_>>(), result.get("problems")])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                [["debugging","code-review","documentation","testing","security","blank"],null]
+            "#]],
+        },
+        Row {
+            method: "agents/import",
+            good: &[
+                |facts| json!({ "paths": [facts.foreign()], "scope": "user", "dryRun": true }),
+                |facts| json!({ "paths": [facts.foreign()], "scope": "user", "idempotencyKey": "import-them" }),
+                |facts| json!({ "paths": [facts.foreign()], "workspace": facts.work, "onConflict": "namespace" }),
+            ],
+            bad: &[
+                |_| json!({ "paths": "all", "format": "cursor", "onConflict": "fight", "dryRun": 1 }),
+                |_| json!({ "paths": [], "scope": "builtin" }),
+                |_| json!({ "paths": ["here.md", "/there.md"] }),
+            ],
+            brief: |result| {
+                let files = result["files"].as_array().unwrap().iter();
+                let briefly = |file: &Value| {
+                    let problems = file["problems"].as_array().map_or(0, Vec::len);
+                    json!([
+                        file["name"],
+                        file["format"],
+                        file["state"],
+                        file["outcome"],
+                        file["path"],
+                        problems
+                    ])
+                };
+                json!([files.map(briefly).collect::<Vec<_>>(), result.get("problems")])
+            },
+            again: is_imported_already,
+            restarted: is_imported_already,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /paths: value is not of type "array"
+                  /format: "own" was expected; or "claude" was expected; or "gemini" was expected; or "opencode" was expected
+                  /onConflict: "skip" was expected; or "replace" was expected; or "namespace" was expected
+                  /dryRun: value is not of type "boolean"
+                INVALID_PARAMS
+                  /scope: built-in agents come with the daemon; name `user` or `project`
+                  /paths: names no file and no folder
+                INVALID_PARAMS
+                  /workspace: must name the workspace, since `project` is the usual scope (setting `agents.defaultScope`); or name the scope `user`
+                  /paths: must be absolute, since the daemon does not know your working directory: here.md
+                [[["none","claude","rejected","rejected",null,1],["reader","own","ok","unchanged","<home>/agents/reader.md",0],["theirs","claude","repaired","written","<home>/agents/theirs.md",1]],null]
+                [[["none","claude","rejected","rejected",null,1],["reader","own","ok","unchanged","<home>/agents/reader.md",0],["theirs","claude","repaired","written","<home>/agents/theirs.md",1]],null]
+                [[["none","claude","rejected","rejected",null,1],["reader","own","ok","written","<home>/work/.subagentd/agents/reader.md",0],["theirs","claude","repaired","written","<home>/work/.subagentd/agents/theirs.md",1]],null]
+            "#]],
+        },
+        Row {
+            method: "agents/export",
+            good: &[
+                |_| json!({ "names": ["reader"] }),
+                |facts| json!({ "names": ["codebase-investigator", "local"], "format": "claude", "workspace": facts.work }),
+            ],
+            bad: &[
+                |_| json!({ "names": "reader", "format": "cursor" }),
+                |_| json!({ "names": ["raeder"] }),
+                |_| json!({ "names": ["raeder", "reader", "broken"] }),
+            ],
+            brief: |result| {
+                let files = result["files"].as_array().unwrap().iter();
+                files.map(|file| json!([file["name"], file["fileName"], file["lost"]])).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /names: value is not of type "array"
+                  /format: "own" was expected; or "claude" was expected; or "gemini" was expected; or "opencode" was expected
+                NOT_FOUND: there is no agent raeder
+                NOT_FOUND: there is no agent raeder; broken has errors and cannot be written out: <home>/agents/broken.md:5:18: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
+                [["reader","reader.md",null]]
+                [["codebase-investigator","codebase-investigator.md",["`model.temperature` and other sampling settings","`run.maxTimeMinutes`","`version`","`completion`","`inputs`","`output`: the result is a text there","`query`","what the prompt has filled in: `${workspace}`"]],["local","local.md",["`completion`"]]]
+            "#]],
+        },
+        Row {
             method: "agents/validate",
             good: &[
                 |_| json!({ "name": "reader" }),
@@ -454,7 +731,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no agent raeder
                 [true,[["reader",[]]]]
                 [false,[["x",[["required fields are present","fail"]]]]]
-                [false,[["broken",[["types are right","fail"]]],["codebase-investigator",[]],["generalist",[]],["reader",[]],["writer",[]]]]
+                [false,[["broken",[["types are right","fail"]]],["codebase-investigator",[]],["generalist",[]],["help",[]],["reader",[]],["writer",[]]]]
             "#]],
         },
         Row {
@@ -484,6 +761,50 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /workspace: /no/such/folder is not a folder, or its name is not UTF-8
                 {"name":"local","seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "agents/route",
+            good: &[
+                |facts| json!({ "prompt": "There's a bug", "workspace": facts.work }),
+                |facts| json!({ "prompt": "There's a bug", "sessionId": facts.session }),
+            ],
+            bad: &[
+                |_| json!({ "prompt": 1, "workspace": "work", "sessionId": 2 }),
+                |_| json!({}),
+                |facts| json!({ "prompt": "x", "workspace": facts.work, "sessionId": facts.session }),
+                |_| json!({ "prompt": "x", "sessionId": "0190a000-0000-7000-8000-000000000000" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /prompt: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                INVALID_PARAMS
+                  /prompt: is required
+                INVALID_PARAMS
+                  /workspace: not beside `sessionId`, which has one of its own
+                NOT_FOUND: there is no session <id 1>
+                {"agent":"generalist"}
+                {"agent":"generalist"}
+            "#]],
+        },
+        Row {
+            method: "agents/reload",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 7 }), |_| json!({ "workspace": "work" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                {"added":[],"changed":[],"removed":[]}
+                {"added":[],"changed":[],"removed":[]}
             "#]],
         },
         Row {
@@ -522,9 +843,9 @@ fn rows() -> Vec<Row> {
                   /workspace: must be absolute
                 INVALID_PARAMS
                   /workspace: is not that of the session
-                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","web_fetch builtin available","web_search builtin excluded","save_memory builtin available","write_todos builtin available","ask_user builtin available","codebase-investigator agent available","generalist agent available","reader agent available","writer agent available"]
+                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","web_fetch builtin available","web_search builtin excluded","save_memory builtin available","write_todos builtin available","ask_user builtin available","search_docs builtin available","codebase-investigator agent available","generalist agent available","help agent available","reader agent available","writer agent available"]
                 ["read_file builtin available","complete_task builtin available"]
-                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","web_fetch builtin available","web_search builtin excluded","save_memory builtin available","write_todos builtin available","ask_user builtin available","codebase-investigator agent available","generalist agent available","reader agent available","writer agent available"]
+                ["list_directory builtin available","read_file builtin available","read_many_files builtin available","glob builtin available","grep builtin available","write_file builtin available","edit_file builtin available","delete_file builtin available","move_file builtin available","run_shell_command builtin available","shell_output builtin available","kill_shell builtin available","git_commit builtin available","web_fetch builtin available","web_search builtin excluded","save_memory builtin available","write_todos builtin available","ask_user builtin available","search_docs builtin available","codebase-investigator agent available","generalist agent available","help agent available","reader agent available","writer agent available"]
                 ["read_file builtin available","complete_task builtin available"]
             "#]],
         },
@@ -854,6 +1175,13 @@ fn rows() -> Vec<Row> {
                         "record": "run.jsonl",
                     })
                 },
+                // What holds an agent back is never dropped, strict or not.
+                |facts| {
+                    json!({
+                        "workspace": facts.work, "agent": "reader", "prompt": "p", "model": "script",
+                        "limits": { "maxCostUsd": 1 }, "approval": { "readonly": true }, "max_turns": 3,
+                    })
+                },
             ],
             brief: whole,
             again: is_another_run,
@@ -876,6 +1204,10 @@ fn rows() -> Vec<Row> {
                 WORKSPACE_NOT_TRUSTED: local comes from <home>/work/.subagentd/agents/local.md, a file of the workspace: nobody has acknowledged it yet
                 INVALID_PARAMS
                   /record: is not an absolute path; the daemon does not know your working directory
+                INVALID_PARAMS
+                  /limits/maxCostUsd: unknown field; did you mean `maxCost`? `limits` has `maxTurns`, `maxTimeMs`, `maxTokens`, `maxCost`, `onBudget`, `graceMs`, `maxDepth`
+                  /approval/readonly: unknown field; `approval` has `headless`, `mode`, `autoApprove`, `audience`, `onDetached`, `deadlineMs`, `onDeadline`
+                  /max_turns: unknown field; did you mean `maxTurns` in `limits`?
                 {"disposition":"started","runId":"<id 1>","sessionId":"<id 2>","agent":"reader","seq":"<seq>"}
             "#]],
         },
@@ -1203,7 +1535,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /answers: needed with `answer`: one a question, in order
                 INVALID_PARAMS
-                  /arguments: or `content` is needed with `modify`
+                  /arguments: with `modify`, `arguments` or `content` is needed; to a question about a budget, `limits`
                 NOT_FOUND: there is no question no-such-question
                 ["allowOnce","client",true]
             "#]],
@@ -1345,7 +1677,7 @@ fn rows() -> Vec<Row> {
                   /sessionId: value is not of type "string"
                   /agent: value is not of type "string"
                 NOT_FOUND: there is no session no-such-session
-                NOT_FOUND: no nobody has a history in session <id 1>
+                NOT_FOUND: there is no history of nobody in session <id 1>
                 [["reader","NOOP",0]]
                 [["reader","NOOP",0]]
             "#]],
@@ -1378,7 +1710,7 @@ fn rows() -> Vec<Row> {
                   /sessionId: value is not of type "string"
                   /agent: value is not of type "string"
                 NOT_FOUND: there is no session no-such-session
-                NOT_FOUND: no nobody has a history in session <id 1>
+                NOT_FOUND: there is no history of nobody in session <id 1>
                 [["reader",1]]
                 [["reader",2]]
             "#]],
@@ -1741,6 +2073,9 @@ fn house() -> House {
         .agent("writer", &READER.replace("reader", "writer").replace("read_file", "write_file"))
         .agent("broken", "---\nkind: agent\nname: broken\ndescription: d\nrun: { maxTurns: many }\n---\nx\n")
         .file(".subagentd/agents/local.md", READER.replace("reader", "local"))
+        .file("brought/theirs.md", "---\nname: theirs\ndescription: Helps: much.\ntools: Read\n---\nHelp.\n")
+        .file("brought/reader.md", READER)
+        .file("brought/none.md", "no agent\n")
         .rules("house", "[[rule]]\ntool = \"probe\"\ndecision = \"ask\"\n");
     let written = json!({ "path": "notes.txt", "content": "to be kept\n" });
     let writes = Script::new([Reply::calls(&[("write_file", written)]), Reply::done("written")]);
@@ -1751,6 +2086,11 @@ fn house() -> House {
 }
 
 impl Facts {
+    /// A folder with agents of other products in it.
+    fn foreign(&self) -> String {
+        format!("{}/brought", self.work)
+    }
+
     async fn prepare(running: &Running, client: &mut Client, method: &str) -> Facts {
         let (run, session) = client.start(running, "reader", json!({})).await;
         client.ended(&run).await;
@@ -1885,6 +2225,7 @@ async fn remember(running: &Running) {
 /// The result; with a subscription also what comes first on it.
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
     if [
+        "agents/delete",
         "session/delete",
         "queue/remove",
         "client/update",
@@ -1954,6 +2295,32 @@ fn verdicts(result: &Value) -> Value {
         json!([agent["name"], failed.collect::<Vec<_>>()])
     });
     json!([result["valid"], agents.collect::<Vec<_>>()])
+}
+
+/// The file says it already, or the answer was kept.
+fn says_what_it_said(first: &Value, again: &Value) {
+    same_but(&["/seq", "/replayed"], first, again);
+    assert!(again.get("seq").is_none() || again["replayed"] == true, "{again}");
+}
+
+fn is_gone_or_replayed(first: &Value, again: &Value) {
+    match again["replayed"] == true {
+        true => same_but(&["/replayed"], first, again),
+        false => assert_eq!(again["kind"], "NOT_FOUND", "{again}"),
+    }
+}
+
+/// Nothing is written twice.
+fn is_imported_already(first: &Value, again: &Value) {
+    if again["replayed"] == true {
+        return same_but(&["/replayed"], first, again);
+    }
+    assert_eq!(again.get("seq"), None);
+    let outcomes = |result: &Value| -> Vec<Value> {
+        result["files"].as_array().unwrap().iter().map(|file| file["outcome"].clone()).collect()
+    };
+    let is_settled = |outcome: &Value| ["unchanged", "rejected", "skipped"].iter().any(|it| outcome == it);
+    assert!(outcomes(again).iter().all(is_settled), "{again}");
 }
 
 fn caused_nothing(first: &Value, again: &Value) {

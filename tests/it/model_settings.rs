@@ -1,9 +1,19 @@
 //! Which model does a run get, and how does it sample? Aliases, and what the user says of others' agents.
 
-use serde_json::{Value, json};
-use subagentd::{config::Config, protocol::Sampling};
+use std::collections::{BTreeMap, HashMap};
 
-use crate::support::{House, Reply, Running, Script};
+use serde_json::{Value, json};
+use subagentd::{
+    config::{Config, KeySource, Origin, ProviderKind, ProviderSettings, Setting},
+    models::Models,
+    protocol::Sampling,
+    sys::children::Children,
+};
+
+use crate::{
+    provider_server::{Answer, Asked, KEY, ProviderServer, Wire, call},
+    support::{House, Reply, Running, Script},
+};
 
 /// Says its temperature itself.
 const OWN: &str = "---\nkind: agent\nname: own\ndescription: Has its own.\ncompletion: tool\n\
@@ -112,4 +122,153 @@ async fn the_user_limits_agents_and_their_tools() {
     let refused = running.client().refused("run/start", params).await;
     assert_eq!(refused.0, "NO_MODEL");
     running.stop().await;
+}
+
+/// Aliases of one server's models, which differ in how they sample.
+const SERVED: &str = r#""aliases": {
+    "first": {"model": "mine/m-first", "temperature": 0.9, "topP": 0.8},
+    "second": {"model": "mine/m-second", "topP": 0.5},
+    "small": {"model": "mine/m-small", "temperature": 0.1},
+    "brief": {"model": "mine/m-brief", "temperature": 0.2}
+}"#;
+const SURE: &str = "---\nkind: agent\nname: sure\ndescription: Says its temperature.\ncompletion: message\n\
+                    model: {temperature: 0.3}\ntools: [read_file, heir]\n---\nYou work.\n";
+const SNAPSHOT: &str = "<state_snapshot>\n<overall_goal>g</overall_goal>\n<key_knowledge>k</key_knowledge>\n\
+                        <file_system_state>CWD: /</file_system_state>\n<recent_actions>a</recent_actions>\n\
+                        <current_plan>1. [TODO] p</current_plan>\n</state_snapshot>";
+const ROUTED: &str = r#"{"reasoning": "It takes thought.", "model": "strong"}"#;
+
+/// A house whose models are those of the server, whose entry says a share of its own and how long answers may be.
+fn served(server: &ProviderServer, roles: &str) -> House {
+    let sampling = Sampling { top_p: Some(0.6), max_output_tokens: Some(700), ..Sampling::default() };
+    let entry = ProviderSettings {
+        base_url: Some(format!("{}/v1", server.base_url())),
+        key: Some(KeySource::Env("TEST_KEY".to_owned())),
+        sampling,
+        ..ProviderSettings::usual(ProviderKind::OpenAi)
+    };
+    let entries = BTreeMap::from([("mine".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
+    let mut house = House::new().agent("sure", SURE).agent("heir", HEIR);
+    std::fs::write(&house.sources.files.user, format!("{{\"models\": {{{SERVED}, {roles}}}}}")).unwrap();
+    let (config, problems) = Config::load(&house.sources);
+    assert_eq!(problems, []);
+    house.config = config;
+    house.models =
+        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house
+}
+
+fn body(asked: &Asked) -> Value {
+    serde_json::from_str(&asked.body).unwrap()
+}
+
+/// The model of each request, its temperature, its share and how long its answer may be.
+fn asked_with(server: &ProviderServer) -> Vec<String> {
+    let told = |asked: &Asked| {
+        let body = body(asked);
+        let model = body["model"].as_str().unwrap().to_owned();
+        format!("{model} {} {} {}", body["temperature"], body["top_p"], body["max_tokens"])
+    };
+    server.requests().iter().map(told).collect()
+}
+
+fn out_of_quota() -> Answer {
+    Wire::OpenAi.refuses(429, "No quota is left.").header("retry-after", "4000")
+}
+
+#[tokio::test]
+async fn every_model_of_a_run_samples_as_its_own_alias_and_entry_say() {
+    let server = ProviderServer::openai_thinking(|asked| match body(asked)["model"].as_str().unwrap() {
+        "m-first" => out_of_quota(),
+        "m-small" => Wire::OpenAi.text(ROUTED),
+        "m-brief" => Wire::OpenAi.text(SNAPSHOT),
+        _ => Wire::OpenAi.text("It is so."),
+    })
+    .await;
+    let roles = r#""default": "first", "small": "small", "compression": "brief", "fallback": ["second"],
+                   "auto": {"fast": "first", "strong": "second"}"#;
+    let running = served(&server, roles).boot().await;
+    run(&running, "sure", json!({ "model": "first" })).await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "sure", json!({ "model": "auto" })).await;
+    client.ended(&run).await;
+    client.call("session/compact", json!({ "sessionId": session })).await;
+    assert_eq!(
+        asked_with(&server),
+        [
+            // The agent's temperature holds for each model of its turns, and for no other.
+            "m-first 0.3 0.8 700",
+            "m-second 0.3 0.5 700",
+            "m-small 0.1 0.6 700",
+            "m-second 0.3 0.5 700",
+            // What summarises, and looks at it again.
+            "m-brief 0.2 0.6 700",
+            "m-brief 0.2 0.6 700",
+        ]
+    );
+    drop(client);
+    running.stop().await;
+    server.assert_content();
+}
+
+#[tokio::test]
+async fn a_context_that_is_compacted_by_its_own_model_keeps_that_ones_alias() {
+    let server = ProviderServer::openai_thinking(|asked| match asked.body.contains("<state_snapshot>") {
+        true => Wire::OpenAi.text(SNAPSHOT),
+        false => Wire::OpenAi.text("It is so."),
+    })
+    .await;
+    let running = served(&server, r#""default": "first""#).boot().await;
+    let mut client = running.client();
+    let (run, session) = client.start(&running, "sure", json!({ "model": null })).await;
+    client.ended(&run).await;
+    client.call("session/compact", json!({ "sessionId": session })).await;
+    let expected = ["m-first 0.3 0.8 700", "m-first 0.9 0.8 700", "m-first 0.9 0.8 700"];
+    assert_eq!(asked_with(&server), expected);
+    drop(client);
+    running.stop().await;
+    server.assert_content();
+}
+
+#[tokio::test]
+async fn models_sample_as_before_after_a_restart() {
+    let mut counted: HashMap<String, u32> = HashMap::new();
+    let server = ProviderServer::openai_thinking(move |asked| {
+        let model = body(asked)["model"].as_str().unwrap().to_owned();
+        let n = counted.entry(model.clone()).and_modify(|n| *n += 1).or_insert(1);
+        match (model.as_str(), *n) {
+            (_, 1) => Wire::OpenAi.text("Never read.").first_bytes(0).then_stall(),
+            ("m-first", 2) => Wire::OpenAi.calls([call("call_1", "heir", &json!({ "prompt": "go" }))]),
+            // Whom it called.
+            ("m-first", 3) => Wire::OpenAi.done(),
+            ("m-first", _) => out_of_quota(),
+            _ => Wire::OpenAi.text("It is so."),
+        }
+    })
+    .await;
+    let house = served(&server, r#""default": "first", "fallback": ["second"]"#);
+    let mut running = house.boot().await;
+    let (run, _) = running.client().start(&running, "sure", json!({ "model": null })).await;
+    // While the first model is asked, and while the one is that took over.
+    for n_asked in [1, 5] {
+        server.asked(n_asked).await;
+        running.stop_unfinished().await;
+        running = house.boot().await;
+    }
+    let record = running.client().ended(&run).await;
+    assert_eq!(record["reason"], "GOAL", "{record}");
+    assert_eq!(
+        asked_with(&server),
+        [
+            "m-first 0.3 0.8 700",
+            "m-first 0.3 0.8 700",
+            // It inherits the model with its alias, and says nothing itself.
+            "m-first 0.9 0.8 700",
+            "m-first 0.3 0.8 700",
+            "m-second 0.3 0.5 700",
+            "m-second 0.3 0.5 700",
+        ]
+    );
+    running.stop().await;
+    server.assert_content();
 }

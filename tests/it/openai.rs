@@ -14,7 +14,7 @@ use subagentd::{
 
 use crate::{
     provider_server::{Answer, KEY, ProviderServer},
-    support::{House, lines},
+    support::{House, lines, without_counts},
 };
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\n\
@@ -243,7 +243,11 @@ async fn whatever_goes_wrong_passes_or_is_told() {
         let server = ProviderServer::openai(true, [answer]).await;
         let house = house(&server, with_key());
         let (record, _, _) = run(house, server, "talker", "mine/m").await;
-        told.push_str(&format!("{} {}\n", record["error"]["code"], record["error"]["message"]));
+        told.push_str(&format!(
+            "{} {}\n",
+            record["error"]["code"],
+            without_counts(&record["error"]["message"])
+        ));
     }
     expect![[r#"
         "MODEL_FAILED" "the provider answered 400 Bad Request: Unsupported value: 'temperature' (invalid_request_error)"
@@ -282,4 +286,23 @@ async fn a_server_that_counts_nothing_is_estimated_so_that_limits_hold() {
     let counted: Vec<&Value> = counted.map(|event| &event["data"]).collect();
     assert!(counted.iter().all(|data| data["estimated"] == true), "{counted:?}");
     assert!(3_000 <= record["usage"]["promptTokens"].as_u64().unwrap(), "{record}");
+
+    // What is asked beside the turns costs as well.
+    let mut n = 0;
+    let uncounted = move |_: &_| {
+        n += 1;
+        let said =
+            if n == 1 { "It is blue." } else { r#"{"reasoning": "It is done.", "next_speaker": "user"}"# };
+        let chunks = [chunk(json!({ "content": said }), None), chunk(json!({}), Some("stop"))];
+        Answer::chunks(chunks.into_iter().chain(["[DONE]".to_owned()]))
+    };
+    let server = ProviderServer::openai_thinking(uncounted).await;
+    let mut house = self::house(&server, with_key());
+    house.config.models.small.value = Some("mine/local-1".into());
+    house.config.next_speaker_check.value = true;
+    let (record, log, asked) = run(house, server, "talker", "mine/local-1").await;
+    assert_eq!((record["reason"].as_str(), asked.len()), (Some("GOAL"), 2), "{record}");
+    let consulted = log.iter().find(|event| event["type"] == "model.consulted").unwrap();
+    assert_eq!(consulted["data"]["estimated"], true, "{consulted}");
+    assert!(50 < consulted["data"]["usage"]["promptTokens"].as_u64().unwrap(), "{consulted}");
 }

@@ -70,7 +70,7 @@ async fn an_acknowledged_agent_starts_and_an_edited_one_asks_again() {
         trusted["data"],
         json!({
             "workspace": canonical, "trusted": true,
-            "files": [{ "path": ".subagentd/agents/local.md", "digest": digest }],
+            "files": [{ "path": ".subagentd/agents/local.md", "digest": digest }], "filesOnly": true,
         })
     );
 

@@ -60,7 +60,7 @@ async fn serve(effects: &Path) {
     let settings = Settings {
         own_files: OwnFiles::new(&places.config_dir, &places.state_dir, []),
         state_dir: places.state_dir,
-        agents: AgentPlaces { user: places.config_dir.join("agents") },
+        agents: AgentPlaces::of_user(places.config_dir.join("agents")),
         rules: RulePlaces::default(),
         config,
         problems,

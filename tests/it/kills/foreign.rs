@@ -128,7 +128,8 @@ async fn a_run_keeps_its_discovered_tools_and_runs_no_call_twice() {
     let run = text(&started, "runId").to_owned();
     let begun = home.work().join("begun");
     let is_begun = async {
-        while !begun.exists() {
+        // The shell makes the file before it writes to it.
+        while fs::read_to_string(&begun).unwrap_or_default() != "begun\n" {
             tokio::task::yield_now().await;
         }
     };

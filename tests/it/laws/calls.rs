@@ -278,3 +278,20 @@ pub fn change_files_while_they_execute(run: &Run, violations: &mut Violations) {
         }
     }
 }
+
+/// 05, `web_fetch`: what a tool asks a model is told with its call, which is still open then.
+pub fn ask_models_while_they_execute(run: &Run, violations: &mut Violations) {
+    let mut executing = HashSet::new();
+    for event in &run.events {
+        if event.brings_call_to("executing") {
+            executing.insert(event.text("callId"));
+        } else if event.ends_call() {
+            executing.remove(event.text("callId"));
+        } else if event.is("model.consulted") && event.data("callId").is_string() {
+            let call = event.text("callId");
+            if !executing.contains(call) {
+                violations.add(event, format_args!("call {call} asked a model and does not execute"));
+            }
+        }
+    }
+}

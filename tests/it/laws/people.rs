@@ -45,6 +45,9 @@ pub fn wait_with_their_calls(run: &Run, violations: &mut Violations) {
     for event in &run.events {
         if event.brings_call_to("awaitingApproval") {
             waiting.insert(event.text("callId"), None);
+        } else if event.is("run.stopping") && event.text("then") == "ask" {
+            // 03, `onBudget: ask`: the run itself waits, for which no call stands.
+            waiting.insert("", None);
         } else if event.is("confirmation.requested") {
             let call = event.data("confirmation")["toolCallId"].as_str().unwrap_or("");
             match waiting.get_mut(call) {

@@ -98,7 +98,8 @@ pub fn grace_comes_once_and_after_a_stop(run: &Run, violations: &mut Violations)
 
 /// 03: a failed grace turn keeps the reason of the stop that granted it; a cancel stays a cancel.
 pub fn the_stop_decides_the_reason(run: &Run, violations: &mut Violations) {
-    let stops: Vec<&Event> = run.of_kind("run.stopping").collect();
+    // What a person is asked about is no end yet.
+    let stops: Vec<&Event> = run.of_kind("run.stopping").filter(|stop| !is_stop(stop, "ask")).collect();
     let Some(decisive) = stops.iter().find(|stop| is_stop(stop, "grace")).or(stops.last()) else { return };
     let was_cancelled = stops.iter().any(|stop| stop.text("reason") == "ABORTED");
     for end in run.of_kind("run.completed") {
@@ -200,9 +201,9 @@ pub fn the_record_counts_what_the_log_shows(run: &Run, violations: &mut Violatio
     }
 }
 
-/// The answers that a run's tokens and money went into.
+/// The answers that a run's tokens and money went into, and the attempts that failed on the way.
 fn asked<'a>(run: &'a Run) -> impl Iterator<Item = &'a Event<'a>> {
-    run.of_kind("model.completed").chain(run.of_kind("model.consulted"))
+    ["model.completed", "model.consulted", "model.retrying"].into_iter().flat_map(|kind| run.of_kind(kind))
 }
 
 /// 04, "Usage and cost": what a run costs is what its answers cost.
@@ -256,9 +257,42 @@ pub fn circles_and_budgets_are_told_once(run: &Run, violations: &mut Violations)
         }
     }
     let mut warned = BTreeSet::new();
-    for warning in run.of_kind("budget.warning") {
-        if !warned.insert(warning.text("kind").to_owned()) {
-            violations.add(warning, "a second warning of one budget");
+    for event in &run.events {
+        if event.is("budget.warning") && !warned.insert(event.text("kind").to_owned()) {
+            violations.add(event, "a second warning of one budget");
+        } else if event.is("budget.raised") {
+            // Of another one people are warned anew.
+            let raised = event.data("limits");
+            warned.retain(|kind| match kind.as_str() {
+                "tokens" => raised["maxTokens"].is_null(),
+                _ => raised["maxCost"].is_null(),
+            });
+        }
+    }
+}
+
+/// 03, `onBudget: ask`: after such a stop no model is asked before a person has given the run more, or it gets its last turn;
+/// nobody else gives it more; 06: nothing is ever allowed by time.
+pub fn budgets_are_raised_by_people(run: &Run, violations: &mut Violations) {
+    let mut is_asking = false;
+    let mut answered: Option<&Event> = None;
+    for event in &run.events {
+        match event.kind {
+            "run.stopping" => is_asking = is_stop(event, "ask"),
+            "confirmation.resolved" if event.text("toolCallId").is_empty() => answered = Some(event),
+            "budget.raised" => {
+                let consent = answered.take().filter(|answer| {
+                    ["allowOnce", "modify"].contains(&answer.text("outcome")) && answer.text("by") == "client"
+                });
+                if !is_asking || consent.is_none() {
+                    violations.add(event, "more is given that no person allowed");
+                }
+                is_asking = false;
+            }
+            "turn.started" | "model.started" | "model.consulting" if is_asking => {
+                violations.add(event, format_args!("`{}` although the budget is used up", event.kind));
+            }
+            _ => (),
         }
     }
 }

@@ -15,7 +15,7 @@ const GOOD: &str = r#"
     run.started {"completion": "tool"}
     turn.started {"turn": 1}
     model.started {"stream": "s1", "attempt": 1}
-    model.retrying {"stream": "s1", "attempt": 2}
+    model.retrying {"stream": "s1", "attempt": 2, "usage": {"promptTokens": 3}}
     model.started {"stream": "s2", "attempt": 2}
     thought {"stream": "s2", "text": "hm", "^": {"activity": "THOUGHT_CHUNK", "turn": 1, "promptId": "r1#1"}}
     model.completed {"stream": "s2", "text": "look", "calls": ["c1", "c2"], "usage": {"promptTokens": 7}}
@@ -32,7 +32,7 @@ const GOOD: &str = r#"
     tool.state c3 >validating {"name": "complete_task"}
     tool.state c3 validating>success {"name": "complete_task"}
     turn.completed {"turn": 2, "toolCalls": 1}
-    run.completed {"reason": "GOAL", "turns": 2, "toolCalls": 3, "usage": {"promptTokens": 16}}
+    run.completed {"reason": "GOAL", "turns": 2, "toolCalls": 3, "usage": {"promptTokens": 19}}
 "#;
 
 /// A run that is stopped by a limit while it waits for a call, and saved by its grace turn.
@@ -304,6 +304,11 @@ fn rules_and_files_are_what_the_log_shows() {
         r#"file.changed {"callId": "c1""#,
         r#"file.changed {"callId": "c2""#,
         expect!["seq 27, run r1: call c2 changes a file and does not execute"],
+    );
+    caught_asking(
+        r#"file.changed {"callId": "c1""#,
+        "model.consulted {\"callId\": \"c2\"}\nfile.changed {\"callId\": \"c1\"",
+        expect!["seq 27, run r1: call c2 asked a model and does not execute"],
     );
 }
 
@@ -782,14 +787,16 @@ fn the_record_counts_what_the_log_shows() {
         run.started {}
         turn.started {"turn": 1}
         model.started {"stream": "s1", "attempt": 1}
-        model.completed {"stream": "s1", "calls": [], "usage": {"outputTokens": 5}}
+        model.retrying {"stream": "s1", "attempt": 2, "usage": {"outputTokens": 2}}
+        model.started {"stream": "s2", "attempt": 2}
+        model.completed {"stream": "s2", "calls": [], "usage": {"outputTokens": 3}}
         turn.completed {"turn": 1, "toolCalls": 0}
         run.completed {"reason": "ABORTED", "turns": 2, "toolCalls": 1, "usage": {"outputTokens": 4}}
         "#,
         expect![[r#"
-            seq 6, run r1: `turns` is 2, the log shows 1
-            seq 6, run r1: `toolCalls` is 1, the log shows 0
-            seq 6, run r1: `usage.outputTokens` is 4, the log shows 5"#]],
+            seq 8, run r1: `turns` is 2, the log shows 1
+            seq 8, run r1: `toolCalls` is 1, the log shows 0
+            seq 8, run r1: `usage.outputTokens` is 4, the log shows 5"#]],
     );
 }
 

@@ -51,6 +51,9 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("tool", &["name", "description", "input_schema", "cache_control"]),
 ];
 
+/// The line of a request that asks for a count (<https://docs.anthropic.com/en/api/messages-count-tokens>).
+const COUNT: &str = "POST /v1/messages/count_tokens HTTP/1.1";
+
 /// <https://docs.anthropic.com/en/api/models-list>
 const LIST: Rules = Rules {
     path: "/v1/models",
@@ -68,6 +71,7 @@ impl super::Judge for Judge {
         }
         self.envelope(asked);
         match serde_json::from_str::<Value>(&asked.body) {
+            Ok(body) if asked.line == COUNT => self.counted(body),
             Ok(body) => self.body(&body),
             Err(error) => self.report(format!("the body is no JSON: {error}")),
         }
@@ -100,7 +104,7 @@ impl Judge {
     }
 
     fn envelope(&mut self, asked: &Asked) {
-        if asked.line != "POST /v1/messages HTTP/1.1" {
+        if !["POST /v1/messages HTTP/1.1", COUNT].contains(&&*asked.line) {
             self.report(format!("no method answers `{}`", asked.line));
         }
         let expected =
@@ -124,6 +128,18 @@ impl Judge {
             }
             None => self.report(format!("{kind} is no object: {object}")),
         }
+    }
+
+    /// A request that is to be counted says nothing of the answer; else it is one of a turn.
+    fn counted(&mut self, mut body: Value) {
+        for name in ["max_tokens", "stream", "temperature", "top_p", "output_config"] {
+            if !body[name].is_null() {
+                self.report(format!("{name}: Extra inputs are not permitted"));
+            }
+        }
+        // As much as any thoughts may take.
+        (body["max_tokens"], body["stream"]) = (64_000.into(), true.into());
+        self.body(&body);
     }
 
     fn body(&mut self, body: &Value) {

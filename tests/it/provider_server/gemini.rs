@@ -50,7 +50,9 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("functionResponse", &["id", "name", "response"]),
     ("inlineData", &["mimeType", "data"]),
     ("fileData", &["mimeType", "fileUri"]),
-    ("tool", &["functionDeclarations"]),
+    ("tool", &["functionDeclarations", "urlContext", "googleSearch"]),
+    ("urlContext", &[]),
+    ("googleSearch", &[]),
     ("functionDeclaration", &["name", "description", "parametersJsonSchema"]),
     (
         "generationConfig",
@@ -68,6 +70,9 @@ const FIELDS: &[(&str, &[&str])] = &[
 
 /// A part has exactly one of these.
 const DATA: &[&str] = &["text", "functionCall", "functionResponse", "inlineData", "fileData"];
+
+/// How the line of a request ends that asks for a count.
+const COUNT: &str = ":countTokens HTTP/1.1";
 
 /// <https://ai.google.dev/api/models#method:-models.list>
 const LIST: Rules = Rules {
@@ -110,7 +115,8 @@ impl super::Judge for Judge {
             return;
         }
         self.envelope(asked);
-        match (serde_json::from_str::<Value>(&asked.body), serde_json::from_str::<RawRequest>(&asked.body)) {
+        let request = self.counted(asked).unwrap_or_else(|| asked.body.clone());
+        match (serde_json::from_str::<Value>(&request), serde_json::from_str::<RawRequest>(&request)) {
             (Ok(body), Ok(raw)) => self.body(&body, &raw),
             (Err(error), _) | (_, Err(error)) => self.report(format!("the body is no request: {error}")),
         }
@@ -132,9 +138,9 @@ impl Judge {
 
     fn envelope(&mut self, asked: &Asked) {
         let line = &asked.line;
-        let is_stream = line.starts_with("POST /v1beta/models/")
-            && line.ends_with(":streamGenerateContent?alt=sse HTTP/1.1");
-        if !is_stream {
+        let is_known = line.starts_with("POST /v1beta/models/")
+            && (line.ends_with(":streamGenerateContent?alt=sse HTTP/1.1") || line.ends_with(COUNT));
+        if !is_known {
             self.report(format!("no method answers `{line}`"));
         }
         if asked.header("x-goog-api-key") != Some(KEY) {
@@ -146,6 +152,28 @@ impl Judge {
         if line.contains(KEY) || asked.body.contains(KEY) {
             self.report("the key stands where logs would show it");
         }
+    }
+
+    /// The request that is to be counted, if that is what is asked (<https://ai.google.dev/api/tokens>). It is one of a turn
+    /// that names its model.
+    fn counted(&mut self, asked: &Asked) -> Option<String> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields, rename_all = "camelCase")]
+        struct Counted<'a> {
+            #[serde(borrow)]
+            generate_content_request: &'a RawValue,
+        }
+        let model = asked.line.strip_prefix("POST /v1beta/")?.strip_suffix(COUNT)?;
+        let Ok(Counted { generate_content_request }) = serde_json::from_str(&asked.body) else {
+            self.report("the body is no request that could be counted");
+            return None;
+        };
+        let request = generate_content_request.get();
+        let named = format!("\"model\":\"{model}\",");
+        if !request.contains(&named) {
+            self.report(format!("the request that is to be counted is not for {model}"));
+        }
+        Some(request.replacen(&named, "", 1))
     }
 
     fn body(&mut self, body: &Value, raw: &RawRequest) {
@@ -162,6 +190,16 @@ impl Judge {
         for tool in list(&body["tools"]) {
             self.fields("tool", tool);
             self.declarations(list(&tool["functionDeclarations"]));
+            for name in ["urlContext", "googleSearch"] {
+                if let Some(own) = tool.get(name) {
+                    self.fields(name, own);
+                    if body["tools"].as_array().is_some_and(|tools| 1 < tools.len())
+                        || tool.as_object().unwrap().len() != 1
+                    {
+                        self.report(format!("{name} does not go with other tools"));
+                    }
+                }
+            }
         }
         let contents = list(&body["contents"]);
         if contents.is_empty() {

@@ -107,6 +107,15 @@ impl Wire {
         self.says(&Said { calls: calls.into_iter().collect(), ..Said::default() })
     }
 
+    /// What a request has, as the provider counts it; `None` = it does not count.
+    pub fn counts(self, tokens: u64) -> Option<Answer> {
+        match self {
+            Wire::Gemini => Some(Answer::json(json!({ "totalTokens": tokens, "promptTokensDetails": [] }))),
+            Wire::Anthropic => Some(Answer::json(json!({ "input_tokens": tokens }))),
+            Wire::OpenAi | Wire::OpenAiResponses => None,
+        }
+    }
+
     /// The end of an agent that completes by a call.
     pub fn done(self) -> Answer {
         self.calls([call("call_done", "complete_task", &json!({ "result": "finished" }))])

@@ -7,7 +7,8 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::protocol::{
-    AgentName, ApprovalMode, Audience, Cost, OnDeadline, OnDetached, SandboxProfile, ToolName,
+    AgentName, AgentScope, ApprovalMode, Audience, Cost, OnBudget, OnDeadline, OnDetached, SandboxProfile,
+    ToolName,
 };
 // For whoever reads what people wrote: through this door come file, place and word together.
 pub use crate::sys::{
@@ -15,6 +16,7 @@ pub use crate::sys::{
     nearest::nearest,
 };
 
+mod agent_places;
 mod approval;
 mod command_line;
 mod entries;
@@ -36,6 +38,7 @@ mod source;
 mod sources;
 mod web;
 
+pub use agent_places::{AgentPlaceSettings, ProductSettings};
 pub use command_line::{BadCommand, command_words};
 pub use environment::variable_of;
 pub use hosts::AllowedHost;
@@ -48,7 +51,7 @@ pub use schema::schema;
 pub use shown::{Changes, NoSuchSetting, Shown};
 pub use source::{decode, read_bounded, reason};
 pub use sources::{ConfigPlaces, Sources, is_of_a_flag};
-pub use web::{SearchBackend, WebSearchSettings};
+pub use web::{SearchBackend, Searcher, WebSearchSettings};
 
 /// Where a value was set; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +122,12 @@ pub struct Config {
 pub struct AgentSettings {
     /// The agent of a run that names none.
     pub default: Setting<AgentName>,
+    /// Whether the agent `auto` means the one whose trigger fits.
+    pub auto_route: Setting<bool>,
+    /// Where agents are made whose maker names no place.
+    pub default_scope: Setting<AgentScope>,
+    /// Where agents are looked for.
+    pub places: AgentPlaceSettings,
     /// By an agent's name: what counts in place of what its file says.
     pub overrides: Setting<BTreeMap<String, AgentOverride>>,
 }
@@ -153,6 +162,8 @@ pub struct RunSettings {
     pub max_tokens: Setting<Option<u64>>,
     /// `None` = no limit.
     pub max_cost: Setting<Option<Cost>>,
+    /// What happens once one of these two is used up.
+    pub on_budget: Setting<OnBudget>,
     /// Of a request. `None` = as many as fit the model.
     pub max_context_tokens: Setting<Option<u64>>,
     /// How long the grace turn may take.
@@ -274,6 +285,9 @@ impl Default for Config {
             providers: BTreeMap::new(),
             agents: AgentSettings {
                 default: Setting::default_of(AgentName::from("generalist")),
+                auto_route: Setting::default_of(true),
+                default_scope: Setting::default_of(AgentScope::Project),
+                places: AgentPlaceSettings::default(),
                 overrides: Setting::default_of(BTreeMap::new()),
             },
             run: RunSettings {
@@ -281,6 +295,7 @@ impl Default for Config {
                 max_time: Setting::default_of(Duration::from_secs(10 * 60)),
                 max_tokens: Setting::default_of(None),
                 max_cost: Setting::default_of(None),
+                on_budget: Setting::default_of(OnBudget::End),
                 max_context_tokens: Setting::default_of(None),
                 grace: Setting::default_of(Duration::from_secs(60)),
                 max_depth: Setting::default_of(4),

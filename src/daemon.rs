@@ -12,8 +12,8 @@ use tokio::{signal::unix::Signal, sync::Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    agents::AgentPlaces,
-    config::{Config, Origin, SandboxSettings, Setting, Sources, WebSearchSettings},
+    agents::{AgentPlaces, Library, PlaceSwitches},
+    config::{Config, Origin, SandboxSettings, Searcher, Setting, Sources, WebSearchSettings},
     models::Models,
     project::Projects,
     protocol::{ApprovalParams, DiscoveryCommands, FileProblem, LimitsParams, WorkspaceTrusted},
@@ -25,11 +25,14 @@ use crate::{
     sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier, warden::Limits},
     tools::{Background, CommandRules, Commands, OutputLimits, OwnFiles, Registry},
     trust::Trust,
-    web::{Outside, SearchRules, Web, WebRules},
+    web::{Outside, SearchRules, Searching, Web, WebRules},
 };
 
+mod agent_changes;
+mod agent_files;
 mod clients;
 mod command;
+mod dead_names;
 mod desk;
 mod discovery;
 mod doctor;
@@ -138,7 +141,7 @@ impl Daemon {
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
-        let Settings { rules, config, problems, redactor, sources, .. } = settings;
+        let Settings { state_dir, rules, config, problems, redactor, sources, .. } = settings;
         let problems = without_secrets(problems, &redactor);
         let redactor = Arc::new(Current::new(redactor));
         let state = State {
@@ -152,7 +155,9 @@ impl Daemon {
             projects,
             discoveries: discovery::Discoveries::default(),
             rule_places: rules,
+            state_dir,
             trust_changes: Semaphore::new(1),
+            agent_changes: Semaphore::new(1),
             redactor,
             allowed_uids: Arc::new(Current::new(config.access.allow_uids.value.clone())),
             settings: Current::new(InForce { config, problems, models }),
@@ -175,6 +180,7 @@ impl Daemon {
         };
         let state = Arc::new(state);
         connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
+        connections.spawn(agent_changes::follow(Arc::clone(&state)));
         if children.is_alone() {
             base.spawn(children.reap_orphans(leaving.clone()));
         }
@@ -331,9 +337,21 @@ async fn projects(settings: &Settings, store: &Store) -> Result<Projects, StoreE
     let rules = RulesInForce::new(files, store.remembered_rules().await?);
     let mut trust = Trust::default();
     for StoredTrust { workspace, trusted, files } in store.trust().await? {
-        trust.take(&WorkspaceTrusted { workspace, trusted, files });
+        let whole = WorkspaceTrusted { workspace, trusted, files: Vec::new(), files_only: false };
+        let read = WorkspaceTrusted { files, trusted: true, files_only: true, ..whole.clone() };
+        trust.take(&whole);
+        trust.take(&read);
     }
-    Ok(Projects::new(settings.agents.clone(), places.home, rules, trust))
+    let switches = agent_switches(&settings.config);
+    let agents = Library::new(settings.agents.clone(), switches);
+    Ok(Projects::new(agents, places.home, rules, trust))
+}
+
+/// Which places of agents count, and which agents do not.
+fn agent_switches(config: &Config) -> PlaceSwitches {
+    let overrides = config.agents.overrides.value.iter();
+    let disabled = overrides.filter(|(_, said)| said.enabled == Some(false));
+    PlaceSwitches::of(&config.agents.places).without(disabled.map(|(name, _)| name.as_str().into()))
 }
 
 fn defaults(config: &Config) -> RunDefaults {
@@ -368,6 +386,7 @@ fn defaults(config: &Config) -> RunDefaults {
             max_time_ms: is_set(run.max_time.origin).then(|| ms(&run.max_time)),
             max_tokens: run.max_tokens.value,
             max_cost: run.max_cost.value,
+            on_budget: is_set(run.on_budget.origin).then_some(run.on_budget.value),
             grace_ms: is_set(run.grace.origin).then(|| ms(&run.grace)),
             max_depth: is_set(run.max_depth.origin).then_some(run.max_depth.value),
         },
@@ -386,10 +405,16 @@ fn defaults(config: &Config) -> RunDefaults {
 /// Which of the web agents reach.
 fn web_rules(config: &Config) -> WebRules {
     let WebSearchSettings { backend, url, key } = &config.tools.web_search;
-    let rules = |backend| SearchRules { backend, url: url.value.clone(), key: key.value.clone() };
+    let searching = |searcher| match searcher {
+        Searcher::Gemini => Searching::Model,
+        Searcher::Backend(backend) => {
+            let rules = SearchRules { backend, url: url.value.clone(), key: key.value.clone() };
+            Searching::Backend(Arc::new(rules))
+        }
+    };
     WebRules {
         allowed: config.tools.web_fetch_allow_hosts.value.clone().into(),
-        search: backend.value.map(rules).map(Arc::new),
+        search: backend.value.map(searching),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::BoxStream;
+use futures_util::{future::BoxFuture, stream::BoxStream};
 use serde_json::Value;
 
 use crate::protocol::{
@@ -15,6 +15,7 @@ mod encoder;
 mod exchange;
 mod gemini;
 mod gemini_reply;
+mod grounding;
 mod http;
 mod key;
 mod listing;
@@ -31,6 +32,7 @@ mod tool_names;
 mod window;
 
 pub use dictated::Dictated;
+pub use grounding::{Grounding, GroundingSource, ProviderTool, Support, Visit};
 pub use listing::{Lister, ModelList, Moment, ProviderModel};
 pub use providers::{EntryKey, KeyState, ProviderEntry};
 pub use recorder::{NotRecordable, Recording, Recordings};
@@ -46,9 +48,24 @@ pub use window::Window;
 pub trait Model: Send + Sync + 'static {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
 
+    /// How many tokens the provider counts in a request: what it would bill for the prompt of it as a turn. `ordinal` is which
+    /// count of its run this will be, from 0, for recordings. `None` = it does not count. Dropping the future aborts it.
+    fn count(
+        &self,
+        _request: ModelRequest,
+        _ordinal: u32,
+    ) -> Option<BoxFuture<'static, Result<u64, ModelError>>> {
+        None
+    }
+
     /// What messages to it may have as inline data, beside images.
     fn media(&self) -> Media {
         Media::default()
+    }
+
+    /// Whether its provider lets it do this by itself, when [`ModelRequest::provider_tool`] says so.
+    fn has(&self, _tool: ProviderTool) -> bool {
+        false
     }
 }
 
@@ -71,6 +88,8 @@ pub struct ModelRequest {
     pub sampling: Sampling,
     /// JSON Schema the reply's text must follow; for `Utility` calls.
     pub schema: Option<Arc<Value>>,
+    /// What the provider may do for it; nothing else is declared then. For models that [have](Model::has) it.
+    pub provider_tool: Option<ProviderTool>,
     /// Which reply to its purpose in its run this will be, from 0: how many of these the run has committed. Makes
     /// recorded replies a function of the request, also after a crash. A question counts whatever came of it.
     pub ordinal: u32,
@@ -101,6 +120,11 @@ pub enum ModelEvent {
     ThoughtDelta(String),
     /// Something came that is not to be shown, e.g. a piece of a call's arguments: whoever waits may go on waiting.
     Alive,
+    /// What this has taken so far, as the provider says. The newest counts, and `Finished` has the last; of a call that ends
+    /// otherwise it is all that is known.
+    Usage(Usage),
+    /// What the reply stands on, where its provider read the web for it. What comes later adds to it.
+    Grounded(Grounding),
     Finished(ModelReply),
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    agents::{AgentPlaces, Catalog},
+    agents::{Catalog, Library},
     config::{ProjectSettings, problem, read_bounded},
     policy::{self, RuleFile},
     protocol::{DiscoveryCommands, FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier},
@@ -42,7 +42,7 @@ pub struct Projects {
 }
 
 struct Shared {
-    agents: AgentPlaces,
+    agents: Library,
     /// What `~` means in rule files.
     home: PathBuf,
     rules: RulesInForce,
@@ -66,14 +66,14 @@ pub struct Project {
 }
 
 impl Projects {
-    pub fn new(agents: AgentPlaces, home: PathBuf, rules: RulesInForce, trust: Trust) -> Projects {
+    pub fn new(agents: Library, home: PathBuf, rules: RulesInForce, trust: Trust) -> Projects {
         Projects { shared: Arc::new(Shared { agents, home, rules, trust: Current::new(trust) }) }
     }
 
     /// What holds in a workspace with these folders. Blocks on the file system.
     pub fn load(&self, roots: &[PathBuf]) -> Project {
         let trust = self.trust();
-        let catalog = Arc::new(Catalog::load(&self.shared.agents, roots, &trust));
+        let catalog = self.shared.agents.catalog(roots, &trust);
         let there = distinct(roots);
         let Own { rules, settings, names_unread_command, problems } = self.own(&there, &trust);
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
@@ -115,7 +115,7 @@ impl Projects {
         let trust = self.trust();
         let roots = distinct(roots);
         let folders: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
-        let catalog = Catalog::load(&self.shared.agents, &folders, &trust);
+        let catalog = self.shared.agents.catalog(&folders, &trust);
         let mut survey = Survey::of_agents(roots.clone(), &catalog);
         for root in &roots {
             survey.add_rules(self.rule_files(root), root, &trust);
@@ -128,6 +128,11 @@ impl Projects {
     /// The files of a workspace that these commands run, and whether they count. Blocks on the file system.
     pub fn programs(&self, roots: &[String], commands: &DiscoveryCommands) -> Vec<Program> {
         programs::named_by(roots, commands, &self.trust())
+    }
+
+    /// Every agent file that was read.
+    pub fn agents(&self) -> &Library {
+        &self.shared.agents
     }
 
     pub fn rules(&self) -> &RulesInForce {
@@ -233,6 +238,7 @@ impl Own {
         };
         let consent = consent(&digest(&bytes));
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
+        let auto_route = settings.auto_route;
         let ProjectSettings { default_agent, exclude, discovery_command, call_command, .. } = settings;
         let (enabled, threshold) = (settings.compression_enabled, settings.compression_threshold);
         let names_command = discovery_command.as_ref().is_some_and(Option::is_some);
@@ -247,6 +253,7 @@ impl Own {
         self.problems.extend(problems);
         let own = &mut self.settings;
         own.default_agent = own.default_agent.take().or(default_agent);
+        own.auto_route = own.auto_route.or(auto_route);
         own.discovery_command = own.discovery_command.take().or(discovery_command);
         own.call_command = own.call_command.take().or(call_command);
         own.compression_enabled = own.compression_enabled.or(enabled);

@@ -23,6 +23,7 @@ mod sandbox;
 mod spent;
 mod time;
 mod tool;
+mod tool_names;
 
 pub use access::*;
 pub use agent::*;
@@ -44,3 +45,4 @@ pub use sandbox::*;
 pub use spent::*;
 pub use time::*;
 pub use tool::*;
+pub use tool_names::*;

@@ -15,6 +15,7 @@ mod gate;
 mod lanes;
 mod loops;
 mod machine;
+mod meter;
 mod modes;
 mod nudges;
 mod plan;
@@ -37,4 +38,12 @@ async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
         // It cannot be cancelled: nobody holds its handle but this.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
+}
+
+/// The items of long work, each of which takes a moment. Before the next one, whoever else waits for this processor has it.
+///
+/// Perf: a thread that computes keeps its processor for a time slice of some milliseconds, in which a turn of another run
+/// would have been over.
+fn unhurried<I: IntoIterator>(items: I) -> impl Iterator<Item = I::Item> {
+    items.into_iter().inspect(|_| std::thread::yield_now())
 }

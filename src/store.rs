@@ -42,8 +42,9 @@ pub use follow::Follower;
 pub use keys::{KeptAnswer, Keyed};
 pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{
-    ClientCall, ConfirmationFilter, ContextEvents, KeptOutput, Listed, LiveView, OpenStream, Page, RunFilter,
-    SessionFilter, SessionView, StoredConfirmation, StoredTrust, Unfinished,
+    AgentSession, ClientCall, ConfirmationFilter, ContextEvents, KeptOutput, Listed, LiveView, OpenStream,
+    Page, RunFilter, SessionFilter, SessionView, StoredConfirmation, StoredTrust, TriggerHits, Unfinished,
+    UsageOf,
 };
 pub use schema::MIGRATIONS;
 

@@ -4,6 +4,7 @@
 pub mod children;
 pub mod clock;
 pub mod current;
+pub mod folders;
 pub mod ids;
 pub mod key_file;
 pub mod mark;

@@ -22,6 +22,7 @@ use crate::{
 mod artifacts;
 mod builtin;
 mod commands;
+mod consultant;
 mod digest;
 mod discovered;
 mod foreign;
@@ -42,6 +43,7 @@ mod workspace;
 pub use artifacts::{Artifacts, remove_tree};
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{Attendance, Background, CommandRules, Commands};
+pub use consultant::{Answered, Consultant, Question};
 pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
 pub use foreign::Foreign;
 pub use lent::{Lenders, Retelling, TooMuchLent};
@@ -50,9 +52,9 @@ pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
 pub use parameters::{is_schema, violations};
 pub use reads::Reads;
-pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_matches};
+pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
-pub use workspace::{BadRoot, Place, Workspace, WorkspaceError};
+pub use workspace::{BadRoot, Found, Place, Placed, Wish, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {
@@ -219,6 +221,8 @@ pub struct CallContext {
     pub output: Option<LiveAppender>,
     /// For a call that a client answers: how it is told again.
     pub retelling: Retelling,
+    /// Whom it may ask what it cannot tell by itself; `None` = nobody.
+    pub consultant: Option<Arc<dyn Consultant>>,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.

@@ -48,7 +48,7 @@ impl Trust {
             return;
         }
         let acknowledged = self.workspaces.entry(said.workspace.clone()).or_default();
-        acknowledged.trusted = true;
+        acknowledged.trusted |= !said.files_only;
         for TrustedFile { path, digest } in &said.files {
             acknowledged.files.entry(path.clone()).or_default().insert(digest.clone());
         }
@@ -105,7 +105,12 @@ mod tests {
             path: (*path).to_owned(),
             digest: (*digest).to_owned(),
         };
-        WorkspaceTrusted { workspace: workspace.to_owned(), trusted, files: files.iter().map(file).collect() }
+        WorkspaceTrusted {
+            workspace: workspace.to_owned(),
+            trusted,
+            files: files.iter().map(file).collect(),
+            files_only: false,
+        }
     }
 
     #[test]
@@ -124,6 +129,17 @@ mod tests {
             assert_eq!(trust.consent(root, path, digest), expected, "{root} {path} {digest}");
         }
         assert!(trust.is_trusted("/w") && !trust.is_trusted("/"));
+    }
+
+    #[test]
+    fn who_acknowledges_a_file_says_nothing_of_its_workspace() {
+        let mut trust = Trust::default();
+        let only = |digest| WorkspaceTrusted { files_only: true, ..said("/w", true, &[("a.md", digest)]) };
+        trust.take(&only("1"));
+        assert_eq!((trust.consent("/w", "a.md", "1"), trust.is_trusted("/w")), (Consent::Now, false));
+        trust.take(&said("/w", true, &[]));
+        trust.take(&only("2"));
+        assert_eq!((trust.consent("/w", "a.md", "2"), trust.is_trusted("/w")), (Consent::Now, true));
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub use error::WebError;
 pub use fetch::MayFollow;
 pub use marks::Marks;
 pub use network::{Network, SystemNetwork};
+pub use plain::plain;
 pub use search::{Answer, SearchError, Source};
 pub use target::{BadUrl, Target};
 pub use tls::Authorities;
@@ -73,10 +74,19 @@ pub struct WebRules {
     /// Hosts that are reached although they are no public ones.
     pub allowed: Arc<[AllowedHost]>,
     /// Who answers searches; `None` = nobody.
-    pub search: Option<Arc<SearchRules>>,
+    pub search: Option<Searching>,
 }
 
-/// Who answers searches, and where.
+/// What answers searches.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Searching {
+    /// A search engine.
+    Backend(Arc<SearchRules>),
+    /// A model, whose provider searches for it; this module knows none.
+    Model,
+}
+
+/// Which search engine is asked, and where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRules {
     pub backend: SearchBackend,

@@ -90,6 +90,7 @@ fn source(file: &RuleFile<'_>) -> String {
         PolicyTier::System => "system",
         PolicyTier::User => "user",
         PolicyTier::Project => "project",
+        PolicyTier::Definition => "definition",
         PolicyTier::Builtin => "builtin",
     };
     format!("{tier}:{}", file.name)

@@ -26,7 +26,7 @@ pub(super) struct Rule {
     tools: Vec<NamePattern>,
     agent: Option<NamePattern>,
     /// Each as words.
-    prefixes: Vec<Vec<String>>,
+    prefixes: Vec<Prefix>,
     pattern: Option<ArgsPattern>,
     workspace: Option<Folder>,
     /// A condition was given that cannot be used.
@@ -37,16 +37,17 @@ impl Rule {
     pub fn new(said: PolicyRule) -> Rule {
         let pattern = said.args_pattern.as_deref().map(ArgsPattern::new);
         let workspace = said.workspace.as_ref().map(PathBuf::from);
-        let prefixes: Vec<Vec<String>> = said.command_prefix.iter().map(|prefix| words(prefix)).collect();
+        let prefixes: Vec<Prefix> =
+            said.command_prefix.iter().map(|prefix| Prefix::of(prefix, said.tier)).collect();
         let is_unusable = pattern.as_ref().is_some_and(Result::is_err)
             || workspace.as_ref().is_some_and(|path| !is_plain(path))
-            || prefixes.iter().any(Vec::is_empty)
+            || prefixes.iter().any(Prefix::is_empty)
             || said.tool.is_empty();
         Rule {
             tools: said.tool.iter().map(|name| NamePattern::new(name)).collect(),
             agent: said.agent.as_deref().map(NamePattern::new),
             // What cannot be used is left out: an `allow` is not reached then, anything else is about more.
-            prefixes: if prefixes.iter().any(Vec::is_empty) { Vec::new() } else { prefixes },
+            prefixes: if prefixes.iter().any(Prefix::is_empty) { Vec::new() } else { prefixes },
             pattern: pattern.and_then(Result::ok),
             workspace: workspace.as_deref().and_then(Folder::of),
             is_unusable,
@@ -92,7 +93,7 @@ impl Rule {
     pub fn is_about(&self, part: Part<'_>) -> bool {
         match part {
             _ if self.prefixes.is_empty() => true,
-            Part::Command(command) => self.prefixes.iter().any(|prefix| begins_with(command, prefix)),
+            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.begins(command)),
             Part::Whole | Part::Unknown => false,
         }
     }
@@ -100,7 +101,7 @@ impl Rule {
     /// Whether one of its prefixes may be about a part that has words, or all of its words, that only running it would tell.
     pub fn is_perhaps_about(&self, part: Part<'_>) -> bool {
         match part {
-            Part::Command(command) => self.prefixes.iter().any(|prefix| may_begin_with(command, prefix)),
+            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.may_begin(command)),
             Part::Unknown => self.has_prefixes(),
             Part::Whole => false,
         }
@@ -251,17 +252,45 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Word for word; a word that is not known is none that a rule names.
-fn begins_with(command: &[Word], prefix: &[String]) -> bool {
-    let known = command.iter().map(Word::known);
-    command.len() >= prefix.len() && known.zip(prefix).all(|(word, wanted)| word == Some(wanted))
+/// The beginning of commands.
+#[derive(Debug)]
+struct Prefix {
+    words: Vec<String>,
+    /// The last word may go on. Only an agent's own file can say so: in files of rules `*` is a word like any other.
+    is_open: bool,
 }
 
-/// Whether the known words before the first unknown one, which may be any words or none, leave open that it begins so.
-fn may_begin_with(command: &[Word], prefix: &[String]) -> bool {
-    let known = command.iter().map_while(Word::known);
-    let count = command.iter().take_while(|word| word.known().is_some()).count();
-    count < prefix.len() && count < command.len() && known.zip(prefix).all(|(word, wanted)| word == wanted)
+impl Prefix {
+    fn of(text: &str, tier: PolicyTier) -> Prefix {
+        let open = text.strip_suffix('*').filter(|_| tier == PolicyTier::Definition);
+        Prefix { words: words(open.unwrap_or(text)), is_open: open.is_some() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Word for word; a word that is not known is none that a rule names.
+    fn begins(&self, command: &[Word]) -> bool {
+        let known = command.iter().map(Word::known);
+        command.len() >= self.words.len()
+            && known.zip(0..self.words.len()).all(|(word, at)| word.is_some_and(|word| self.fits(at, word)))
+    }
+
+    /// Whether the known words before the first unknown one, which may be any words or none, leave open that it begins so.
+    fn may_begin(&self, command: &[Word]) -> bool {
+        let mut known = command.iter().map_while(Word::known);
+        let count = command.iter().take_while(|word| word.known().is_some()).count();
+        count < self.words.len()
+            && count < command.len()
+            && (0..count).all(|at| known.next().is_some_and(|word| self.fits(at, word)))
+    }
+
+    fn fits(&self, at: usize, word: &str) -> bool {
+        let wanted = &self.words[at];
+        let is_last = at + 1 == self.words.len();
+        if self.is_open && is_last { word.starts_with(wanted.as_str()) } else { word == wanted }
+    }
 }
 
 pub(super) fn words(prefix: &str) -> Vec<String> {

@@ -76,6 +76,8 @@ fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision 
     });
     (is_closed.then(|| default::by_risk(call)).into_iter())
         .chain(opinion(PolicyTier::Project))
+        // What an agent's own file allows lifts what it forbids itself, and nothing else.
+        .chain(opinion(PolicyTier::Definition).filter(|own| own.verdict != Verdict::Allow))
         .chain(floors)
         .chain(perhaps)
         .chain(default::plan_refusal(call))
@@ -130,6 +132,7 @@ fn whose(rule: &Rule) -> &'static str {
         PolicyTier::System => "a rule of this system",
         PolicyTier::User => "a rule of the user",
         PolicyTier::Project => "a rule of the project",
+        PolicyTier::Definition => "the agent's own file",
         PolicyTier::Builtin => "a built-in rule",
     }
 }

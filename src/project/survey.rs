@@ -1,5 +1,7 @@
 //! Which files does a workspace bring along, and what would each of them mean? For a person who is to acknowledge them.
 
+use std::collections::BTreeSet;
+
 use super::programs::named_by;
 use super::{
     Consent, FileProblem, Path, Program, ProjectSettings, ReadFile, SettingsFile, Trust, below, digest,
@@ -10,7 +12,7 @@ use crate::{
     protocol::{
         AgentDefinition, DiscoveryCommands,
         FileProblemCode::{TooLarge, Unreadable},
-        Verdict,
+        ToolName, Verdict,
     },
 };
 
@@ -96,6 +98,7 @@ impl Survey {
         self.problems.extend(problems);
         let ProjectSettings {
             default_agent,
+            auto_route,
             exclude,
             discovery_command,
             call_command,
@@ -113,6 +116,10 @@ impl Survey {
         if let Some(agent) = default_agent {
             effects.push(sentence(format!("runs here that name no agent are `{agent}`'s")));
         }
+        effects.extend(auto_route.map(|auto_route| match auto_route {
+            true => "prompts for the agent `auto` go to the one whose trigger fits".to_owned(),
+            false => "prompts for the agent `auto` go to the usual agent".to_owned(),
+        }));
         if !exclude.is_empty() {
             let names = named(exclude.iter().map(|name| name.as_str()));
             effects.push(sentence(format!("no run here gets the tools {names}")));
@@ -206,13 +213,25 @@ fn of_agent(agent: ProjectAgent<'_>) -> Brought {
 }
 
 fn effects_of(definition: &AgentDefinition) -> Vec<String> {
-    let AgentDefinition { name, tools, auto_approve, .. } = definition;
+    let AgentDefinition { name, tools, auto_approve, triggers, .. } = definition;
     let mut effects = vec![sentence(format!("the agent `{name}` may be started"))];
-    effects.push(sentence(match &tools.allow {
-        None => "it may use the tools that only read".to_owned(),
-        Some(allow) if allow.is_empty() => "it may use no tool".to_owned(),
-        Some(allow) => format!("it may use {}", named(allow.iter().map(|name| name.as_str()))),
-    }));
+    if tools.inherits {
+        effects.push(
+            "it may use every tool there is, those that change files and run commands among them".to_owned(),
+        );
+    }
+    effects.extend(match &tools.allow {
+        None if tools.inherits => None,
+        None => Some("it may use the tools that only read".to_owned()),
+        Some(allow) if allow.is_empty() => (!tools.inherits).then(|| "it may use no tool".to_owned()),
+        Some(allow) => Some(sentence(format!("it may use {}", widest_first(allow)))),
+    });
+    if tools.agents {
+        effects.push("it may call every agent that others may call".to_owned());
+    }
+    if !triggers.is_empty() {
+        effects.push("prompts for the agent `auto` may go to it".to_owned());
+    }
     if !auto_approve.is_empty() {
         let risks = auto_approve.iter().map(|risk| risk.as_str());
         effects.push(sentence(format!(
@@ -221,6 +240,15 @@ fn effects_of(definition: &AgentDefinition) -> Vec<String> {
         )));
     }
     effects
+}
+
+/// Patterns, which may mean anything, before names, each once: nothing wide hides behind many that are harmless.
+fn widest_first(entries: &[ToolName]) -> String {
+    let distinct: BTreeSet<&str> = entries.iter().map(ToolName::as_str).collect();
+    let (patterns, names): (Vec<&str>, Vec<&str>) = distinct.into_iter().partition(|name| name.contains('*'));
+    let every = patterns.contains(&"*");
+    let listed = named(patterns.into_iter().chain(names).collect::<Vec<_>>().into_iter());
+    if every { format!("{listed}: every tool and every agent there is") } else { listed }
 }
 
 fn named<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {

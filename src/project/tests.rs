@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::{
+    agents::{AgentPlaces, PlaceSwitches},
     protocol::{ProgramDigest, TrustedFile, Verdict, WorkspaceTrusted},
     rules::RuleFiles,
 };
@@ -19,7 +20,8 @@ struct Ground {
 impl Ground {
     fn new() -> Ground {
         let base = tempfile::tempdir().unwrap();
-        let agents = AgentPlaces { user: base.path().join("user") };
+        let places = AgentPlaces::of_user(base.path().join("user"));
+        let agents = Library::new(places, PlaceSwitches::default());
         let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
         fs::create_dir(base.path().join("w")).unwrap();
         let projects = Projects::new(agents, base.path().into(), rules, Trust::default());
@@ -42,8 +44,12 @@ impl Ground {
         let survey = self.projects.survey(&[self.root()], &self.user);
         let files =
             survey.files.iter().map(|it| TrustedFile { path: it.path.clone(), digest: it.digest.clone() });
-        let said =
-            WorkspaceTrusted { workspace: survey.roots[0].clone(), trusted: true, files: files.collect() };
+        let said = WorkspaceTrusted {
+            workspace: survey.roots[0].clone(),
+            trusted: true,
+            files: files.collect(),
+            files_only: false,
+        };
         let mut trust = (*self.projects.trust()).clone();
         trust.take(&said);
         self.projects.replace_trust(trust);
@@ -151,13 +157,13 @@ fn what_a_project_may_not_set_is_named() {
     );
     ground.trust().check(expect![[r#"
         Some(AgentName("x")) []
-        Error …/.subagentd/settings.json:3:13: `approval`: a project may not set this; it has no effect (a project may set agents.default, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
-        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
+        Error …/.subagentd/settings.json:3:13: `approval`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
+        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
         Error …/.subagentd/settings.json:5:35: `tools.exclude`: expected a list of tool names, e.g. ["web_fetch", "mcp.github.*"], found a list
-        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
+        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
         Error …/.subagentd/settings.json:6:41: `agents.defualt` is nothing that a project may set; it has no effect (did you mean `agents.default`?)
-        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
-        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold; all else stands in your own settings)
         Warning …/.subagentd/settings.json:7:45: `mcpServers` has no effect in this version
         Error …/.subagentd/settings.json:7:79: `agents` is set twice; the first one counts
     "#]]);
@@ -211,7 +217,7 @@ fn a_survey_says_what_each_file_would_change() {
           none: the agent `broken` has errors and cannot be started
         .subagentd/agents/helper.md Agent Never
           the agent `helper` may be started
-          it may use `read_file`, `*`
+          it may use `*`, `read_file`: every tool and every agent there is
           its calls of risk `low`, `high` run without asking where no rule speaks
         .subagentd/policies/a.toml Policy Never
           rules that ask or forbid: 1; it can allow nothing

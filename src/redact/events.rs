@@ -59,6 +59,8 @@ impl Redactor {
     /// that holds a secret is not shown as one that could be changed and sent back, and the diff tells what changes.
     pub fn confirmation_details(&self, details: ConfirmationDetails) -> ConfirmationDetails {
         match details {
+            // Numbers alone.
+            ConfirmationDetails::Budget { .. } => details,
             ConfirmationDetails::Edit { path, diff, old_content, new_content, cut_bytes } => {
                 ConfirmationDetails::Edit {
                     path: self.owned(path),

@@ -111,6 +111,13 @@ impl Web {
         Ok(Reply { response: response.map_err(|error| broken(&error))?, _driver: driver })
     }
 
+    /// Whether the page is one of the public web, as far as its host's addresses tell, and its host none that the settings open.
+    pub async fn is_public(&self, target: &Target, rules: &WebRules) -> bool {
+        let reach = Reach::Public(rules);
+        let addresses = self.within(CONNECT_TIMEOUT, self.addresses(target, &reach)).await;
+        !target.is_opened(&rules.allowed) && addresses.is_some_and(|found| found.is_ok())
+    }
+
     /// Every address of the target's host, each checked. One that may not be reached refuses all: a name that leads to both
     /// is made to deceive.
     async fn addresses(&self, target: &Target, reach: &Reach<'_>) -> Result<Vec<Checked>, WebError> {

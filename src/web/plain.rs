@@ -6,7 +6,7 @@
 /// Without letters that act instead of showing: controls but tabs and line ends, which all become `\n`; what turns the
 /// direction of reading around; and signs that nobody sees, in which text can be hidden. Joiners and the unseen signs of
 /// formulas stay: scripts, emoji and mathematics need them.
-pub(super) fn plain(text: String) -> String {
+pub fn plain(text: String) -> String {
     let mut text = match text.contains('\r') {
         true => text.replace("\r\n", "\n").replace('\r', "\n"),
         false => text,

@@ -29,19 +29,28 @@ pub(super) fn answer(backend: SearchBackend, answer: &Value) -> Result<Answer, S
         }
     };
     let results = results.ok_or("there is no list of results in it")?;
-    let [title_chars, url_chars, excerpt_chars, answer_chars] = MOST_CHARS;
+    let [_, _, excerpt_chars, answer_chars] = MOST_CHARS;
     let sources = results.iter().filter_map(|result| {
-        let url = result["url"].as_str().filter(|url| url.chars().count() <= url_chars)?;
-        let is_web = url.starts_with("https://") || url.starts_with("http://");
-        is_web.then(|| Source {
-            title: words(result["title"].as_str().unwrap_or_default(), title_chars),
-            url: plain(url.to_owned()).replace(char::is_whitespace, ""),
-            excerpt: words(result[excerpt].as_str().unwrap_or_default(), excerpt_chars),
-        })
+        let source = Source::named(result["title"].as_str().unwrap_or_default(), result["url"].as_str()?)?;
+        Some(Source { excerpt: words(result[excerpt].as_str().unwrap_or_default(), excerpt_chars), ..source })
     });
     let sources = sources.take(MOST_RESULTS).collect();
     let answer = direct.map(|text| words(text, answer_chars)).filter(|text| !text.is_empty());
     Ok(Answer { answer, sources })
+}
+
+impl Source {
+    /// A page that somebody names, without an excerpt. `None` for what is no address of the web.
+    pub fn named(title: &str, url: &str) -> Option<Source> {
+        let [title_chars, url_chars, ..] = MOST_CHARS;
+        let is_web = url.starts_with("https://") || url.starts_with("http://");
+        let is_short = url.chars().count() <= url_chars;
+        (is_web && is_short).then(|| Source {
+            title: words(title, title_chars),
+            url: plain(url.to_owned()).replace(char::is_whitespace, ""),
+            excerpt: String::new(),
+        })
+    }
 }
 
 fn list(value: &Value) -> Option<&[Value]> {

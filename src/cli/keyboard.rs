@@ -46,7 +46,8 @@ pub trait Keyboard {
     /// Takes keys one by one from now on, unseen. What was typed before is forgotten: it was not meant for what is
     /// asked now. False when nobody can type here at the moment, e.g. because the command runs in the background.
     fn open(&mut self) -> bool;
-    /// The same for texts of any length: what is pasted comes between the marks `ESC [ 200 ~` and `ESC [ 201 ~`.
+    /// The same for texts of any length: what is pasted comes between the marks `ESC [ 200 ~` and `ESC [ 201 ~`. What was
+    /// typed before is the beginning of the text: nobody has to wait for the prompt.
     fn open_for_text(&mut self) -> bool {
         self.open()
     }
@@ -54,7 +55,8 @@ pub trait Keyboard {
     fn wait(&mut self, at_most: Duration) -> Waited;
     /// Leaves the terminal as it was.
     fn close(&mut self);
-    /// The bytes that came since; never waits.
+    /// The bytes that came since; never waits. Of a text no more than up to the end of a line: what is behind it is for
+    /// whoever asks next.
     fn read(&mut self) -> Vec<u8>;
     /// How wide the terminal is now; `None` when it is none.
     fn columns(&self) -> Option<usize>;
@@ -126,6 +128,8 @@ pub(super) struct TerminalKeyboard<T: AsFd> {
     columns: Box<dyn Fn() -> Option<usize>>,
     /// How the terminal was before; `Some` while keys are taken.
     before: Option<Termios>,
+    /// What is taken is a text, of which nothing is thrown away.
+    is_for_text: bool,
     marks_pastes: bool,
     /// A stop has put the terminal back; keys are taken again once the command is in the foreground.
     is_suspended: bool,
@@ -166,7 +170,8 @@ impl Guard {
 impl<T: AsFd> TerminalKeyboard<T> {
     pub(super) fn new(terminal: T, columns: Box<dyn Fn() -> Option<usize>>) -> TerminalKeyboard<T> {
         let (before, guard) = (None, None);
-        TerminalKeyboard { terminal, columns, before, marks_pastes: false, is_suspended: false, guard }
+        let (is_for_text, marks_pastes, is_suspended) = (false, false, false);
+        TerminalKeyboard { terminal, columns, before, is_for_text, marks_pastes, is_suspended, guard }
     }
 
     /// A command in the background would be stopped for touching the terminal.
@@ -191,10 +196,9 @@ impl<T: AsFd> TerminalKeyboard<T> {
         let _ = low_level::emulate_default_handler(signal);
         true
     }
-}
 
-impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
-    fn open(&mut self) -> bool {
+    /// Whether keys are taken now.
+    fn take_keys(&mut self, is_for_text: bool) -> bool {
         if self.before.is_some() || self.is_in_background() {
             return self.before.is_some();
         }
@@ -209,18 +213,33 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
             self.guard = Guard::new().ok();
         }
         self.set_calm(false);
-        // Forgets what was typed ahead in the same step.
-        if tcsetattr(&self.terminal, OptionalActions::Flush, &keys).is_err() {
+        // `Flush` forgets what was typed ahead in the same step.
+        let action = if is_for_text { OptionalActions::Now } else { OptionalActions::Flush };
+        if tcsetattr(&self.terminal, action, &keys).is_err() {
             self.set_calm(true);
             return false;
         }
         self.before = Some(before);
+        self.is_for_text = is_for_text;
         self.is_suspended = false;
         true
     }
 
+    fn read_once(&self, bytes: &mut [u8]) -> usize {
+        match self.before {
+            Some(_) if !self.is_in_background() => rustix::io::read(&self.terminal, bytes).unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
+    fn open(&mut self) -> bool {
+        self.take_keys(false)
+    }
+
     fn open_for_text(&mut self) -> bool {
-        let is_open = self.open();
+        let is_open = self.take_keys(true);
         if is_open && !self.marks_pastes {
             // Where it cannot be written to, a paste is keys like all others.
             self.marks_pastes = rustix::io::write(&self.terminal, PASTES_MARKED).is_ok();
@@ -255,7 +274,9 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         }
         if let Some(before) = self.before.take() {
             // Keys pressed for a question that is gone are not for the shell either.
-            let _ = tcflush(&self.terminal, QueueSelector::IFlush);
+            if !self.is_for_text {
+                let _ = tcflush(&self.terminal, QueueSelector::IFlush);
+            }
             let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
         }
         self.set_calm(true);
@@ -265,13 +286,21 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         self.heed_signals();
         if self.is_suspended {
             // Whoever asks goes on asking after a stop.
-            self.open();
+            self.take_keys(self.is_for_text);
         }
         let mut bytes = vec![0; READ_BYTES];
-        let count = match self.before {
-            Some(_) if !self.is_in_background() => rustix::io::read(&self.terminal, &mut bytes).unwrap_or(0),
-            _ => 0,
-        };
+        let mut count = 0;
+        if self.is_for_text {
+            // What stays with the terminal is there for the next text, and forgotten by a question in between.
+            while count < READ_BYTES && self.read_once(&mut bytes[count..=count]) == 1 {
+                count += 1;
+                if matches!(bytes[count - 1], b'\r' | b'\n') {
+                    break;
+                }
+            }
+        } else {
+            count = self.read_once(&mut bytes);
+        }
         bytes.truncate(count);
         bytes
     }

@@ -124,8 +124,14 @@ async fn a_conversation_remembers_and_every_command_does_what_it_says() {
 async fn texts_of_several_lines_are_one_prompt_and_the_next_start_finds_them_again() {
     let place = Place::new().await;
     let model = place.says("chat", "Yes.");
+    // Typed before there is a prompt, and two lines at once: nothing of it is lost.
     let mut terminal = place.talk(&model, &["-p", "first of all"]);
+    terminal.types("ahead\rand again\r");
     terminal.sees("chatter › first of all").await;
+    for ahead in ["chatter › ahead", "chatter › and again"] {
+        terminal.sees("Yes.").await;
+        terminal.sees(ahead).await;
+    }
     terminal.sees("Yes.").await;
     terminal.sees(PROMPT).await;
     // Alt-Enter, a backslash, and a paste whose lines are not sent one by one.
@@ -138,17 +144,17 @@ async fn texts_of_several_lines_are_one_prompt_and_the_next_start_finds_them_aga
     terminal.sees(PROMPT).await;
     terminal.types("\x04");
     assert_eq!(terminal.ended().await, Some(0));
-    let expected = ["first of all", "one\ntwo\nthree\nfour\nfive", "a secret"];
+    let expected = ["first of all", "ahead", "and again", "one\ntwo\nthree\nfour\nfive", "a secret"];
     assert_eq!(place.prompts("chatter").await, expected);
 
     // Without --new it goes on where it was; Up passes over what began with a blank.
     let mut terminal = place.talk(&model, &[]);
     terminal.sees("continuing session").await;
-    terminal.sees("it remembers 6 messages").await;
+    terminal.sees("it remembers 10 messages").await;
     terminal.sees(PROMPT).await;
     terminal.types("\x1b[A");
     terminal.sees("five").await;
-    terminal.types("\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A");
+    terminal.types(&"\x1b[A".repeat(7));
     terminal.sees("first of all").await;
     terminal.types("\x15/ag\t");
     terminal.sees("/agents ").await;

@@ -25,7 +25,7 @@ mod transcript;
 
 pub use executor::{
     AnswerError, Answered, AskError, Cancelled, CheckError, CheckRequest, Executor, ExecutorParts, MakeKeyed,
-    Promoted, Refit, StartError, StartOptions, Started, Steered, Stranded, Where,
+    NamedInVain, Promoted, Refit, StartError, StartOptions, Started, Steered, Stranded, Where,
 };
 pub use gate::said;
 pub use machine::Settling;

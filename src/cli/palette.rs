@@ -14,7 +14,7 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         }
         // Somebody should look, or something has to happen first.
         "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "notReady"
-        | "warn" | "warning" | "ask" | "medium" | "repaired" | "skipped" => Some(Ink::Yellow),
+        | "unresolved" | "warn" | "warning" | "ask" | "medium" | "repaired" | "skipped" => Some(Ink::Yellow),
         // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"

@@ -201,7 +201,8 @@ async fn agents(state: &State) -> Finding {
         Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
     };
     let agents = project.catalog.list(true, true);
-    let usable = agents.iter().filter(|agent| agent.status == AgentStatus::Ok).count();
+    let usable =
+        agents.iter().filter(|it| matches!(it.status, AgentStatus::Ok | AgentStatus::Unresolved)).count();
     let problems = agents.into_iter().flat_map(|agent| agent.problems).collect();
     let problems = without_secrets(problems, &state.redactor.get());
     let all_well = format!("{usable} can be run");

@@ -285,6 +285,9 @@ pub enum AgentStatus {
     Disabled,
     /// It cannot be started in this version: it is a remote agent. Starting it answers `AGENT_NOT_READY`.
     NotReady,
+    /// Its file, which was written for another product, names a model that is not known here. It can be started; which model
+    /// answers, and how to say what is meant, stands in `problems`.
+    Unresolved,
 }
 
 /// What became of an agent's file (spec 02, "Foreign files", rule 8).
@@ -364,6 +367,8 @@ pub enum FileProblemCode {
     UnknownField,
     /// `tools` names a tool that does not exist here.
     UnknownTool,
+    /// `model` names one that is not known here.
+    UnknownModel,
     /// The file or folder could not be read.
     Unreadable,
 }

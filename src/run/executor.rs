@@ -45,6 +45,7 @@ mod stranded;
 
 pub use answers::{AnswerError, Answered};
 pub use check::{CheckError, CheckRequest};
+pub use offered::NamedInVain;
 pub use requests::{AskError, Cancelled, Promoted, Steered};
 pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
 pub use stranded::Stranded;

@@ -34,15 +34,17 @@ use crate::{
 mod care;
 mod defaults;
 mod limits;
+mod model;
 mod recorded;
 mod toolset;
 
 pub(super) use care::Cared;
 pub use defaults::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
+pub(super) use model::{Look, look_for_model};
 pub(super) use toolset::{exclusions, toolset};
 
-use care::{AUTO, Choice};
 use limits::{least, resolve_approval, resolve_limits};
+use model::Chosen;
 
 /// What somebody wants to run.
 pub struct RunRequest {
@@ -168,14 +170,8 @@ impl RunPlan {
         let definition = supplies.defaults.overridden(definition);
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
-        let model =
-            model.or_else(|| definition.model.name.clone()).or_else(|| supplies.defaults.model.clone());
-        let (model, choice) = match model {
-            Some(model) if model.as_str() == AUTO => (supplies.defaults.model.clone(), Choice::Auto),
-            model => (model, Choice::Named),
-        };
-        let model =
-            supplies.models.resolve(model.as_ref().ok_or(PlanError::NoModel)?)?.sampling_first(sampling);
+        let Chosen { model, choice, unresolved } = Chosen::for_root(model, &definition, supplies)?;
+        let model = model.sampling_first(sampling);
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
             (None, false) => Completion::Message,
@@ -186,7 +182,8 @@ impl RunPlan {
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
         let around = (&supplies.models, &supplies.defaults);
-        let cared = Cared { task, ..Cared::new(&model, choice, max_context, &project, around) };
+        let chosen = (&model, choice, unresolved.as_ref());
+        let cared = Cared { task, ..Cared::new(chosen, max_context, &project, around) };
         cared.check_prices(&limits)?;
         let foreign = Foreign::new(foreign, &supplies.lenders);
         let workspace = open_workspace(&roots, supplies)?;
@@ -213,19 +210,14 @@ impl RunPlan {
         let Gate { supplies, project, prepare, model: inherited, .. } = parent.gate;
         let (definition, digest) =
             (supplies.defaults.overridden(Arc::clone(&callable.definition)), &callable.digest);
+        let chosen = {
+            // A recording is read, a key may be fetched: where blocking harms nobody.
+            let (definition, inherited, supplies) =
+                (Arc::clone(&definition), inherited.clone(), Arc::clone(supplies));
+            super::unblocked(move || Chosen::for_child(&definition, &inherited, &supplies)).await?
+        };
+        let Chosen { model, choice, unresolved } = chosen;
         let definition = &*definition;
-        let (own, choice) = match &definition.model.name {
-            Some(name) if name.as_str() == AUTO => (supplies.defaults.model.clone(), Choice::Auto),
-            name => (name.clone(), Choice::Named),
-        };
-        let model = match own {
-            Some(name) if *name.as_str() != *inherited.name => {
-                // A recording is read, a key may be fetched: where blocking harms nobody.
-                let supplies = Arc::clone(supplies);
-                super::unblocked(move || supplies.models.resolve(&name)).await?
-            }
-            _ => inherited.clone(),
-        };
         let workspace = Arc::clone(&prepare.workspace);
         let foreign = &parent.gate.foreign;
         let around = (project, foreign);
@@ -245,7 +237,8 @@ impl RunPlan {
         let digest = digest.clone();
         let around = (&supplies.models, &supplies.defaults);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
-        let cared = Cared::new(&equipment.model, choice, max_context, project, around);
+        let chosen = (&equipment.model, choice, unresolved.as_ref());
+        let cared = Cared::new(chosen, max_context, project, around);
         cared.check_prices(&limits)?;
         let plan =
             RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)?;

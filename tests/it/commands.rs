@@ -27,12 +27,8 @@ fn house(calls: &[(&str, Value)]) -> House {
     House::new().script(&Script::new(replies)).agent("runner", RUNNER).rules("all", ALLOW)
 }
 
-fn with_settings(mut house: House, settings: Value) -> House {
-    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
-    assert_eq!(problems, []);
-    house.config = config;
-    house
+fn with_settings(house: House, settings: Value) -> House {
+    house.settings(&settings)
 }
 
 /// The ends of a run's calls but `complete_task`, in order.

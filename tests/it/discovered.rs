@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use subagentd::{config::Config, sys::clock::ManualClock};
+use subagentd::sys::clock::ManualClock;
 
 use crate::{
     process::Home,
@@ -38,7 +38,6 @@ esac
 
 trait Scripted {
     fn program(self, path: &str, text: &str) -> Self;
-    fn settings(self, settings: Value) -> Self;
     fn discovers(self) -> Self;
 }
 
@@ -50,20 +49,12 @@ impl Scripted for House {
         house
     }
 
-    fn settings(mut self, settings: Value) -> House {
-        fs::write(&self.sources.files.user, settings.to_string()).unwrap();
-        let (config, problems) = Config::load(&self.sources);
-        assert_eq!(problems, []);
-        self.config = config;
-        self
-    }
-
     /// A program tells tools, another calls them, and the user's settings name both.
     fn discovers(self) -> House {
         self.program("bin/tell", &format!("#!/bin/sh\necho told >> asked\ncat <<'END'\n{TOLD}\nEND\n"))
             .program("bin/call", CALL)
             .settings(
-                json!({ "tools": { "discoveryCommand": "'bin/tell' --all", "callCommand": "bin/call" } }),
+                &json!({ "tools": { "discoveryCommand": "'bin/tell' --all", "callCommand": "bin/call" } }),
             )
     }
 }

@@ -100,12 +100,8 @@ const TALKER: &str = "---\nkind: agent\nname: talker\ndescription: Talks.\ncompl
 
 /// A house in which these settings hold.
 fn house(settings: &Value) -> House {
-    let mut house = House::new().agent("worker", WORKER).agent("talker", TALKER);
-    std::fs::write(&house.sources.files.user, settings.to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
-    assert_eq!(problems, []);
-    house.config = config;
-    house
+    let house = House::new().agent("worker", WORKER).agent("talker", TALKER);
+    house.settings(settings)
 }
 
 async fn run(running: &Running, client: &mut Client, agent: &str, more: Value) -> (Value, String) {

@@ -42,6 +42,7 @@ mod media;
 mod methods;
 mod model_lists;
 mod model_settings;
+mod models_of_files;
 mod one_at_a_time;
 mod openai;
 mod openai_responses;

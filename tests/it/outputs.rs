@@ -21,13 +21,9 @@ const LINES: usize = 4_000;
 
 fn house(script: &Script) -> House {
     let text: String = (1..=LINES).map(|n| format!("näedle {n} {}\n", "é".repeat(40))).collect();
-    let mut house = House::new().script(script).agent("reader", READER).file("long.txt", text);
+    let house = House::new().script(script).agent("reader", READER).file("long.txt", text);
     let settings = json!({ "tools": { "output": { "maxChars": BUDGET } } });
-    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
-    assert_eq!(problems, []);
-    house.config = config;
-    house
+    house.settings(&settings)
 }
 
 fn search() -> Reply {

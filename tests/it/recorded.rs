@@ -247,12 +247,8 @@ async fn a_recorded_reply_that_babbles_is_played_once() {
 }
 
 /// A house in which these settings hold.
-fn settled(mut house: House, settings: &Value) -> House {
-    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
-    assert_eq!(problems, []);
-    house.config = config;
-    house
+fn settled(house: House, settings: &Value) -> House {
+    house.settings(settings)
 }
 
 const TALKER: &str =

@@ -26,12 +26,8 @@ fn write(house: &House, settings: &Value) {
 }
 
 /// As a daemon that was started with these.
-fn started_with(mut house: House, settings: &Value) -> House {
-    write(&house, settings);
-    let (config, problems) = Config::load(&house.sources);
-    assert_eq!(problems, []);
-    house.config = config;
-    house
+fn started_with(house: House, settings: &Value) -> House {
+    house.settings(settings)
 }
 
 async fn setting(client: &mut Client, key: &str) -> Value {

@@ -114,6 +114,15 @@ impl House {
         self
     }
 
+    /// The user's settings.
+    pub fn settings(mut self, settings: &Value) -> House {
+        std::fs::write(&self.sources.files.user, settings.to_string()).unwrap();
+        let (config, problems) = Config::load(&self.sources);
+        assert_eq!(problems, []);
+        self.config = config;
+        self
+    }
+
     /// A file in the workspace.
     pub fn file(self, path: &str, text: impl AsRef<[u8]>) -> House {
         let path = self.work().join(path);

@@ -67,6 +67,7 @@ impl Ground {
             AgentStatus::Hidden => "-",
             AgentStatus::Disabled => "0",
             AgentStatus::NotReady => "~",
+            AgentStatus::Unresolved => "=",
         };
         of_files.map(|agent| format!("{}{}", agent.name, shown(agent.status))).collect()
     }

@@ -22,12 +22,14 @@ use crate::{
     config::read_bounded,
     project::Project,
     protocol::{
-        AgentApproval, AgentDefinition, AgentFormat, AgentName, AgentScope, AgentSummary, AgentsCreate,
-        AgentsDelete, AgentsExport, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsImport, AgentsList,
-        AgentsListParams, AgentsListResult, AgentsReload, AgentsRoute, AgentsTemplates, AgentsUpdate,
-        AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind, FileProblem,
-        FileProblemCode, RpcError, Severity, Timestamp, TriggerUse, ValidatedAgent, WorkspaceParam,
+        AgentApproval, AgentDefinition, AgentFormat, AgentName, AgentScope, AgentStatus, AgentSummary,
+        AgentsCreate, AgentsDelete, AgentsExport, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsImport,
+        AgentsList, AgentsListParams, AgentsListResult, AgentsReload, AgentsRoute, AgentsTemplates,
+        AgentsUpdate, AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind,
+        FileProblem, FileProblemCode, RpcError, Severity, Timestamp, TriggerUse, ValidatedAgent,
+        WorkspaceParam,
     },
+    run::NamedInVain,
     trust,
 };
 
@@ -66,29 +68,50 @@ async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<
     let mut agents = catalog.list(params.include_hidden, params.include_invalid);
     let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
     for agent in &mut agents {
-        // Only here are the tools known, so only here a misspelled one is noticed.
         let Some(definition) = catalog.definition(&agent.name, agent.path.as_deref()) else { continue };
-        agent.problems.extend(in_vain.of(definition).into_iter().map(|message| FileProblem {
-            path: agent.path.clone().unwrap_or_default(),
-            line: None,
-            column: None,
-            severity: Severity::Warning,
-            code: FileProblemCode::UnknownTool,
-            message,
-            fix: None,
-        }));
+        look_around(agent, definition, &mut in_vain, &state);
     }
     Ok(AgentsListResult { agents, problems: catalog.problems().to_vec() })
+}
+
+/// What no reader of its file can tell: whether its model and its tools are there.
+fn look_around(
+    agent: &mut AgentSummary,
+    definition: &AgentDefinition,
+    in_vain: &mut NamedInVain<'_>,
+    state: &State,
+) {
+    let path = agent.path.clone().unwrap_or_default();
+    let warning = |(code, message)| FileProblem {
+        path: path.clone(),
+        line: None,
+        column: None,
+        severity: Severity::Warning,
+        code,
+        message,
+        fix: None,
+    };
+    let model = state.executor.unresolved_model(definition);
+    if model.is_some() && agent.status == AgentStatus::Ok {
+        agent.status = AgentStatus::Unresolved;
+    }
+    let model = model.map(|message| (FileProblemCode::UnknownModel, message));
+    let tools = in_vain.of(definition).into_iter().map(|message| (FileProblemCode::UnknownTool, message));
+    agent.problems.extend(model.into_iter().chain(tools).map(warning));
 }
 
 async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<AgentsGetResult, RpcError> {
     let AgentsGetParams { name, scope, workspace } = params;
     let project = project(&state, workspace.as_ref()).await?;
     let catalog = &project.catalog;
-    let summary = named(catalog, &name, scope)?;
+    let mut summary = named(catalog, &name, scope)?;
     let file = catalog.file(&summary.name, summary.path.as_deref());
     let definition = file.and_then(|file| file.definition.clone());
     let corrected = file.and_then(|file| file.corrected.clone());
+    if let Some(definition) = &definition {
+        let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
+        look_around(&mut summary, definition, &mut in_vain, &state);
+    }
     let tools = definition.as_ref().map(|definition| tools(&state, definition, &project)).transpose()?;
     let triggers = match &definition {
         Some(definition) => triggers(&state, definition).await?,

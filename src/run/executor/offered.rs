@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::Executor;
 use crate::{
+    models::ResolveError,
     project::Project,
     protocol::{
         AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ForeignTools, ModelRef,
@@ -12,7 +13,7 @@ use crate::{
     run::{
         child::Callables,
         completion::CompletionTool,
-        plan::{self, PlanError, Supplies},
+        plan::{self, Look, PlanError, Supplies},
     },
     tools::{Exclusion, Foreign, Registry, Toolset, WEB_SEARCH, entry_allows, entry_matches},
 };
@@ -52,6 +53,35 @@ impl Executor {
     /// Why no run gets this model as it is named, if none does. No key is looked for.
     pub fn model_problem(&self, model: &ModelRef) -> Option<String> {
         self.supplies().models.named(model).err().map(|error| format!("`model`: {error}"))
+    }
+
+    /// Why another model answers for an agent of another product than its file names, if one does. No key is looked for.
+    pub fn unresolved_model(&self, definition: &AgentDefinition) -> Option<String> {
+        self.model_finding(definition, Look::AtNames).ok()?.err()
+    }
+
+    /// What is wrong with the model of an agent. Looks for keys, so it may block.
+    pub fn model_warning(&self, definition: &AgentDefinition) -> Option<String> {
+        match self.model_finding(definition, Look::AtKeys) {
+            Ok(found) => found.err(),
+            Err(problem) => Some(problem.to_string()),
+        }
+    }
+
+    fn model_finding(
+        &self,
+        definition: &AgentDefinition,
+        look: Look,
+    ) -> Result<Result<(), String>, ResolveError> {
+        let supplies = self.supplies();
+        let overriding = supplies.defaults.overriding(definition);
+        let definition = overriding.as_ref().unwrap_or(definition);
+        let found = plan::look_for_model(definition, look, &supplies.defaults, &supplies.models)?;
+        let instead = || match &supplies.defaults.model {
+            Some(default) => format!("the default `{default}`"),
+            None => "the caller's, and without a caller none, since `models.default` is not set,".to_owned(),
+        };
+        Ok(found.map_err(|unresolved| unresolved.warning(&instead())))
     }
 
     /// The tools of the daemon's own.

@@ -1,6 +1,9 @@
 //! What is done beside a run's turns, and with which models: from settings to what the run carries (spec 04).
 
-use super::{ModelRoles, PlanError, RunDefaults, RunPlan};
+use super::{
+    ModelRoles, PlanError, RunDefaults, RunPlan,
+    model::{Choice, Unresolved},
+};
 use crate::{
     models::{Models, ResolvedModel},
     project::Project,
@@ -26,24 +29,17 @@ pub(in crate::run) struct Cared {
     pub unpriced: Vec<String>,
 }
 
-/// Who chooses a run's model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
-    Named,
-    /// It is `auto`; what is resolved is the default.
-    Auto,
-}
-
 impl Cared {
     pub(super) fn new(
-        model: &ResolvedModel,
-        choice: Choice,
+        (model, choice, unresolved): (&ResolvedModel, Choice, Option<&Unresolved>),
         max_context: Option<u64>,
         project: &Project,
         (models, defaults): (&Models, &RunDefaults),
     ) -> Cared {
         let own = || within(model.named(), max_context);
-        let (mut warnings, mut unpriced) = (Vec::new(), Vec::new());
+        let mut warnings: Vec<String> =
+            unresolved.map(|it| it.warning(&format!("`{}`", model.name))).into_iter().collect();
+        let mut unpriced = Vec::new();
         let mut note_price = |model: &str| {
             let is_known = models.has_known_cost(&ModelRef::from(model)).unwrap_or(false);
             if !is_known && !unpriced.iter().any(|it| it == model) {

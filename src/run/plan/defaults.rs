@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     config::{AgentOverride, ProjectSettings},
     protocol::{
-        AgentDefinition, AgentLimits, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef, ToolName,
+        AgentDefinition, AgentLimits, AgentName, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef,
+        ToolName,
     },
     tools::{CommandRules, OutputLimits},
     web::WebRules,
@@ -104,6 +105,11 @@ impl RunDefaults {
     /// The definition with what the user says in place of it (spec 02, "Registry").
     pub fn overridden(&self, definition: Arc<AgentDefinition>) -> Arc<AgentDefinition> {
         self.overriding(&definition).map_or(definition, Arc::new)
+    }
+
+    /// Whether the user says which model answers for this agent.
+    pub fn names_model_of(&self, agent: &AgentName) -> bool {
+        self.overrides.get(agent.as_str()).is_some_and(|said| said.model.name.is_some())
     }
 
     /// The same; `None` = the user says nothing of this agent.

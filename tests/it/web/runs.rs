@@ -31,12 +31,8 @@ fn house(net: Net, name: &str, arguments: Value) -> (House, Script) {
 }
 
 /// As a daemon that was started with these settings.
-pub fn started_with(mut house: House, settings: &Value) -> House {
-    fs::write(&house.sources.files.user, settings.to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
-    assert_eq!(problems, []);
-    house.config = config;
-    house
+pub fn started_with(house: House, settings: &Value) -> House {
+    house.settings(settings)
 }
 
 /// What became of the run's only call: its last state.

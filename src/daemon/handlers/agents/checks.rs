@@ -71,9 +71,7 @@ pub fn of(
         CheckOutcome::Warn,
         of_file.chain(tools).collect(),
     ));
-    let model = definition.model.name.as_ref();
-    let model =
-        model.and_then(|name| state.settings.get().models.resolve(name).err()).map(|error| error.to_string());
+    let model = state.executor.model_warning(definition);
     checks.push(check("the model is known", CheckOutcome::Warn, model.into_iter().collect()));
     let sandbox = too_wide(definition, state.settings.get().config.sandbox.profile.value);
     checks.push(check(

@@ -1,0 +1,169 @@
+//! Which model answers: of those that are named by a request, by an agent and by the settings?
+
+use super::{PlanError, RunDefaults, Supplies, care::AUTO};
+use crate::{
+    models::{Models, ResolveError, ResolvedModel},
+    protocol::{AgentDefinition, ModelRef},
+};
+
+/// What files of other products call models, and which is meant where no alias of the settings says otherwise.
+const SHORT_NAMES: [(&str, &str); 3] = [
+    ("sonnet", "anthropic/claude-sonnet-4-5"),
+    ("opus", "anthropic/claude-opus-4-5"),
+    ("haiku", "anthropic/claude-haiku-4-5"),
+];
+
+/// Who chooses a run's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    Named,
+    /// It is `auto`; what is resolved is the default.
+    Auto,
+}
+
+pub(super) struct Chosen {
+    pub model: ResolvedModel,
+    pub choice: Choice,
+    /// What the file names instead, and cannot be had.
+    pub unresolved: Option<Unresolved>,
+}
+
+/// A model that a file of another product names and that is not to be had here. It keeps no agent from running: the model
+/// answers that would answer for an agent that names none, and the run says so (spec 02, "Foreign files", 6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) struct Unresolved {
+    name: ModelRef,
+    problem: ResolveError,
+}
+
+impl Unresolved {
+    /// `instead` is the model that answers.
+    pub(in crate::run) fn warning(&self, instead: &str) -> String {
+        let Unresolved { name, problem } = self;
+        format!(
+            "`model: {name}`: {problem}; {instead} answers instead (`models.aliases.{name}` in the settings says what it means)"
+        )
+    }
+}
+
+impl Chosen {
+    /// Of a root run. Reads a recording or looks for a key, so it may block.
+    pub(super) fn for_root(
+        asked: Option<ModelRef>,
+        definition: &AgentDefinition,
+        supplies: &Supplies,
+    ) -> Result<Chosen, PlanError> {
+        let (models, defaults) = (&supplies.models, &supplies.defaults);
+        let default = || {
+            let name = defaults.model.as_ref().ok_or(PlanError::NoModel)?;
+            models.resolve(name).map_err(PlanError::from)
+        };
+        let (name, is_asked) = match asked {
+            Some(name) => (Some(name), true),
+            None => (definition.model.name.clone(), false),
+        };
+        let named = |model| Chosen { model, choice: Choice::Named, unresolved: None };
+        Ok(match name {
+            None => named(default()?),
+            Some(name) if name.as_str() == AUTO => {
+                Chosen { model: default()?, choice: Choice::Auto, unresolved: None }
+            }
+            Some(name) if is_asked => named(models.resolve(&name)?),
+            Some(name) => match of_file(&name, definition, defaults, models, Models::resolve)? {
+                Ok(model) => named(model),
+                // Without a model that could answer instead, what the file names is what is missing.
+                Err(unresolved) if defaults.model.is_none() => return Err(unresolved.problem.into()),
+                Err(unresolved) => Chosen { unresolved: Some(unresolved), ..named(default()?) },
+            },
+        })
+    }
+
+    /// Of a run that answers a call of one with this model. May block as the other.
+    pub(super) fn for_child(
+        definition: &AgentDefinition,
+        inherited: &ResolvedModel,
+        supplies: &Supplies,
+    ) -> Result<Chosen, PlanError> {
+        let (models, defaults) = (&supplies.models, &supplies.defaults);
+        let named = |model| Chosen { model, choice: Choice::Named, unresolved: None };
+        let resolved = |name: &ModelRef| match *name.as_str() == *inherited.name {
+            true => Ok(inherited.clone()),
+            false => models.resolve(name),
+        };
+        Ok(match &definition.model.name {
+            Some(name) if name.as_str() == AUTO => {
+                let default = defaults.model.as_ref();
+                let model = default.map_or_else(|| Ok(inherited.clone()), resolved)?;
+                Chosen { model, choice: Choice::Auto, unresolved: None }
+            }
+            Some(name) if *name.as_str() != *inherited.name => {
+                match of_file(name, definition, defaults, models, Models::resolve)? {
+                    Ok(model) => named(model),
+                    Err(unresolved) => Chosen { unresolved: Some(unresolved), ..named(inherited.clone()) },
+                }
+            }
+            _ => named(inherited.clone()),
+        })
+    }
+}
+
+/// What a definition names, looked up by `resolve`; `Ok(Err)` = another model answers instead.
+fn of_file<T>(
+    name: &ModelRef,
+    definition: &AgentDefinition,
+    defaults: &RunDefaults,
+    models: &Models,
+    resolve: impl Fn(&Models, &ModelRef) -> Result<T, ResolveError>,
+) -> Result<Result<T, Unresolved>, ResolveError> {
+    let problem = match resolve(models, name) {
+        Ok(model) => return Ok(Ok(model)),
+        Err(problem) => problem,
+    };
+    // What the user wrote is meant as it stands there.
+    let is_ours = definition.format.is_own() || defaults.names_model_of(&definition.name);
+    if is_ours || !is_missing(&problem) {
+        return Err(problem);
+    }
+    let short = SHORT_NAMES.iter().find(|(short, _)| short.eq_ignore_ascii_case(name.as_str()));
+    let problem = match short.map(|(_, meant)| resolve(models, &ModelRef::from(*meant))) {
+        None => problem,
+        Some(Ok(model)) => return Ok(Ok(model)),
+        Some(Err(problem)) if is_missing(&problem) => problem,
+        Some(Err(problem)) => return Err(problem),
+    };
+    Ok(Err(Unresolved { name: name.clone(), problem }))
+}
+
+/// Whether nobody ever said how to reach it, rather than something being wrong with what was said.
+fn is_missing(problem: &ResolveError) -> bool {
+    match problem {
+        ResolveError::NoModel { .. } | ResolveError::NoEntry { .. } | ResolveError::NoKey { .. } => true,
+        ResolveError::UnusableKey { .. }
+        | ResolveError::BadProvider { .. }
+        | ResolveError::BadRecording { .. } => false,
+    }
+}
+
+/// Whether keys are looked for, which may block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::run) enum Look {
+    AtNames,
+    AtKeys,
+}
+
+/// Whether the model that a definition names is to be had; what else answers is the inner error. `definition` is overridden
+/// already.
+pub(in crate::run) fn look_for_model(
+    definition: &AgentDefinition,
+    look: Look,
+    defaults: &RunDefaults,
+    models: &Models,
+) -> Result<Result<(), Unresolved>, ResolveError> {
+    let Some(name) = definition.model.name.as_ref().filter(|name| name.as_str() != AUTO) else {
+        return Ok(Ok(()));
+    };
+    of_file(name, definition, defaults, models, |models, name| match look {
+        Look::AtNames => models.named(name).map(drop),
+        Look::AtKeys => models.resolve(name).map(drop),
+    })
+}

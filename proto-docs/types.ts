@@ -99,6 +99,11 @@ export type AgentStatus =
   | "disabled"
   /** It cannot be started in this version: it is a remote agent. Starting it answers `AGENT_NOT_READY`. */
   | "notReady"
+  /**
+   * Its file, which was written for another product, names a model that is not known here. It can be started;
+   * which model answers, and how to say what is meant, stands in `problems`.
+   */
+  | "unresolved"
   | (string & {});
 
 /** An agent as `agents/list` shows it. */
@@ -1575,6 +1580,8 @@ export type FileProblemCode =
   | "UNKNOWN_FIELD"
   /** `tools` names a tool that does not exist here. */
   | "UNKNOWN_TOOL"
+  /** `model` names one that is not known here. */
+  | "UNKNOWN_MODEL"
   /** The file or folder could not be read. */
   | "UNREADABLE"
   | (string & {});

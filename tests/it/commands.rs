@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{Config, Sources},
+    config::Sources,
     sandbox::{Hidden, Mechanism, Sandbox},
 };
 

@@ -472,7 +472,7 @@ async fn what_is_listed_says_whence_and_what_excludes_it() {
     } });
     let agent = "---\nkind: agent\nname: picky\ndescription: Picks.\ncompletion: tool\n\
                  tools:\n  allow: [\"discovered_*\", list_directory, read_file]\n  deny: [Read]\n---\nYou pick.\n";
-    let house = house.settings(exclude).agent("picky", agent);
+    let house = house.settings(&exclude).agent("picky", agent);
     let running = house.boot().await;
     let mut client = running.client();
     trust(&mut client, &house.work()).await;

@@ -13,7 +13,6 @@ use futures_util::{
 };
 use serde_json::{Value, json};
 use subagentd::{
-    config::Config,
     models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart},
     protocol::{FinishReason, Message, Part, Role, Usage},
 };

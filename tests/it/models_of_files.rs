@@ -88,7 +88,7 @@ async fn it_runs_with_the_default_and_says_so() {
 #[tokio::test]
 async fn what_the_settings_say_it_means_is_meant() {
     let settings = json!({
-        "models": { "default": "script", "aliases": { "fable": "script" } },
+        "models": { "default": "script", "aliases": { "fable": { "model": "script" } } },
         "agents": { "overrides": { "short": { "model": "nowhere/x" } } },
     });
     let script = Script::new([Reply::done("done")]);

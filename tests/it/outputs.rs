@@ -4,10 +4,7 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use subagentd::{
-    config::Config,
-    redact::{Redactor, RedactorParts},
-};
+use subagentd::redact::{Redactor, RedactorParts};
 
 use crate::support::{Client, House, Reply, Running, Script};
 

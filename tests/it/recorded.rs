@@ -5,7 +5,6 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::Config,
     models::{ModelError, ReplyPart},
     protocol::FinishReason,
 };

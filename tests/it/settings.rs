@@ -4,7 +4,6 @@ use std::{fs, path::PathBuf, process::Stdio};
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use subagentd::config::Config;
 
 use crate::{
     process::{Ended, Home, output},

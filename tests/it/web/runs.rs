@@ -3,10 +3,7 @@
 use std::{fs, sync::Arc};
 
 use serde_json::{Value, json};
-use subagentd::{
-    config::Config,
-    web::{Authorities, Network, Outside},
-};
+use subagentd::web::{Authorities, Network, Outside};
 
 use super::{
     net::Net,

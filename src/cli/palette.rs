@@ -73,7 +73,7 @@ mod tests {
             values::<AgentFileState>(),
             values::<ImportOutcome>(),
         ];
-        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 6, 3, 3, 4, 5, 3, 3, 5]);
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 7, 3, 3, 4, 5, 3, 3, 5]);
         let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
         assert_eq!(plain, [] as [String; 0]);
         assert!(ink("dreaming").is_none());

@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Map, Value};
@@ -25,7 +26,7 @@ use crate::{
     protocol::{
         AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-        ModelRef, Severity,
+        Severity,
     },
 };
 
@@ -67,8 +68,8 @@ pub struct Brought {
     pub name: AgentName,
     pub format: AgentFormat,
     pub state: AgentFileState,
-    /// As its file names it.
-    pub model: Option<ModelRef>,
+    /// As its file says it.
+    pub definition: Option<Arc<AgentDefinition>>,
     /// The whole file in our format; missing when it holds no agent that could be started here.
     pub text: Option<String>,
     pub problems: Vec<FileProblem>,
@@ -201,8 +202,7 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
         }
     });
     let state = if text.is_some() { file.state } else { AgentFileState::Rejected };
-    let model = file.definition.as_ref().and_then(|definition| definition.model.name.clone());
-    Brought { name, format: file.format, state, model, text, problems }
+    Brought { name, format: file.format, state, definition: file.definition, text, problems }
 }
 
 /// Whether an agent may do, and comes to do, what the other one does.
@@ -236,7 +236,7 @@ fn unread(path: &Path, format: Option<AgentFormat>, problem: FileProblem) -> Bro
         name: file.name,
         format: file.format,
         state: file.state,
-        model: None,
+        definition: None,
         text: None,
         problems: file.problems,
     }

@@ -144,7 +144,7 @@ pub(super) fn read(
         }
     }
     look::check_scope(&fields, scope, findings);
-    fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
+    let imported_from = fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
     let title = fields.raw_text("title", findings);
     let description = fields.text("description", findings);
     let hidden = fields.flag("hidden", findings).unwrap_or(false);
@@ -177,6 +177,7 @@ pub(super) fn read(
         name,
         format: AgentFormat::Own,
         description,
+        imported_from,
         version,
         color,
         model,

@@ -64,8 +64,7 @@ fn own(definition: &AgentDefinition, extras: &[(String, Value)]) -> Exported {
             false => drop(fields.entry(key.clone()).or_insert_with(|| value.clone())),
         }
     }
-    let has_kept = extras.iter().any(|(key, _)| fields.contains_key(key) && !is_field(key));
-    if !definition.format.is_own() && has_kept {
+    if !definition.format.is_own() {
         fields.insert(IMPORTED_FROM.to_owned(), definition.format.as_str().into());
     }
     let fields = fields.iter().map(|(key, value)| (key.as_str(), value));

@@ -110,6 +110,7 @@ impl<'a> Common<'a> {
             format,
             title: self.title.clone().unwrap_or_else(|| names::title_case(&self.name)),
             description: self.description.clone(),
+            imported_from: None,
             version: None,
             color: look::foreign_color(fields, findings),
             model: ModelChoice::default(),

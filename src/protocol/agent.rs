@@ -19,6 +19,9 @@ pub struct AgentDefinition {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Whose file it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_from: Option<AgentFormat>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,6 +18,7 @@ fn own(name: &str, model: &str) -> String {
 async fn boot(settings: &Value, script: &Script) -> (House, Running, Client) {
     let names = [("fable", "fable"), ("short", "Sonnet"), ("known", "script"), ("automatic", "auto")];
     let house = House::new().script(script).settings(settings).agent("ours", &own("ours", "fable"));
+    let house = house.file("from/.claude/agents/brought.md", claude("brought", "fable"));
     let house = house.agent("calls", &own("calls", "script"));
     let house = names.iter().fold(house, |house, (name, model)| {
         house.file(&format!(".claude/agents/{name}.md"), claude(name, model))
@@ -49,7 +50,8 @@ async fn told(running: &Running, run: &str) -> (String, Value) {
 
 #[tokio::test]
 async fn it_runs_with_the_default_and_says_so() {
-    let script = Script::new([Reply::done("done"), Reply::done("done"), Reply::done("done")]);
+    let script =
+        Script::new([Reply::done("done"), Reply::done("done"), Reply::done("done"), Reply::done("done")]);
     let (_house, running, mut client) = boot(&json!({ "models": { "default": "script" } }), &script).await;
     let agent = listed(&mut client, &running, "fable").await;
     assert_eq!((&agent["status"], &agent["model"]), (&json!("unresolved"), &json!("fable")));
@@ -77,6 +79,18 @@ async fn it_runs_with_the_default_and_says_so() {
         assert_eq!(warnings.contains("answers instead"), !wanted.is_empty(), "{name}: {warnings}");
         assert!(warnings.contains(wanted), "{name}: {warnings}");
     }
+    // So it is with one that was brought in.
+    let brought = json!({ "paths": [running.work().join("from")], "scope": "user" });
+    let brought = client.call("agents/import", brought).await;
+    let problem = &brought["files"][0]["problems"][0];
+    assert_eq!(
+        (&brought["files"][0]["outcome"], &problem["code"]),
+        (&json!("written"), &json!("UNKNOWN_MODEL"))
+    );
+    assert_eq!(listed(&mut client, &running, "brought").await["status"], "unresolved");
+    let (run, _) = client.start(&running, "brought", json!({ "model": null })).await;
+    client.ended(&run).await;
+    assert!(told(&running, &run).await.0.contains("`model: fable`"));
     // What a person asks for, and what stands in an agent of ours, is meant as it is written.
     let asked = json!({ "workspace": running.work(), "agent": "fable", "model": "fable", "prompt": "p" });
     assert_eq!(client.refused("run/start", asked).await.0, "NO_MODEL");

@@ -129,7 +129,8 @@ fn field(name: &str) -> Option<Value> {
         ),
         "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
         IMPORTED_FROM => said(
-            "Which product's file it was made from. Fields that mean nothing here go back to that product only.",
+            "Which product's file it was made from. Fields that mean nothing here go back to that product only, and a model \
+             that only it knows is answered for by the model of agents that name none.",
             json!({ "enum": PRODUCTS.iter().map(|(name, _)| *name).collect::<Vec<_>>() }),
         ),
         _ => return None,

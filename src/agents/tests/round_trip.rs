@@ -137,7 +137,7 @@ fn generated(format: AgentFormat, number: usize) -> String {
 /// The same in whatever order tools stand whose calls are narrowed.
 fn comparable(definition: &AgentDefinition) -> AgentDefinition {
     let mut definition = definition.clone();
-    definition.format = AgentFormat::Own;
+    (definition.format, definition.imported_from) = (AgentFormat::Own, None);
     definition.tools.deny.sort();
     definition.narrowings.sort_by(|left, right| left.tool.cmp(&right.tool));
     let narrowings = definition.narrowings.clone();
@@ -181,6 +181,7 @@ fn what_is_imported_and_written_back_says_the_same() {
         let own = read_as(AgentFormat::Own, &imported.text);
         let told = |file: &AgentFile| file.problems.iter().map(ToString::to_string).collect::<Vec<_>>();
         let Some(read) = &own.definition else { panic!("{:?}\n{text}\n{}", told(&own), imported.text) };
+        assert_eq!(read.imported_from, Some(format));
         assert_eq!(comparable(read), comparable(definition), "{text}\n{}", imported.text);
         let mut kept = sorted(&own.extras);
         kept.retain(|(key, value)| key != "importedFrom" || value != format.as_str());

@@ -229,6 +229,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         format: AgentFormat::Own,
         title: title.to_owned(),
         description: None,
+        imported_from: None,
         version: None,
         color: None,
         model: ModelChoice::default(),

@@ -96,6 +96,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         format: AgentFormat::Own,
         title: "A client's call".to_owned(),
         description: None,
+        imported_from: None,
         version: None,
         color: None,
         model: ModelChoice { name: Some(DICTATED.into()), ..ModelChoice::default() },

@@ -7,8 +7,7 @@ use crate::{
     models::ResolveError,
     project::Project,
     protocol::{
-        AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ForeignTools, ModelRef,
-        ToolDeclaration, ToolName,
+        AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ForeignTools, ToolDeclaration, ToolName,
     },
     run::{
         child::Callables,
@@ -50,9 +49,12 @@ impl Executor {
         registry.with_foreign(&Foreign::new(foreign, &supplies.lenders))
     }
 
-    /// Why no run gets this model as it is named, if none does. No key is looked for.
-    pub fn model_problem(&self, model: &ModelRef) -> Option<String> {
-        self.supplies().models.named(model).err().map(|error| format!("`model`: {error}"))
+    /// Why no run gets the model of this agent as it is named, if none does. No key is looked for.
+    pub fn model_problem(&self, definition: &AgentDefinition) -> Option<String> {
+        match self.model_finding(definition, Look::AtNames) {
+            Ok(found) => found.err(),
+            Err(problem) => Some(format!("`model`: {problem}")),
+        }
     }
 
     /// Why another model answers for an agent of another product than its file names, if one does. No key is looked for.

@@ -120,7 +120,8 @@ fn of_file<T>(
         Err(problem) => problem,
     };
     // What the user wrote is meant as it stands there.
-    let is_ours = definition.format.is_own() || defaults.names_model_of(&definition.name);
+    let is_ours = definition.format.is_own() && definition.imported_from.is_none()
+        || defaults.names_model_of(&definition.name);
     if is_ours || !is_missing(&problem) {
         return Err(problem);
     }

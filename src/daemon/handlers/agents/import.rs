@@ -123,7 +123,7 @@ struct Done {
 
 impl Import {
     fn bring(&mut self, source: &Path, brought: Vec<Brought>) {
-        for Brought { name, format, state, model, text, problems } in brought {
+        for Brought { name, format, state, definition, text, problems } in brought {
             let mut imported = ImportedAgent {
                 source: source.to_owned(),
                 format,
@@ -137,9 +137,9 @@ impl Import {
                 severity: Severity::Warning,
                 ..problem(source, None, code, message)
             };
-            let unknown = model.as_ref().filter(|_| text.is_some());
-            if let Some(message) = unknown.and_then(|model| self.state.executor.model_problem(model)) {
-                imported.problems.push(warn(FileProblemCode::BadValue, message));
+            let definition = definition.filter(|_| text.is_some());
+            if let Some(message) = definition.and_then(|it| self.state.executor.model_problem(&it)) {
+                imported.problems.push(warn(FileProblemCode::UnknownModel, message));
             }
             if text.is_some() && Catalog::built_in_text(&imported.name).is_some() {
                 let message =

@@ -168,9 +168,8 @@ pub fn root_of(path: &Path, scope: AgentScope, roots: &[PathBuf]) -> Option<Path
 /// What of a definition nobody here knows: tools of the daemon's own and models; agents, lent and discovered tools are not
 /// looked at.
 fn oddities(state: &State, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
-    let model = definition.model.name.as_ref();
-    let model = model.and_then(|model| state.executor.model_problem(model));
-    model.map(|message| (FileProblemCode::BadValue, message)).into_iter().collect()
+    let model = state.executor.model_problem(definition);
+    model.map(|message| (FileProblemCode::UnknownModel, message)).into_iter().collect()
 }
 
 /// What a request changed on the disk, to be told to the log.

@@ -339,6 +339,7 @@ async fn nothing_that_is_brought_in_may_more_than_where_it_lay() {
         .file("from/.claude/agents/loose.md", loose)
         .file("from/off.md", "---\nname: off\ndescription: d\nmodel: sonnet\ndisable: true\n---\nx\n")
         .file("from/bare.md", "---\ndisable: true\n---\nx\n")
+        .file("from/.opencode/agent/quiet.md", "---\ndescription: d\nmode: all\ndisable: true\n---\nx\n")
         .file(
             "from/far.md",
             "---\nkind: remote\nname: far\nmodel: opus\nskills: x\nagent_card_url: http://127.0.0.1\n---\n",
@@ -349,10 +350,8 @@ async fn nothing_that_is_brought_in_may_more_than_where_it_lay() {
         );
     let running = house.boot().await;
     let mut client = running.client();
-    let paths: Vec<PathBuf> =
-        ["from/.claude/agents", "from/off.md", "from/bare.md", "from/far.md", "from/ours.md"]
-            .map(|it| running.work().join(it))
-            .to_vec();
+    let paths = [".claude/agents", "off.md", "bare.md", ".opencode/agent/quiet.md", "far.md", "ours.md"]
+        .map(|it| running.work().join("from").join(it));
     let imported = client.call("agents/import", json!({ "paths": paths, "scope": "user" })).await;
     let outcomes: Vec<(&str, &str)> = imported["files"]
         .as_array()
@@ -364,6 +363,7 @@ async fn nothing_that_is_brought_in_may_more_than_where_it_lay() {
         ("loose", "written"),
         ("off", "rejected"),
         ("bare", "rejected"),
+        ("quiet", "rejected"),
         ("far", "rejected"),
         ("ours", "written"),
     ];

@@ -89,7 +89,9 @@ impl From<PlanError> for RpcError {
                     .with_details(json!({ "missing": missing.missing, "known": missing.known }))
                     .with_hint("give the missing values with --input name=value, or declare them as inputs")
             }
-            PlanError::NoModel => RpcError::new(ErrorKind::NoModel, message).with_hint(Models::NO_MODEL_HINT),
+            PlanError::NoModel => {
+                RpcError::new(ErrorKind::NoModel, message).with_hint(Models::no_model_hint())
+            }
             PlanError::Model(error) => {
                 let kind = match &error {
                     ResolveError::NoModel { .. }

@@ -96,7 +96,9 @@ impl ResolveError {
     /// One line: the ways out.
     pub fn hint(&self) -> String {
         match self {
-            ResolveError::NoModel { .. } => Models::NO_MODEL_HINT.to_owned(),
+            ResolveError::NoModel { .. } => {
+                format!("{}, or say in the settings what a name means (`models.aliases`)", Models::WAYS)
+            }
             ResolveError::NoEntry { entry, .. } => format!(
                 "`subagent models` lists the entries and their models; one of your own is `providers.{entry}` in the settings"
             ),
@@ -143,10 +145,15 @@ impl ResolvedModel {
 }
 
 impl Models {
-    /// What to do when no model is configured, or an unknown one is asked for.
-    pub const NO_MODEL_HINT: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, `anthropic/MODEL` with ANTHROPIC_API_KEY, an \
+    /// Models that may be asked for.
+    const WAYS: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, `anthropic/MODEL` with ANTHROPIC_API_KEY, an \
          entry of `providers` in the settings for a server of your own, `--model offline` (rules, \
-         no key needed) or `--model replay:FILE` (a recording), or set `models.default` in the settings to one of these";
+         no key needed) or `--model replay:FILE` (a recording)";
+
+    /// What to do when no model is configured.
+    pub fn no_model_hint() -> String {
+        format!("{}, or set `models.default` in the settings to one of these", Models::WAYS)
+    }
 
     /// Without settings and without an environment: for tests, which add what they need.
     pub fn new() -> Models {
@@ -205,6 +212,11 @@ impl Models {
         let price = self.price_of(&name, &id);
         let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(sampling);
         Ok(ResolvedModel { name, model, sampling, window, price })
+    }
+
+    /// Whether the settings say what this name means.
+    pub fn is_alias(&self, name: &str) -> bool {
+        self.said.aliases.contains_key(name)
     }
 
     /// The name by which a model is known, the tokens that fit it and how it samples; no key is looked for.

@@ -16,8 +16,12 @@ fn own(name: &str, model: &str) -> String {
 
 /// A workspace with agents of another product and one of ours, all acknowledged.
 async fn boot(settings: &Value, script: &Script) -> (House, Running, Client) {
+    boot_in(House::new().script(script), settings).await
+}
+
+async fn boot_in(house: House, settings: &Value) -> (House, Running, Client) {
     let names = [("fable", "fable"), ("short", "Sonnet"), ("known", "script"), ("automatic", "auto")];
-    let house = House::new().script(script).settings(settings).agent("ours", &own("ours", "fable"));
+    let house = house.settings(settings).agent("ours", &own("ours", "fable"));
     let house = house.file("from/.claude/agents/brought.md", claude("brought", "fable"));
     let house = house.agent("calls", &own("calls", "script"));
     let house = names.iter().fold(house, |house, (name, model)| {
@@ -58,8 +62,11 @@ async fn it_runs_with_the_default_and_says_so() {
     let problem = &agent["problems"][0];
     assert_eq!((&problem["code"], &problem["severity"]), (&json!("UNKNOWN_MODEL"), &json!("warning")));
     let message = problem["message"].as_str().unwrap();
-    assert!(message.contains("the default `script` answers instead"), "{message}");
-    assert!(message.contains("models.aliases.fable"), "{message}");
+    assert!(
+        message.contains("the default `script`, or the model of an agent that calls it, answers instead"),
+        "{message}"
+    );
+    assert!(message.contains("models.aliases.fable.model"), "{message}");
     let got = client.call("agents/get", json!({ "name": "fable", "workspace": running.work() })).await;
     assert_eq!(got["status"], "unresolved");
     let checked =
@@ -114,6 +121,21 @@ async fn what_the_settings_say_it_means_is_meant() {
     // A model of the user's own words is not replaced.
     let short = json!({ "workspace": running.work(), "agent": "short", "prompt": "p" });
     assert_eq!(client.refused("run/start", short).await.0, "NO_MODEL");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_alias_means_is_never_replaced() {
+    let settings =
+        json!({ "models": { "default": "script", "aliases": { "sonnet": { "model": "nowhere/x" } } } });
+    // Were it passed over, there would be a model by the name that is usual elsewhere.
+    let script = Script::new([Reply::done("done")]);
+    let house = House::new().script(&script).model("anthropic/claude-sonnet-4-5", &script);
+    let (_house, running, mut client) = boot_in(house, &settings).await;
+    let short = json!({ "workspace": running.work(), "agent": "short", "prompt": "p" });
+    let (kind, error) = client.refused("run/start", short).await;
+    assert_eq!(kind, "NO_MODEL");
+    assert!(error["message"].as_str().unwrap().contains("nowhere"), "{error}");
     running.stop().await;
 }
 

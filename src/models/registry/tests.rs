@@ -24,7 +24,7 @@ fn an_unknown_model_names_the_ways_out() {
     for name in ["llama-5", "", "Offline", "replay", "gemini/", "gemini/a b", "gemini/ä"] {
         let error = refusal(name);
         assert_eq!(error, ResolveError::NoModel { model: name.to_owned() });
-        for way_out in ["GEMINI_API_KEY", "--model offline", "--model replay:FILE", "models.default"] {
+        for way_out in ["GEMINI_API_KEY", "--model offline", "--model replay:FILE", "models.aliases"] {
             assert!(error.hint().contains(way_out), "{way_out}");
         }
     }

@@ -80,8 +80,8 @@ impl Executor {
         let definition = overriding.as_ref().unwrap_or(definition);
         let found = plan::look_for_model(definition, look, &supplies.defaults, &supplies.models)?;
         let instead = || match &supplies.defaults.model {
-            Some(default) => format!("the default `{default}`"),
-            None => "the caller's, and without a caller none, since `models.default` is not set,".to_owned(),
+            Some(default) => format!("the default `{default}`, or the model of an agent that calls it,"),
+            None => "only the model of an agent that calls it, since `models.default` is not set,".to_owned(),
         };
         Ok(found.map_err(|unresolved| unresolved.warning(&instead())))
     }

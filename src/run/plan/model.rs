@@ -3,7 +3,7 @@
 use super::{PlanError, RunDefaults, Supplies, care::AUTO};
 use crate::{
     models::{Models, ResolveError, ResolvedModel},
-    protocol::{AgentDefinition, ModelRef},
+    protocol::{AgentDefinition, AgentName, ModelRef},
 };
 
 /// What files of other products call models, and which is meant where no alias of the settings says otherwise.
@@ -32,6 +32,7 @@ pub(super) struct Chosen {
 /// answers that would answer for an agent that names none, and the run says so (spec 02, "Foreign files", 6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::run) struct Unresolved {
+    agent: AgentName,
     name: ModelRef,
     problem: ResolveError,
 }
@@ -39,10 +40,13 @@ pub(in crate::run) struct Unresolved {
 impl Unresolved {
     /// `instead` is the model that answers.
     pub(in crate::run) fn warning(&self, instead: &str) -> String {
-        let Unresolved { name, problem } = self;
-        format!(
-            "`model: {name}`: {problem}; {instead} answers instead (`models.aliases.{name}` in the settings says what it means)"
-        )
+        let Unresolved { agent, name, problem } = self;
+        // An alias has no slash.
+        let mend = match name.as_str().contains('/') {
+            true => format!("`agents.overrides.{agent}.model` in the settings names another"),
+            false => format!("`models.aliases.{name}.model` in the settings says what it means"),
+        };
+        format!("`model: {name}`: {problem}; {instead} answers instead ({mend})")
     }
 }
 
@@ -115,16 +119,20 @@ fn of_file<T>(
     models: &Models,
     resolve: impl Fn(&Models, &ModelRef) -> Result<T, ResolveError>,
 ) -> Result<Result<T, Unresolved>, ResolveError> {
+    let is_theirs = !definition.format.is_own() || definition.imported_from.is_some();
+    // What the user wrote is meant as it stands there: whose model an agent's is, and what a name means.
+    if !is_theirs || defaults.names_model_of(&definition.name) || models.is_alias(name.as_str()) {
+        return resolve(models, name).map(Ok);
+    }
+    let lowered = name.as_str().to_lowercase();
+    if models.is_alias(&lowered) {
+        return resolve(models, &ModelRef::from(lowered)).map(Ok);
+    }
     let problem = match resolve(models, name) {
         Ok(model) => return Ok(Ok(model)),
-        Err(problem) => problem,
+        Err(problem) if is_missing(&problem) => problem,
+        Err(problem) => return Err(problem),
     };
-    // What the user wrote is meant as it stands there.
-    let is_ours = definition.format.is_own() && definition.imported_from.is_none()
-        || defaults.names_model_of(&definition.name);
-    if is_ours || !is_missing(&problem) {
-        return Err(problem);
-    }
     let short = SHORT_NAMES.iter().find(|(short, _)| short.eq_ignore_ascii_case(name.as_str()));
     let problem = match short.map(|(_, meant)| resolve(models, &ModelRef::from(*meant))) {
         None => problem,
@@ -132,7 +140,7 @@ fn of_file<T>(
         Some(Err(problem)) if is_missing(&problem) => problem,
         Some(Err(problem)) => return Err(problem),
     };
-    Ok(Err(Unresolved { name: name.clone(), problem }))
+    Ok(Err(Unresolved { agent: definition.name.clone(), name: name.clone(), problem }))
 }
 
 /// Whether nobody ever said how to reach it, rather than something being wrong with what was said.

@@ -26,7 +26,7 @@ use crate::{
     protocol::{
         AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-        Severity,
+        SandboxProfile, Severity,
     },
 };
 
@@ -173,6 +173,10 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
             );
             problems.push(FileProblem { severity: Severity::Warning, ..found });
         }
+        if file.format == AgentFormat::Own {
+            let told = loosens(definition).into_iter().map(|what| problem(path, None, BadValue, what));
+            problems.extend(told.map(|found| FileProblem { severity: Severity::Warning, ..found }));
+        }
         // What is written here is called by a proper name.
         if !names::is_proper(name.as_str())
             && let Some(proper) = names::proper(name.as_str())
@@ -203,6 +207,20 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
     });
     let state = if text.is_some() { file.state } else { AgentFileState::Rejected };
     Brought { name, format: file.format, state, definition: file.definition, text, problems }
+}
+
+/// What a stranger's file in our format claims for itself.
+fn loosens(definition: &AgentDefinition) -> Vec<String> {
+    let AgentDefinition { auto_approve, sandbox, triggers, .. } = definition;
+    let risks: Vec<&str> = auto_approve.iter().map(|risk| risk.as_str()).collect();
+    let unasked = (!risks.is_empty()).then(|| {
+        format!("`approval.autoApprove`: its calls of risk {} run without a question", risks.join(", "))
+    });
+    let unconfined = (*sandbox == Some(SandboxProfile::Full))
+        .then(|| "`sandbox: full`: its commands are not confined, where the settings allow that".to_owned());
+    let summons = (!triggers.is_empty())
+        .then(|| "`triggers`: prompts that name no agent may go to it by themselves".to_owned());
+    [unasked, unconfined, summons].into_iter().flatten().collect()
 }
 
 /// Whether an agent may do, and comes to do, what the other one does.

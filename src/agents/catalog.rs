@@ -175,6 +175,12 @@ impl Catalog {
         }
     }
 
+    /// The agent that a name means to a run, as it is listed; another one than the first of that name where a workspace brings
+    /// that along and nobody has acknowledged it.
+    pub fn meant(&self, name: &AgentName) -> Option<AgentSummary> {
+        self.first(name).map(Entry::summary)
+    }
+
     /// The definition in one file, or the built-in one, whether it counts or is hidden.
     pub fn definition(&self, name: &AgentName, path: Option<&Path>) -> Option<&Arc<AgentDefinition>> {
         let entry = self.of_name(name).iter().find(|entry| entry.path.as_deref() == path)?;

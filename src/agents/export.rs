@@ -124,6 +124,8 @@ impl Writer<'_> {
         }
         let names = Names::of(AgentFormat::Claude);
         let allowed = self.allowed(names);
+        // `*` says nothing of single calls.
+        let is_listed = allowed.as_ref().is_some_and(|allowed| !allowed.iter().any(|entry| entry == "*"));
         if let Some(allowed) = allowed {
             // An empty text would be no list to its reader.
             match allowed.is_empty() {
@@ -131,7 +133,7 @@ impl Writer<'_> {
                 false => self.put("tools", allowed.join(", ")),
             }
         }
-        let denied = self.denied(names);
+        let denied = self.denied(names, is_listed);
         if !denied.is_empty() {
             self.put("disallowedTools", denied.join(", "));
         }
@@ -167,7 +169,7 @@ impl Writer<'_> {
         if self.definition.tools.agents {
             self.lose("`tools.agents`: it may call no agents there");
         }
-        if !self.denied(names).is_empty() {
+        if !self.denied(names, true).is_empty() {
             self.lose("`tools.deny`");
         }
         if !self.definition.narrowings.is_empty() {
@@ -317,16 +319,24 @@ impl Writer<'_> {
         denied
     }
 
-    /// With calls that are forbidden whatever else is allowed.
-    fn denied(&self, names: Names) -> Vec<String> {
+    /// With calls that are forbidden whatever else is allowed. `is_listed`: there is a list of what is allowed.
+    fn denied(&mut self, names: Names, is_listed: bool) -> Vec<String> {
         let mut denied = self.denied_names(names);
-        for Narrowing { tool, about, decision } in &self.definition.narrowings {
+        let narrowings = &self.definition.narrowings;
+        for Narrowing { tool, about, decision } in narrowings {
             let is_lifted = |it: &Narrowing| it.tool == *tool && it.decision == Verdict::Allow;
             let name = names.written(tool).filter(|_| *decision == Verdict::Deny);
             match (name, about) {
                 (Some(name), Some(about)) => denied.push(format!("{name}({about})")),
                 // What is forbidden but for some calls stands in the list of what is allowed.
-                (Some(name), None) if !self.definition.narrowings.iter().any(is_lifted) => denied.push(name),
+                (Some(_), None) if is_listed && narrowings.iter().any(is_lifted) => {}
+                (Some(name), None) => {
+                    if narrowings.iter().any(is_lifted) {
+                        self.lost
+                            .push(format!("calls of `{tool}` that are allowed although the others are not"));
+                    }
+                    denied.push(name);
+                }
                 _ => {}
             }
         }

@@ -20,6 +20,7 @@ mod places;
 mod round_trip;
 mod schema_file;
 mod starting_points;
+mod stricter;
 mod triggers;
 
 /// Reads a text as one of the user's files.

@@ -151,7 +151,7 @@ with tempfile.TemporaryDirectory() as home:
             if again["outcome"] == "rejected":
                 faults.append(f"{file['source']}: written out again it does not load: {again['problems']}")
             lost = there.get("lost", [])
-            if not lost and again["outcome"] not in ("unchanged", "skipped"):
+            if not lost and again["outcome"] != "unchanged":
                 faults.append(f"{file['source']}: written out and brought in again it is {again['outcome']}")
             if own["description"] not in there["text"] and not lost and "\n" not in own["description"] and "'" not in own["description"]:
                 faults.append(f"{file['source']}: the description got lost")

@@ -162,15 +162,31 @@ pub(in super::super) fn split(text: &str) -> Vec<&str> {
     if by_commas.len() > 1 { by_commas } else { split_outside_parentheses(text, char::is_whitespace) }
 }
 
+/// What stands in parentheses belongs to the name before it, also behind a blank: `Bash (git:*)` is not all of `Bash`.
 fn split_outside_parentheses(text: &str, is_separator: impl Fn(char) -> bool) -> Vec<&str> {
-    let mut depth = 0_usize;
-    let parts = text.split(|character| {
+    let (mut depth, mut start, mut parts) = (0_usize, 0, Vec::<(usize, usize)>::new());
+    for (at, character) in text.char_indices() {
         match character {
-            '(' => depth += 1,
+            '(' => {
+                if depth == 0
+                    && start == at
+                    && let Some((before, _)) = parts.pop()
+                {
+                    start = before;
+                }
+                depth += 1;
+            }
             ')' => depth = depth.saturating_sub(1),
-            _ => return depth == 0 && is_separator(character),
+            _ if depth == 0 && is_separator(character) => {
+                if start < at {
+                    parts.push((start, at));
+                }
+                start = at + character.len_utf8();
+            }
+            _ => {}
         }
-        false
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+    }
+    parts.push((start, text.len()));
+    let parts = parts.into_iter().map(|(start, end)| text[start..end].trim());
+    parts.filter(|part| !part.is_empty()).collect()
 }

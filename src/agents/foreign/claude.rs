@@ -39,7 +39,20 @@ const WITHOUT_EFFECT: &[&str] = &[
     "omitClaudeMd",
 ];
 
-/// What `permissionMode: plan` takes away: every tool that changes something.
+/// What `permissionMode: plan` leaves of everything: nothing that changes something, and nobody who could.
+const PLANNING: &[&str] = &[
+    "list_directory",
+    "read_file",
+    "read_many_files",
+    "glob",
+    "grep",
+    "web_fetch",
+    "web_search",
+    "write_todos",
+    "ask_user",
+];
+
+/// What it takes away of tools that are named.
 const CHANGING: &[&str] = &[
     "write_file",
     "edit_file",
@@ -70,7 +83,15 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
         let mark = fields.get("permissionMode").map(|node| node.mark);
         match mode.as_str() {
             "default" => {}
-            "plan" => deny(&mut definition, CHANGING.iter().map(|tool| ToolName::from(*tool))),
+            "plan" => {
+                let tools = &mut definition.tools;
+                if std::mem::take(&mut tools.inherits) {
+                    let left = PLANNING.iter().map(|tool| ToolName::from(*tool));
+                    tools.allow = Some(left.collect());
+                }
+                tools.agents = false;
+                deny(&mut definition, CHANGING.iter().map(|tool| ToolName::from(*tool)));
+            }
             _ => {
                 let message = format!(
                     "`permissionMode: {mode}` has no effect: an agent's file cannot allow what asks here"

@@ -209,7 +209,8 @@ impl Names {
         for (text, node) in entries {
             let entry = self.entry(text, node, findings);
             if entry.is_about_all() || entry.name == "*" || self.meant(entry.name) == Some(Agents) {
-                self.put(&Entry { about: None, ..entry }, node, &mut denied, findings);
+                let tool = self.put(&Entry { about: None, ..entry }, node, &mut denied, findings);
+                tool.iter().flat_map(like).for_each(|tool| denied.add((*tool).into()));
                 continue;
             }
             let mut of_some = Selected::default();
@@ -278,6 +279,15 @@ impl Names {
         };
         selected.add(tool.clone());
         Some(tool)
+    }
+}
+
+/// What changes files as a tool does, and what these products have no word for: who takes the one away means the other, too.
+fn like(tool: &ToolName) -> &'static [&'static str] {
+    match tool.as_str() {
+        "write_file" | "edit_file" => &["delete_file", "move_file"],
+        "run_shell_command" => &["git_commit"],
+        _ => &[],
     }
 }
 

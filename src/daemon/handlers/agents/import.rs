@@ -25,6 +25,9 @@ use crate::{
     },
 };
 
+/// Of agents' files that one import takes: as much as a folder of agents holds.
+const MOST_BYTES: usize = 64 << 20;
+
 pub async fn import(
     state: Arc<State>,
     caller: Caller,
@@ -60,12 +63,22 @@ async fn import_once(
     // Whatever lies there is read before anybody else has to wait.
     let (format_of_all, to) = (format, destination.scope);
     let read = blocking(move || {
-        let Sources { files, problems } = agents::sources(&paths);
-        let brought = files.into_iter().map(|file| {
-            let brought = agents::bring(&file, format_of_all, to);
-            (file, brought)
-        });
-        Ok((brought.collect::<Vec<_>>(), problems))
+        let Sources { files, mut problems } = agents::sources(&paths);
+        let (mut brought, mut n_bytes) = (Vec::new(), 0);
+        for file in files {
+            let agents = agents::bring(&file, format_of_all, to);
+            n_bytes += agents.iter().filter_map(|it| Some(it.text.as_ref()?.len())).sum::<usize>();
+            if MOST_BYTES < n_bytes {
+                let message = format!(
+                    "this file and those behind it are not looked at: one import takes {} MiB of agents at most",
+                    MOST_BYTES >> 20
+                );
+                problems.push(problem(&file, None, FileProblemCode::TooLarge, message));
+                break;
+            }
+            brought.push((file, agents));
+        }
+        Ok((brought, problems))
     });
     let (files, problems) = read.await?;
     let _turn = workspaces::turn(state).await?;

@@ -135,7 +135,10 @@ export interface AgentWrittenResult {
   name: AgentName;
   scope: AgentScope;
   path: string;
-  /** Of what stands there now. A project's file that was written so is acknowledged. */
+  /**
+   * Of what stands there now. A project's file is acknowledged by making it, and stays so when it is changed
+   * through the daemon; what nobody had acknowledged is not by a change.
+   */
   digest: string;
   /** Warnings; a file with errors is not written. */
   problems?: FileProblem[];

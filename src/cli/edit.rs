@@ -21,8 +21,8 @@ use super::{
     validate::Validated,
 };
 use crate::protocol::{
-    AgentFormat, AgentScope, AgentsGet, AgentsGetParams, AgentsUpdate, AgentsUpdateParams, AgentsValidate,
-    AgentsValidateParams, CheckOutcome, ErrorKind, IdempotencyKey, Open,
+    AgentFormat, AgentScope, AgentStatus, AgentsGet, AgentsGetParams, AgentsUpdate, AgentsUpdateParams,
+    AgentsValidate, AgentsValidateParams, CheckOutcome, ErrorKind, IdempotencyKey, Open,
 };
 
 #[derive(Args)]
@@ -45,6 +45,7 @@ struct File {
     path: Option<String>,
     digest: String,
     format: Open<AgentFormat>,
+    status: Open<AgentStatus>,
     text: Option<String>,
 }
 
@@ -267,14 +268,14 @@ fn tell(
     };
     let written: Written = paging::view(&answer)?;
     // Its warnings were shown before it was written.
-    let words = || {
-        format!(
-            "changed {} ({}): {}",
-            line(&written.name),
-            line(list::place(&written.scope)),
-            line(&written.path)
-        )
-    };
+    let name = line(&written.name);
+    let words = || format!("changed {name} ({}): {}", line(list::place(&written.scope)), line(&written.path));
     paging::tell(&answer, format, words, surroundings)?;
+    if file.status.known() == Some(AgentStatus::Untrusted) {
+        let text = format!(
+            "nobody has trusted it yet, so it cannot be started: `subagent trust {name}` shows what it may do, and asks"
+        );
+        show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+    }
     Ok(0)
 }

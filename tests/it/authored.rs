@@ -160,6 +160,13 @@ async fn fields_put_into_a_file_that_nobody_read_do_not_make_it_trusted() {
     let meant = patch(json!({ "digest": updated["digest"], "definition": { "title": "U" } }));
     let updated = client.call("agents/update", meant).await;
     assert_eq!(status(&mut client, &running, "cloned").await, "untrusted");
+    // Nor does it start because somebody sent all of it back with another word.
+    let whole = json!({
+        "name": "cloned", "text": text("cloned", "Do more harm."), "digest": updated["digest"],
+        "workspace": running.work(),
+    });
+    let updated = client.call("agents/update", whole).await;
+    assert_eq!(status(&mut client, &running, "cloned").await, "untrusted");
     let read = json!({ "name": "cloned", "digest": updated["digest"], "workspace": running.work() });
     client.call("agents/acknowledge", read).await;
     assert_eq!(status(&mut client, &running, "cloned").await, "ok");
@@ -168,6 +175,25 @@ async fn fields_put_into_a_file_that_nobody_read_do_not_make_it_trusted() {
     assert_eq!(status(&mut client, &running, "cloned").await, "ok");
     fs::write(running.work().join(".subagentd/agents/cloned.md"), text("cloned", "Do other harm.")).unwrap();
     assert_eq!(status(&mut client, &running, "cloned").await, "untrusted");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_name_means_to_an_editor_what_it_means_to_a_run() {
+    let house = House::new()
+        .agent("fixer", &text("fixer", "Mine."))
+        .file(".subagentd/agents/fixer.md", text("fixer", "Do harm."));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let of = |scope: Option<&str>| json!({ "name": "fixer", "workspace": running.work(), "scope": scope });
+    assert_eq!(client.call("agents/get", of(None)).await["scope"], "user");
+    assert_eq!(client.call("agents/get", of(Some("project"))).await["status"], "untrusted");
+    let mut change = of(None);
+    change["definition"] = json!({ "title": "T" });
+    assert_eq!(client.call("agents/update", change).await["scope"], "user");
+    assert_eq!(client.call("agents/delete", of(None)).await["scope"], "user");
+    // With nothing else of the name it is what is there.
+    assert_eq!(client.call("agents/get", of(None)).await["scope"], "project");
     running.stop().await;
 }
 

@@ -246,7 +246,7 @@ async fn nothing_of_a_hostile_project_counts_before_trust() {
         json!([["project", "untrusted"], ["user", "ok"]])
     );
     let found = client.call("agents/get", json!({ "name": "helper", "workspace": running.work() })).await;
-    assert_eq!(found["scope"], "project", "{found}");
+    assert_eq!(found["scope"], "user", "{found}");
     assert_eq!(
         client.refused("run/start", start(&running, Some("stranger"))).await.0,
         "WORKSPACE_NOT_TRUSTED"

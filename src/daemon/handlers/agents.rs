@@ -182,6 +182,11 @@ impl Standing {
 
 /// The agent of a name, in this place or the one that a run would use.
 fn named(catalog: &Catalog, name: &AgentName, scope: Option<AgentScope>) -> Result<AgentSummary, RpcError> {
+    if scope.is_none()
+        && let Some(agent) = catalog.meant(name)
+    {
+        return Ok(agent);
+    }
     let all = catalog.list(true, true);
     let is_meant =
         |agent: &&AgentSummary| agent.name == *name && scope.is_none_or(|scope| agent.scope == scope);

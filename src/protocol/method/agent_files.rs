@@ -67,7 +67,8 @@ pub struct AgentWrittenResult {
     pub name: AgentName,
     pub scope: AgentScope,
     pub path: PathBuf,
-    /// Of what stands there now. A project's file that was written so is acknowledged.
+    /// Of what stands there now. A project's file is acknowledged by making it, and stays so when it is changed through the
+    /// daemon; what nobody had acknowledged is not by a change.
     pub digest: String,
     /// Warnings; a file with errors is not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -73,12 +73,8 @@ async fn update_once(
         blocking(move || new.write(&summary, Spot::existing(&at, below.as_deref())?, digest, &writer))
             .await?;
     let Written { digest, before, change } = written;
-    // Fields that are put into a file that nobody has read leave the rest of it unread.
-    let was_read = match &before {
-        None => true,
-        Some(before) => is_acknowledged(state, &path, root.as_deref(), before),
-    };
-    let acknowledged = match was_read {
+    // Changing a file is not saying that it may start: what nobody has acknowledged stays so, whoever changed a word of it.
+    let acknowledged = match is_acknowledged(state, &path, root.as_deref(), &before) {
         true => acknowledging(state, &path, root.as_deref(), &digest),
         false => Vec::new(),
     };
@@ -97,8 +93,8 @@ async fn update_once(
 
 struct Written {
     digest: String,
-    /// Digest of the bytes that fields were put into; `None` where the whole text came from the caller.
-    before: Option<String>,
+    /// Digest of what stood there.
+    before: String,
     /// None where it said so before.
     change: Option<Change>,
 }
@@ -128,7 +124,7 @@ impl New {
                 .with_hint("read it as it is now (`agents/get`), and make your change there"));
         }
         let old = spot.bytes().unwrap_or_default();
-        let before = matches!(self, New::Fields(_)).then(|| now.clone().unwrap_or_default());
+        let before = now.clone().unwrap_or_default();
         let text = match self {
             New::Text(text) => text,
             New::Fields(_) if agent.format != AgentFormat::Own => {

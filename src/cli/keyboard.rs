@@ -46,16 +46,23 @@ pub trait Keyboard {
     /// Takes keys one by one from now on, unseen. What was typed before is forgotten: it was not meant for what is
     /// asked now. False when nobody can type here at the moment, e.g. because the command runs in the background.
     fn open(&mut self) -> bool;
-    /// The same for texts of any length: what is pasted comes between the marks `ESC [ 200 ~` and `ESC [ 201 ~`. What was
-    /// typed before is the beginning of the text: nobody has to wait for the prompt.
+    /// The same for texts of any length: what is pasted comes between the marks `ESC [ 200 ~` and `ESC [ 201 ~`.
     fn open_for_text(&mut self) -> bool {
         self.open()
+    }
+    /// The same where nothing is asked: what was typed before is kept for `typed_before`.
+    fn open_for_talk(&mut self) -> bool {
+        self.open_for_text()
+    }
+    /// What was typed before keys were taken for a talk, if it has not been read; never waits.
+    fn typed_before(&mut self) -> Vec<u8> {
+        Vec::new()
     }
     /// Waits at most so long for bytes.
     fn wait(&mut self, at_most: Duration) -> Waited;
     /// Leaves the terminal as it was.
     fn close(&mut self);
-    /// The bytes that came since; never waits. Of a text no more than up to the end of a line: what is behind it is for
+    /// The bytes that came since; never waits. Of a talk no more than up to the end of a line: what is behind it is for
     /// whoever asks next.
     fn read(&mut self) -> Vec<u8>;
     /// How wide the terminal is now; `None` when it is none.
@@ -128,8 +135,8 @@ pub(super) struct TerminalKeyboard<T: AsFd> {
     columns: Box<dyn Fn() -> Option<usize>>,
     /// How the terminal was before; `Some` while keys are taken.
     before: Option<Termios>,
-    /// What is taken is a text, of which nothing is thrown away.
-    is_for_text: bool,
+    /// Nothing that is typed is thrown away.
+    keeps_typed: bool,
     marks_pastes: bool,
     /// A stop has put the terminal back; keys are taken again once the command is in the foreground.
     is_suspended: bool,
@@ -170,8 +177,8 @@ impl Guard {
 impl<T: AsFd> TerminalKeyboard<T> {
     pub(super) fn new(terminal: T, columns: Box<dyn Fn() -> Option<usize>>) -> TerminalKeyboard<T> {
         let (before, guard) = (None, None);
-        let (is_for_text, marks_pastes, is_suspended) = (false, false, false);
-        TerminalKeyboard { terminal, columns, before, is_for_text, marks_pastes, is_suspended, guard }
+        let (keeps_typed, marks_pastes, is_suspended) = (false, false, false);
+        TerminalKeyboard { terminal, columns, before, keeps_typed, marks_pastes, is_suspended, guard }
     }
 
     /// A command in the background would be stopped for touching the terminal.
@@ -198,7 +205,7 @@ impl<T: AsFd> TerminalKeyboard<T> {
     }
 
     /// Whether keys are taken now.
-    fn take_keys(&mut self, is_for_text: bool) -> bool {
+    fn take_keys(&mut self, keeps_typed: bool) -> bool {
         if self.before.is_some() || self.is_in_background() {
             return self.before.is_some();
         }
@@ -214,15 +221,23 @@ impl<T: AsFd> TerminalKeyboard<T> {
         }
         self.set_calm(false);
         // `Flush` forgets what was typed ahead in the same step.
-        let action = if is_for_text { OptionalActions::Now } else { OptionalActions::Flush };
+        let action = if keeps_typed { OptionalActions::Now } else { OptionalActions::Flush };
         if tcsetattr(&self.terminal, action, &keys).is_err() {
             self.set_calm(true);
             return false;
         }
         self.before = Some(before);
-        self.is_for_text = is_for_text;
+        self.keeps_typed = keeps_typed;
         self.is_suspended = false;
         true
+    }
+
+    fn mark_pastes(&mut self, is_open: bool) -> bool {
+        if is_open && !self.marks_pastes {
+            // Where it cannot be written to, a paste is keys like all others.
+            self.marks_pastes = rustix::io::write(&self.terminal, PASTES_MARKED).is_ok();
+        }
+        is_open
     }
 
     fn read_once(&self, bytes: &mut [u8]) -> usize {
@@ -239,12 +254,27 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
     }
 
     fn open_for_text(&mut self) -> bool {
+        let is_open = self.take_keys(false);
+        self.mark_pastes(is_open)
+    }
+
+    fn open_for_talk(&mut self) -> bool {
         let is_open = self.take_keys(true);
-        if is_open && !self.marks_pastes {
-            // Where it cannot be written to, a paste is keys like all others.
-            self.marks_pastes = rustix::io::write(&self.terminal, PASTES_MARKED).is_ok();
+        self.mark_pastes(is_open)
+    }
+
+    fn typed_before(&mut self) -> Vec<u8> {
+        // More than the system keeps of it.
+        let mut bytes = vec![0; 2 * READ_BYTES];
+        let mut count = 0;
+        while count < bytes.len() {
+            match self.read_once(&mut bytes[count..]) {
+                0 => break,
+                read => count += read,
+            }
         }
-        is_open
+        bytes.truncate(count);
+        bytes
     }
 
     fn wait(&mut self, at_most: Duration) -> Waited {
@@ -274,7 +304,7 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         }
         if let Some(before) = self.before.take() {
             // Keys pressed for a question that is gone are not for the shell either.
-            if !self.is_for_text {
+            if !self.keeps_typed {
                 let _ = tcflush(&self.terminal, QueueSelector::IFlush);
             }
             let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
@@ -286,11 +316,11 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         self.heed_signals();
         if self.is_suspended {
             // Whoever asks goes on asking after a stop.
-            self.take_keys(self.is_for_text);
+            self.take_keys(self.keeps_typed);
         }
         let mut bytes = vec![0; READ_BYTES];
         let mut count = 0;
-        if self.is_for_text {
+        if self.keeps_typed {
             // What stays with the terminal is there for the next text, and forgotten by a question in between.
             while count < READ_BYTES && self.read_once(&mut bytes[count..=count]) == 1 {
                 count += 1;

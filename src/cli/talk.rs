@@ -176,7 +176,7 @@ impl Talk {
                 let word = safe_text::line(word, table::NAME_CHARACTERS);
                 let hint = match nearest {
                     Some(nearest) => format!("did you mean `{nearest}`?"),
-                    None => "/help lists what there is".to_owned(),
+                    None => "/help lists what there is.".to_owned(),
                 };
                 let hint = format!("{hint} A message that begins so is sent with a blank before it");
                 return Err(
@@ -239,7 +239,8 @@ impl Talk {
         let format = OutputFormat::Text;
         let (end, stop_message, shown) = run::follow(&started, from, format, link, surroundings)?;
         if end == End::Left {
-            let text = format!("the run goes on by itself; `subagent attach {}` shows it", started.run_id);
+            let text =
+                format!("left the run to end by itself; `subagent attach {}` shows it", started.run_id);
             show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
             return Ok(());
         }
@@ -308,6 +309,9 @@ impl Talk {
             surroundings.stderr.write_text(&format!("  {}", safe_text::line(&file, usize::MAX)))?;
         }
         let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
+        // What was typed before it was asked is no answer to it.
+        keyboard.open();
+        keyboard.close();
         let mut desk = Desk { keyboard: &mut **keyboard, stdin, stderr, interrupts };
         let is_yes = match desk.read("undo that? [y/N] ", &[], &mut |_| None)? {
             Typed::Text(answer) => matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"),

@@ -79,6 +79,7 @@ async fn a_conversation_remembers_and_every_command_does_what_it_says() {
 
     terminal.enters(&format!("/model {second}"));
     terminal.sees("the next runs of this conversation use replay:").await;
+    terminal.sees(PROMPT).await;
     terminal.enters("And why?");
     terminal.sees("Because of the air.").await;
     terminal.sees(PROMPT).await;
@@ -124,14 +125,15 @@ async fn a_conversation_remembers_and_every_command_does_what_it_says() {
 async fn texts_of_several_lines_are_one_prompt_and_the_next_start_finds_them_again() {
     let place = Place::new().await;
     let model = place.says("chat", "Yes.");
-    // Typed before there is a prompt, and two lines at once: nothing of it is lost.
     let mut terminal = place.talk(&model, &["-p", "first of all"]);
-    terminal.types("ahead\rand again\r");
+    // Typed before there is a prompt: it is neither lost nor sent.
+    terminal.types("ahead\r/clear\r");
     terminal.sees("chatter › first of all").await;
-    for ahead in ["chatter › ahead", "chatter › and again"] {
-        terminal.sees("Yes.").await;
-        terminal.sees(ahead).await;
-    }
+    terminal.sees("Yes.").await;
+    terminal.sees("chatter › ahead").await;
+    terminal.sees("/clear").await;
+    assert_eq!(place.prompts("chatter").await, ["first of all"]);
+    terminal.types("\r");
     terminal.sees("Yes.").await;
     terminal.sees(PROMPT).await;
     // Alt-Enter, a backslash, and a paste whose lines are not sent one by one.
@@ -144,13 +146,13 @@ async fn texts_of_several_lines_are_one_prompt_and_the_next_start_finds_them_aga
     terminal.sees(PROMPT).await;
     terminal.types("\x04");
     assert_eq!(terminal.ended().await, Some(0));
-    let expected = ["first of all", "ahead", "and again", "one\ntwo\nthree\nfour\nfive", "a secret"];
+    let expected = ["first of all", "ahead\n/clear", "one\ntwo\nthree\nfour\nfive", "a secret"];
     assert_eq!(place.prompts("chatter").await, expected);
 
     // Without --new it goes on where it was; Up passes over what began with a blank.
     let mut terminal = place.talk(&model, &[]);
     terminal.sees("continuing session").await;
-    terminal.sees("it remembers 10 messages").await;
+    terminal.sees("it remembers 8 messages").await;
     terminal.sees(PROMPT).await;
     terminal.types("\x1b[A");
     terminal.sees("five").await;
@@ -189,6 +191,13 @@ async fn a_question_is_asked_in_place_and_undo_names_the_file_before_it_asks() {
 
     terminal.enters("/undo");
     terminal.sees("note.txt (created)").await;
+    terminal.sees("undo that? [y/N] ").await;
+    terminal.enters("n");
+    terminal.sees("nothing was undone").await;
+    assert!(file.exists());
+    terminal.sees("writer › ").await;
+    // What was typed before it was asked is no answer to it.
+    terminal.types("/undo\ry\r");
     terminal.sees("undo that? [y/N] ").await;
     terminal.enters("n");
     terminal.sees("nothing was undone").await;

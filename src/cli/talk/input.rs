@@ -11,7 +11,7 @@ use crate::cli::{
         self,
         drawing::Drawing,
         line::{INPUT_MAX, Line, Pressed},
-        strokes::Strokes,
+        strokes::{Stroke, Strokes},
     },
     safe_text,
     screen::Ink,
@@ -78,6 +78,11 @@ impl Desk<'_> {
         let mut strokes = Strokes::default();
         let mut is_open = self.open()?;
         if is_open {
+            // Nothing of it is lost, and nothing of it is sent: nobody saw the prompt when they pressed Enter.
+            let ahead = typed_ahead(&self.keyboard.typed_before());
+            if !ahead.is_empty() {
+                sheet.line.press(Stroke::Pasted(ahead), earlier);
+            }
             sheet.show(self.columns(), self.stderr)?;
         }
         loop {
@@ -90,7 +95,7 @@ impl Desk<'_> {
                 Waited::Done => {}
             }
             if !is_open {
-                is_open = self.keyboard.open_for_text();
+                is_open = self.keyboard.open_for_talk();
                 if is_open {
                     sheet.show(self.columns(), self.stderr)?;
                 }
@@ -127,7 +132,7 @@ impl Desk<'_> {
 
     /// Takes keys, or says why none can be typed: then they are once the command is in the foreground.
     fn open(&mut self) -> Result<bool, Failure> {
-        let is_open = self.keyboard.open_for_text();
+        let is_open = self.keyboard.open_for_talk();
         if !is_open {
             self.stderr.write_text("! bring this command to the foreground to go on")?;
         }
@@ -139,6 +144,20 @@ impl Desk<'_> {
         self.stderr.width = self.stderr.width.map(|_| columns);
         columns
     }
+}
+
+/// The text of what was typed before it was asked for.
+fn typed_ahead(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for stroke in Strokes::default().decode(bytes) {
+        match stroke {
+            Stroke::Character(character) => text.push(character),
+            Stroke::Pasted(pasted) => text.push_str(&pasted),
+            Stroke::Enter | Stroke::NewLine => text.push('\n'),
+            _ => {}
+        }
+    }
+    text.trim_end_matches('\n').to_owned()
 }
 
 /// The line being typed, as it stands on the screen.

@@ -78,7 +78,7 @@ async fn ctrl_c_twice_leaves_the_run_and_the_next_prompt_waits_for_its_turn() {
     terminal.sees("cancelling the run").await;
     // Its tool gets two seconds, which pass when the test says so.
     terminal.types(INTERRUPT);
-    terminal.sees("the run goes on by itself; `subagent attach ").await;
+    terminal.sees("left the run to end by itself; `subagent attach ").await;
     terminal.sees(PROMPT).await;
     place.script.replace([Reply::says("My turn.")]);
     terminal.enters("two");

@@ -56,9 +56,9 @@ const PLANNING: &[&str] = &[
 const CHANGING: &[&str] = &[
     "write_file",
     "edit_file",
+    "run_shell_command",
     "delete_file",
     "move_file",
-    "run_shell_command",
     "git_commit",
     "save_memory",
 ];

@@ -206,11 +206,13 @@ impl Names {
         findings: &mut Findings,
     ) -> Selected {
         let mut denied = Selected::default();
+        // Behind those that are named, so that it is one order however often it is written and read.
+        let mut along: Vec<&'static str> = Vec::new();
         for (text, node) in entries {
             let entry = self.entry(text, node, findings);
             if entry.is_about_all() || entry.name == "*" || self.meant(entry.name) == Some(Agents) {
                 let tool = self.put(&Entry { about: None, ..entry }, node, &mut denied, findings);
-                tool.iter().flat_map(like).for_each(|tool| denied.add((*tool).into()));
+                along.extend(tool.iter().flat_map(|tool| like(tool).iter().copied()));
                 continue;
             }
             let mut of_some = Selected::default();
@@ -228,6 +230,7 @@ impl Names {
                 denied.narrowings.push(Narrowing { tool, about, decision: Verdict::Deny });
             }
         }
+        along.into_iter().for_each(|tool| denied.add(tool.into()));
         denied
     }
 

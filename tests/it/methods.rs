@@ -646,6 +646,8 @@ fn rows() -> Vec<Row> {
                 |_| json!({ "paths": "all", "format": "cursor", "onConflict": "fight", "dryRun": 1 }),
                 |_| json!({ "paths": [], "scope": "builtin" }),
                 |_| json!({ "paths": ["here.md", "/there.md"] }),
+                |_| json!({ "paths": ["/there.md"], "url": "ftp://example.com", "digest": "sha256:0", "scope": "user" }),
+                |_| json!({ "url": "git+file:///there", "scope": "user" }),
             ],
             brief: |result| {
                 let files = result["files"].as_array().unwrap().iter();

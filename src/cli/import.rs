@@ -247,7 +247,12 @@ fn show_coming(coming: &Imported, surroundings: &mut Surroundings) -> Result<(),
         may.extend(deny.iter().map(|tool| format!("not {tool}")));
         let approves = auto_approve.join(", ");
         let outcome = file.outcome.as_str();
-        [cell(&file.name), standing(outcome), cell(&may.join(", ")), cell(&approves).painted(Some(Ink::Yellow))]
+        [
+            cell(&file.name),
+            standing(outcome),
+            cell(&may.join(", ")),
+            cell(&approves).painted(Some(Ink::Yellow)),
+        ]
     };
     let rows: Vec<[Cell; 4]> = coming.files.iter().map(cells).collect();
     // What is not seen cannot be agreed to.

@@ -16,8 +16,8 @@ use crate::{
         self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
     },
     protocol::{
-        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, Method, NoParams, Ping, PolicyCheck, RunStart,
-        ToolsList, WorkspaceOpen, WorkspaceTrust,
+        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, Method, NoParams, Ping,
+        PolicyCheck, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
     },
 };
 
@@ -225,7 +225,8 @@ impl Link {
     ) -> Result<Value, CallError> {
         let times = (patience(M::NAME), self.silence);
         let params = written(M::NAME, params)?;
-        let answer = client.call_slowly(M::NAME, &&*params, times, &mut || say_why_it_takes_long(M::NAME, stderr))?;
+        let answer =
+            client.call_slowly(M::NAME, &&*params, times, &mut || say_why_it_takes_long(M::NAME, stderr))?;
         read(M::NAME, &answer)
     }
 

@@ -9,8 +9,8 @@ use super::{handlers::internal, once::KeyToken, state::State};
 use crate::{
     agents::{Catalog, Changes},
     protocol::{
-        AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, Private, RpcError, Seq,
-        WorkspaceTrusted,
+        AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, Private,
+        RpcError, Seq, WorkspaceTrusted,
     },
     store::NewEvent,
     sys::folders::Alarm,

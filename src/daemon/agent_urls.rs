@@ -32,7 +32,9 @@ use super::{handlers::internal, state::State, web_rules};
 use crate::{
     agents::{self, Brought, LARGEST_FILE},
     config::problem,
-    protocol::{AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, RpcError, Severity},
+    protocol::{
+        AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, RpcError, Severity,
+    },
     trust::digest,
     web::Target,
 };
@@ -292,9 +294,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn refuse_others(origin: &AgentOrigin, expected: Option<&str>) -> Result<(), RpcError> {
     let AgentOrigin { url, digest, commit } = origin;
-    let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(digest)) else { return Ok(()) };
-    let message =
-        format!("{url} holds other files than those with the digest {expected}: now it is {digest}; nothing was written");
+    let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(digest)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{url} holds other files than those with the digest {expected}: now it is {digest}; nothing was written"
+    );
     Err(RpcError::new(ErrorKind::Conflict, message)
         .with_details(json!({ "expected": expected, "now": digest, "commit": commit }))
         .with_hint("look at it again (`dryRun`), and name the new digest if you still want it; a tag or a commit behind `#` stays as it is"))

@@ -118,7 +118,10 @@ async fn what_comes_into_a_project_waits_to_be_read() {
     assert_eq!(imported["files"][0]["source"], source);
     assert_eq!(imported["files"][0]["format"], "claude", "by its folder");
     let origin = &imported["origin"];
-    assert_eq!((&origin["commit"], origin["url"].as_str()), (&json!(commit), source.strip_suffix("/.claude/agents/scout.md")));
+    assert_eq!(
+        (&origin["commit"], origin["url"].as_str()),
+        (&json!(commit), source.strip_suffix("/.claude/agents/scout.md"))
+    );
     let summed = Command::new("sh")
         .args(["-c", "sha256sum .claude/agents/scout.md | sha256sum | cut -d' ' -f1"])
         .current_dir(&theirs.folder)
@@ -127,7 +130,11 @@ async fn what_comes_into_a_project_waits_to_be_read() {
     let summed = String::from_utf8(summed.stdout).unwrap();
     assert_eq!(origin["digest"], format!("sha256:{}", summed.trim()), "anybody can make it anew");
     let got = client.call("agents/get", json!({ "name": "scout", "workspace": running.work() })).await;
-    assert_eq!((&got["status"], got["approval"]["rules"].as_array().unwrap().len()), (&json!("untrusted"), 2), "{got}");
+    assert_eq!(
+        (&got["status"], got["approval"]["rules"].as_array().unwrap().len()),
+        (&json!("untrusted"), 2),
+        "{got}"
+    );
     let (kind, _) = client
         .refused("run/start", json!({ "workspace": running.work(), "agent": "scout", "prompt": "p" }))
         .await;
@@ -167,14 +174,20 @@ async fn into_ones_own_folder_comes_only_what_was_read() {
     let free = &looked["files"][0];
     assert_eq!((files(&looked), &free["text"]), (vec![("free", "written")], &json!(FREE)), "{looked}");
     assert_eq!(free["may"], json!({ "tools": ["write_file"], "autoApprove": ["high"] }));
-    assert!(looked["problems"][0]["message"].as_str().unwrap().starts_with("1 of its Markdown files"), "{looked}");
+    assert!(
+        looked["problems"][0]["message"].as_str().unwrap().starts_with("1 of its Markdown files"),
+        "{looked}"
+    );
     let digest = &looked["origin"]["digest"];
     // Another digest than what comes.
     let other = format!("sha256:{}", "0".repeat(64));
     for more in [json!({ "digest": other }), json!({ "digest": other, "dryRun": true })] {
         let (kind, error) = client.refused("agents/import", ask(more)).await;
         let details = &error["data"]["details"];
-        assert_eq!((kind.as_str(), &details["now"], &details["expected"]), ("CONFLICT", digest, &json!(other)));
+        assert_eq!(
+            (kind.as_str(), &details["now"], &details["expected"]),
+            ("CONFLICT", digest, &json!(other))
+        );
     }
     let agents = house.dir.path().join("agents");
     assert_eq!(fs::read_dir(&agents).unwrap().count(), 0);
@@ -184,8 +197,9 @@ async fn into_ones_own_folder_comes_only_what_was_read() {
     // A branch moves, and what was read is not what comes; a tag stays.
     theirs.file("team/free.md", FREE.replace("Do.", "Do harm.")).commit();
     for url in [theirs.url(), format!("{}#main", theirs.url())] {
-        let (kind, error) =
-            client.refused("agents/import", ask(json!({ "url": url, "digest": digest, "onConflict": "replace" }))).await;
+        let (kind, error) = client
+            .refused("agents/import", ask(json!({ "url": url, "digest": digest, "onConflict": "replace" })))
+            .await;
         assert_eq!(kind, "CONFLICT", "{error}");
     }
     assert_eq!(fs::read_to_string(agents.join("free.md")).unwrap(), FREE);
@@ -240,7 +254,10 @@ async fn what_cannot_be_had_is_told_with_what_to_do() {
     ] {
         let (kind, error) = client.refused("agents/import", look(url.to_owned())).await;
         let told = error["message"].as_str().unwrap();
-        assert!(kind == "INVALID_PARAMS" && told.contains(word) && !error.to_string().contains("geheim"), "{url}: {told}");
+        assert!(
+            kind == "INVALID_PARAMS" && told.contains(word) && !error.to_string().contains("geheim"),
+            "{url}: {told}"
+        );
     }
     let both = json!({ "url": theirs.url(), "paths": ["/x.md"], "digest": "sha256:1", "scope": "user" });
     let (_, error) = client.refused("agents/import", both).await;
@@ -269,7 +286,9 @@ async fn a_hostile_repository_gets_nothing_done() {
     let large = format!("{SCOUT}{}", "x".repeat(2 << 20));
     theirs.file("scout.md", SCOUT).file("large.md", large).file(".hidden/x.md", SCOUT);
     // What would do something if it were checked out, or read where it leads to.
-    theirs.file(".gitattributes", "*.md filter=evil\n").file(".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = file:///\n");
+    theirs
+        .file(".gitattributes", "*.md filter=evil\n")
+        .file(".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = file:///\n");
     symlink("/etc/passwd", theirs.folder.join("passwd.md")).unwrap();
     symlink("/etc", theirs.folder.join("etc")).unwrap();
     theirs.commit();
@@ -288,7 +307,11 @@ async fn a_hostile_repository_gets_nothing_done() {
         fs::write(&path, format!("#!/bin/sh\ntouch {}/ran\n", house.dir.path().display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let config = format!("[core]\n\thooksPath = {}\n[filter \"evil\"]\n\tsmudge = touch {}/ran\n", hooks.display(), house.dir.path().display());
+    let config = format!(
+        "[core]\n\thooksPath = {}\n[filter \"evil\"]\n\tsmudge = touch {}/ran\n",
+        hooks.display(),
+        house.dir.path().display()
+    );
     fs::write(house.dir.path().join(".gitconfig"), config).unwrap();
     let running = house.boot().await;
     let mut client = running.client();
@@ -299,7 +322,13 @@ async fn a_hostile_repository_gets_nothing_done() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| format!("{}: {}", it["path"].as_str().unwrap().rsplit("theirs/").next().unwrap(), it["message"].as_str().unwrap()))
+        .map(|it| {
+            format!(
+                "{}: {}",
+                it["path"].as_str().unwrap().rsplit("theirs/").next().unwrap(),
+                it["message"].as_str().unwrap()
+            )
+        })
         .collect();
     told.sort();
     let expected = [
@@ -308,8 +337,10 @@ async fn a_hostile_repository_gets_nothing_done() {
         "passwd.md: is a link, which is not followed",
     ];
     assert_eq!(told, expected);
-    let stands: Vec<OsString> =
-        fs::read_dir(running.work().join(".subagentd/agents")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let stands: Vec<OsString> = fs::read_dir(running.work().join(".subagentd/agents"))
+        .unwrap()
+        .map(|it| it.unwrap().file_name())
+        .collect();
     assert_eq!(stands, ["scout.md"]);
     assert!(!house.dir.path().join("ran").exists(), "something of theirs ran");
     assert!(!house.dir.path().join("state/up.md").exists());
@@ -321,7 +352,8 @@ async fn a_hostile_repository_gets_nothing_done() {
         SCOUT.len()
     );
     many.git(&["fast-import", "--quiet"], &stream);
-    let (reason, error) = reason(&mut client, json!({ "url": many.url(), "scope": "user", "dryRun": true })).await;
+    let (reason, error) =
+        reason(&mut client, json!({ "url": many.url(), "scope": "user", "dryRun": true })).await;
     assert!(reason == "tooLarge" && error.contains("10001 Markdown files"), "{error}");
     assert!(!left(&house));
     running.stop().await;
@@ -335,13 +367,12 @@ fn hanging(house: &mut House) -> PathBuf {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let path = std::env::var("PATH").unwrap();
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *' fetch '*) touch half; echo $$ > {}; PATH='{path}' exec sleep 100000;; esac\nPATH='{path}' exec git \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *' fetch '*) : > half; echo $$ > {}; PATH='{path}' exec sleep 100000;; esac\nPATH='{path}' exec git \"$@\"\n",
         pipe.display()
     );
     fs::write(bin.join("git"), script).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    house.sources.environment =
-        vec![("PATH".into(), bin.into()), ("HOME".into(), home.into_os_string())];
+    house.sources.environment = vec![("PATH".into(), bin.into()), ("HOME".into(), home.into_os_string())];
     pipe
 }
 
@@ -379,9 +410,13 @@ async fn nobody_waits_for_ever_and_nothing_is_left_behind() {
     clock.advance(Duration::from_secs(120));
     let answer = client.receive().await;
     let data = &answer["error"]["data"];
-    assert_eq!((&data["details"]["reason"], &data["retryable"]), (&json!("timedOut"), &json!(true)), "{answer}");
+    assert_eq!(
+        (&data["details"]["reason"], &data["retryable"]),
+        (&json!("timedOut"), &json!(true)),
+        "{answer}"
+    );
     assert!(!lives(&pid) && !left(&house));
-    // One waits for the other, and can be cancelled as well; whoever hangs up does not want it.
+    // One waits for the other, and can be cancelled as well.
     client.send(&import(3)).await;
     let pid = begun(&pipe).await;
     let mut other = running.client();
@@ -389,7 +424,8 @@ async fn nobody_waits_for_ever_and_nothing_is_left_behind() {
     other.call("ping", json!({})).await;
     other.send(r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":4}}"#).await;
     assert_eq!(other.receive().await["error"]["data"]["kind"], "REQUEST_CANCELLED");
-    drop(client);
+    client.send(r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}"#).await;
+    assert_eq!(client.receive().await["id"], 3);
     other.send(&import(5)).await;
     let next = begun(&pipe).await;
     assert!(!lives(&pid) && lives(&next));

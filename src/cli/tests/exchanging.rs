@@ -114,10 +114,16 @@ fn bringing(agrees: bool) -> Script {
     Box::new(move |peer| {
         say_hello(peer);
         let first = peer.answer("agents/import", come(Some("---\nname: scout\n---\nLook.\u{1b}[2J\n")));
-        assert_eq!((&first["url"], &first["dryRun"], first.get("digest"), first.get("paths")), (&json!(URL), &json!(true), None, None));
+        assert_eq!(
+            (&first["url"], &first["dryRun"], first.get("digest"), first.get("paths")),
+            (&json!(URL), &json!(true), None, None)
+        );
         if agrees {
             let second = peer.answer("agents/import", come(None));
-            assert_eq!((&second["url"], &second["dryRun"], &second["digest"]), (&json!(URL), &json!(false), &json!(DIGEST)));
+            assert_eq!(
+                (&second["url"], &second["dryRun"], &second["digest"]),
+                (&json!(URL), &json!(false), &json!(DIGEST))
+            );
             assert_ne!(first["idempotencyKey"], second["idempotencyKey"]);
         }
         peer.wait_for_hangup();
@@ -158,7 +164,9 @@ fn who_names_the_digest_or_only_looks_is_not_asked() {
     let ran = Command::new(&["import", URL]).against(vec![once(false, json!(null))]);
     assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
     let folder = tempfile::tempdir().unwrap();
-    for arguments in [&["import", URL, "a.md", "--digest", DIGEST][..], &["import", "a.md", "--digest", DIGEST]] {
+    for arguments in
+        [&["import", URL, "a.md", "--digest", DIGEST][..], &["import", "a.md", "--digest", DIGEST]]
+    {
         let ran = Command::new(arguments).run(folder.path());
         assert_eq!(ran.exit_code, 2);
         assert!(ran.stderr.contains("--digest is what one URL must hold"), "{}", ran.stderr);

@@ -157,7 +157,8 @@ impl<'a> Git<'a> {
 
     /// Everything that lies in the commit.
     pub async fn entries(&self) -> Result<Vec<Entry>, GitError> {
-        let listed = self.run(&["ls-tree", "-r", "-z", "--full-tree", TAKEN], Vec::new(), MOST_LISTED).await?;
+        let listed =
+            self.run(&["ls-tree", "-r", "-z", "--full-tree", TAKEN], Vec::new(), MOST_LISTED).await?;
         let entry = |line: &[u8]| {
             let tab = line.iter().position(|byte| *byte == b'\t')?;
             let (told, path) = (std::str::from_utf8(&line[..tab]).ok()?, &line[tab + 1..]);
@@ -234,10 +235,11 @@ impl<'a> Git<'a> {
         command.args(SETTINGS.iter().flat_map(|setting| ["-c", *setting])).args(arguments);
         let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = self.state.children.spawn(&mut command, Kin::Tool).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Broken(error),
-        })?;
+        let child =
+            self.state.children.spawn(&mut command, Kin::Tool).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => GitError::Missing,
+                _ => GitError::Broken(error),
+            })?;
         Group { child }.talk(input, most).await
     }
 
@@ -248,7 +250,8 @@ impl<'a> Git<'a> {
     /// The user's way to speak ssh, which asks nobody and leaves nothing running.
     fn ssh(&self) -> String {
         let own = self.environment().iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
-        let own = own.and_then(|(_, value)| value.to_str()).filter(|value| !value.is_empty()).unwrap_or("ssh");
+        let own =
+            own.and_then(|(_, value)| value.to_str()).filter(|value| !value.is_empty()).unwrap_or("ssh");
         format!("{own} -o BatchMode=yes -o ConnectTimeout=15 -o ControlMaster=no -o ControlPath=none")
     }
 }

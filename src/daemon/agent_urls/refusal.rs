@@ -24,14 +24,25 @@ const KNOWN: [(&[&str], &str, &str, &str); 9] = [
         "connect to it once with ssh, and look at its key",
     ),
     (
-        &["terminal prompts disabled", "could not read Username", "could not read Password", "Authentication failed",
-          "Permission denied (", "HTTP Basic: Access denied"],
+        &[
+            "terminal prompts disabled",
+            "could not read Username",
+            "could not read Password",
+            "Authentication failed",
+            "Permission denied (",
+            "HTTP Basic: Access denied",
+        ],
         "needsPassword",
         "is not there, or asks for a password or a key that git does not have here",
         "look at the URL; let git know what it needs (a credential helper, ssh-agent) until `git ls-remote URL` asks nothing",
     ),
     (
-        &["couldn't find remote ref", "not our ref", "no matching remote head", "Server does not allow request"],
+        &[
+            "couldn't find remote ref",
+            "not our ref",
+            "no matching remote head",
+            "Server does not allow request",
+        ],
         "notFound",
         "has no such branch, tag or commit",
         "name a branch, a tag or all 40 digits of a commit behind the `#`",
@@ -43,8 +54,14 @@ const KNOWN: [(&[&str], &str, &str, &str); 9] = [
         "git's setting safe.directory trusts it; or clone it yourself and import the folder",
     ),
     (
-        &["does not appear to be a git repository", "Repository not found", "not found", "does not exist",
-          "not a git repository", "No such file or directory"],
+        &[
+            "does not appear to be a git repository",
+            "Repository not found",
+            "not found",
+            "does not exist",
+            "not a git repository",
+            "No such file or directory",
+        ],
         "notFound",
         "is no repository",
         "look whether it is spelled well; of a private one git must know how to get in",
@@ -62,8 +79,17 @@ const KNOWN: [(&[&str], &str, &str, &str); 9] = [
         "look whether the URL is spelled well, and which certificates this machine trusts",
     ),
     (
-        &["Failed to connect", "Connection refused", "Connection timed out", "Could not connect", "Connection reset",
-          "Operation too slow", "Connection closed", "early EOF", "unexpected disconnect"],
+        &[
+            "Failed to connect",
+            "Connection refused",
+            "Connection timed out",
+            "Could not connect",
+            "Connection reset",
+            "Operation too slow",
+            "Connection closed",
+            "early EOF",
+            "unexpected disconnect",
+        ],
         "unreachable",
         "cannot be reached, or was cut off",
         "try again in a while",
@@ -93,8 +119,14 @@ pub fn too_large(shown: &str, message: &str) -> RpcError {
 
 pub fn of_git(error: GitError, repository: &Repository, shown: &str) -> RpcError {
     match error {
-        GitError::Missing => refused("noGit", shown, "is a repository, and there is no program `git` here".to_owned())
-            .with_hint("install git where the daemon finds it (PATH), or download the files and import the folder"),
+        GitError::Missing => refused(
+            "noGit",
+            shown,
+            "is a repository, and there is no program `git` here".to_owned(),
+        )
+        .with_hint(
+            "install git where the daemon finds it (PATH), or download the files and import the folder",
+        ),
         GitError::TooLarge { bytes } => {
             too_large(shown, &format!("is larger than the {} MiB that are fetched", bytes >> 20))
         }
@@ -119,7 +151,8 @@ fn of_words(said: &str, repository: &Repository, shown: &str) -> RpcError {
     }
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().find(|line| line.starts_with("fatal:")).or_else(|| lines().last());
-    let line: String = line.unwrap_or("and did not say why").chars().filter(|it| !it.is_control()).take(SHOWN).collect();
+    let line: String =
+        line.unwrap_or("and did not say why").chars().filter(|it| !it.is_control()).take(SHOWN).collect();
     refused("unreachable", shown, format!("could not be fetched; git said: {line}"))
         .with_hint("`git ls-remote URL` says more; a folder that you have cloned can be imported as well")
 }
@@ -127,9 +160,11 @@ fn of_words(said: &str, repository: &Repository, shown: &str) -> RpcError {
 pub fn of_web(error: &WebError, shown: &str) -> RpcError {
     let (reason, message, hint) = match error {
         WebError::BadUrl(what) => ("badUrl", format!("cannot be fetched: the URL {what}"), "look at the URL"),
-        WebError::Refused { .. } => {
-            ("refused", format!("is not fetched: {error}"), "open the host, if it is yours; or download the file and import it")
-        }
+        WebError::Refused { .. } => (
+            "refused",
+            format!("is not fetched: {error}"),
+            "open the host, if it is yours; or download the file and import it",
+        ),
         WebError::NoSuchHost { .. } => (
             "noSuchHost",
             "names a host that nobody knows".to_owned(),

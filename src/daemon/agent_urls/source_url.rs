@@ -53,10 +53,13 @@ impl SourceUrl {
             }
             "ssh" => ssh(url),
             "file" => file(url),
-            "http" | "git" => {
-                Err("is not protected on its way, so anybody there could change what comes; name it with https".to_owned())
+            "http" | "git" => Err(
+                "is not protected on its way, so anybody there could change what comes; name it with https"
+                    .to_owned(),
+            ),
+            other => {
+                Err(format!("begins with `{other}:`; https, ssh, file and git@HOST:PATH can be fetched"))
             }
-            other => Err(format!("begins with `{other}:`; https, ssh, file and git@HOST:PATH can be fetched")),
         }
     }
 
@@ -90,7 +93,10 @@ fn without(error: &crate::web::BadUrl) -> &'static str {
 
 fn https(mut url: Url) -> Result<SourceUrl, String> {
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("has a user or a password in it, which others would see; let git's credential helper know them".to_owned());
+        return Err(
+            "has a user or a password in it, which others would see; let git's credential helper know them"
+                .to_owned(),
+        );
     }
     if url.query().is_some() {
         return Err("has a `?` in it, which no repository's URL needs".to_owned());
@@ -106,7 +112,9 @@ fn ssh(mut url: Url) -> Result<SourceUrl, String> {
     }
     let host = url.host_str().unwrap_or_default();
     // What begins so would be an option of ssh's.
-    if host.is_empty() || [host, url.username()].iter().any(|part| part.starts_with('-') || part.contains('%')) {
+    if host.is_empty()
+        || [host, url.username()].iter().any(|part| part.starts_with('-') || part.contains('%'))
+    {
         return Err("names no host that ssh could reach".to_owned());
     }
     if url.query().is_some() {
@@ -133,7 +141,8 @@ fn short(text: &str) -> Result<SourceUrl, String> {
         None => (text, None),
     };
     let parts = address.strip_prefix("git@").and_then(|rest| rest.split_once(':'));
-    let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace);
+    let is_plain =
+        |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace);
     let is_host = |host: &str| host.chars().all(|it| it.is_ascii_alphanumeric() || ".-".contains(it));
     if !parts.is_some_and(|(host, path)| is_plain(host) && is_host(host) && is_plain(path)) {
         return Err("must be git@HOST:PATH".to_owned());
@@ -148,7 +157,8 @@ fn repository(address: String, transports: &'static str, reference: Option<Strin
 /// A name that git allows (`git check-ref-format`), and that means nothing else to `git fetch`.
 fn reference(fragment: Option<&str>) -> Result<Option<String>, String> {
     let Some(fragment) = fragment.filter(|fragment| !fragment.is_empty()) else { return Ok(None) };
-    let is_odd = |letter: char| letter.is_whitespace() || letter.is_control() || "~^:?*[\\%@{}".contains(letter);
+    let is_odd =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "~^:?*[\\%@{}".contains(letter);
     let is_bad = fragment.starts_with(['-', '+', '/', '.'])
         || fragment.ends_with(['/', '.'])
         || fragment.contains("..")

@@ -89,7 +89,10 @@ pub fn candidates(
         };
         let parts: Vec<&str> = path.split('/').collect();
         if parts.iter().any(|part| ["", ".", ".."].contains(part)) || path.contains(char::is_control) {
-            warn(&path.escape_default().to_string(), "has a path that no file of a repository has, and is not taken");
+            warn(
+                &path.escape_default().to_string(),
+                "has a path that no file of a repository has, and is not taken",
+            );
             continue;
         }
         let is_hidden = |(depth, part): (usize, &&str)| {
@@ -106,7 +109,10 @@ pub fn candidates(
     }
     match wanted.len() <= MOST_FILES {
         true => Ok((wanted, problems)),
-        false => Err(too_large(address, &format!("has {} Markdown files, and at most {MOST_FILES} are taken", wanted.len()))),
+        false => Err(too_large(
+            address,
+            &format!("has {} Markdown files, and at most {MOST_FILES} are taken", wanted.len()),
+        )),
     }
 }
 
@@ -116,7 +122,10 @@ pub fn refuse_too_much(sizes: impl Iterator<Item = u64>, shown: &str) -> Result<
         true => Ok(()),
         false => {
             let most = MOST_BYTES >> 20;
-            Err(too_large(shown, &format!("has {} MiB of Markdown files, and at most {most} are taken", bytes >> 20)))
+            Err(too_large(
+                shown,
+                &format!("has {} MiB of Markdown files, and at most {most} are taken", bytes >> 20),
+            ))
         }
     }
 }
@@ -219,7 +228,10 @@ mod tests {
     fn the_digest_is_that_of_what_sha256sum_prints() {
         let file = |path: &str, text: &str| File { path: path.to_owned(), bytes: text.as_bytes().to_owned() };
         // printf a > a.md; printf b > b.md; sha256sum a.md b.md | sha256sum
-        assert_eq!(digest_of(&[file("a.md", "a"), file("b.md", "b")]), "sha256:735d8ea1915d2743e085e635aad8417a5ca4de8cfeda58d5356033021e2d87ed");
+        assert_eq!(
+            digest_of(&[file("a.md", "a"), file("b.md", "b")]),
+            "sha256:735d8ea1915d2743e085e635aad8417a5ca4de8cfeda58d5356033021e2d87ed"
+        );
         assert_ne!(digest_of(&[file("a.md", "a")]), digest_of(&[file("b.md", "a")]));
     }
 

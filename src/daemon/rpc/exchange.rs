@@ -130,7 +130,8 @@ impl Exchange {
         }
         let (handle, registration) = AbortHandle::new_pair();
         slot.abort_by(id.clone().unwrap_or(WireId::Null), Ending::Dropped(handle));
-        let answer = Abortable::new(async move { desk.answer(request, in_batch, given_up).await }, registration);
+        let answer =
+            Abortable::new(async move { desk.answer(request, in_batch, given_up).await }, registration);
         let flight = self.flight.clone();
         let answer =
             async move { answer.await.unwrap_or_else(|_| Answer::error(id.as_ref(), &flight.abort_error())) };

@@ -26,7 +26,8 @@ fn answer(path: &str) -> Vec<u8> {
         _ => ("404 Not Found", "text/plain", String::new()),
     };
     let length = body.len();
-    format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
+    format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}")
+        .into_bytes()
 }
 
 #[tokio::test]
@@ -45,15 +46,24 @@ async fn a_file_is_brought_in_by_its_digest() {
     let url = "https://secure.example/o/.claude/agents/scout.md?token=geheim";
     let looked = client.call("agents/import", look(url)).await;
     let file = &looked["files"][0];
-    assert_eq!((&file["name"], &file["outcome"], &file["format"]), (&json!("scout"), &json!("written"), &json!("claude")));
+    assert_eq!(
+        (&file["name"], &file["outcome"], &file["format"]),
+        (&json!("scout"), &json!("written"), &json!("claude"))
+    );
     assert_eq!(file["source"], "https://secure.example/o/.claude/agents/scout.md");
-    assert_eq!(looked["origin"]["url"], "https://secure.example/o/.claude/agents/scout.md?…", "no key is told");
+    assert_eq!(
+        looked["origin"]["url"], "https://secure.example/o/.claude/agents/scout.md?…",
+        "no key is told"
+    );
     assert_eq!(looked["origin"].get("commit"), None);
     let digest = &looked["origin"]["digest"];
     assert_eq!(*digest, subagentd::trust::digest(SCOUT.as_bytes()), "as sha256sum says");
     let mut asked = json!({ "url": url, "scope": "user", "digest": digest, "idempotencyKey": "bring-it-in" });
     let imported = client.call("agents/import", asked.clone()).await;
-    assert_eq!((&imported["files"][0]["outcome"], &imported["origin"]), (&json!("written"), &looked["origin"]));
+    assert_eq!(
+        (&imported["files"][0]["outcome"], &imported["origin"]),
+        (&json!("written"), &looked["origin"])
+    );
     assert_eq!(client.call("agents/import", asked.clone()).await["replayed"], true);
     asked["idempotencyKey"] = Value::Null;
     assert_eq!(client.call("agents/import", asked).await["files"][0]["outcome"], "unchanged");
@@ -75,7 +85,10 @@ async fn a_file_is_brought_in_by_its_digest() {
     }
     // A file that is named is told of, whatever it is.
     let text = client.call("agents/import", look("https://secure.example/text.md")).await;
-    assert_eq!((&text["files"][0]["outcome"], &text["files"][0]["problems"][0]["code"]), (&json!("rejected"), &json!("NO_FRONT_MATTER")));
+    assert_eq!(
+        (&text["files"][0]["outcome"], &text["files"][0]["problems"][0]["code"]),
+        (&json!("rejected"), &json!("NO_FRONT_MATTER"))
+    );
     let log = running.log().await;
     assert!(!json!(log).to_string().contains("geheim"));
     running.stop().await;

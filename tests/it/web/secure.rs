@@ -59,7 +59,8 @@ pub async fn serve(certificate: &'static [u8], answer: fn(&str) -> Vec<u8>) -> (
 
 /// What a page at this URL comes to, from a server with this certificate.
 async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities) -> String {
-    let page = |_: &str| b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\nsecret".to_vec();
+    let page =
+        |_: &str| b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\nsecret".to_vec();
     let (address, _serving) = serve(certificate, page).await;
     let net = Net::new()
         .name("secure.example", &["203.0.114.9"])

@@ -26,9 +26,9 @@ use crate::{
         state::State,
     },
     protocol::{
-        AgentFormat, AgentName, AgentOrigin, AgentScope, AgentsImport, AgentsImportParams, AgentsImportResult, ErrorKind,
-        FileProblem, FileProblemCode, ImportOutcome, ImportedAgent, Method as _, OnConflict, RpcError,
-        Severity,
+        AgentFormat, AgentName, AgentOrigin, AgentScope, AgentsImport, AgentsImportParams,
+        AgentsImportResult, ErrorKind, FileProblem, FileProblemCode, ImportOutcome, ImportedAgent,
+        Method as _, OnConflict, RpcError, Severity,
     },
 };
 
@@ -54,7 +54,8 @@ async fn import_once(
     token: Option<KeyToken>,
     given_up: &CancellationToken,
 ) -> Result<AgentsImportResult, RpcError> {
-    let AgentsImportParams { paths, url, digest, format, scope, workspace, on_conflict, dry_run, .. } = params;
+    let AgentsImportParams { paths, url, digest, format, scope, workspace, on_conflict, dry_run, .. } =
+        params;
     let mut found = Vec::new();
     let destination = Destination::of(state, scope, workspace.as_ref(), &mut found)?;
     let sought = Sought::of(paths, url, digest, &mut found);
@@ -132,8 +133,11 @@ impl Sought {
             if paths.is_empty() {
                 found.push(("/paths", "names no file and no folder".to_owned()));
             }
-            let relative: Vec<String> =
-                paths.iter().filter(|path| !path.is_absolute()).map(|path| path.display().to_string()).collect();
+            let relative: Vec<String> = paths
+                .iter()
+                .filter(|path| !path.is_absolute())
+                .map(|path| path.display().to_string())
+                .collect();
             if !relative.is_empty() {
                 let message = "must be absolute, since the daemon does not know your working directory";
                 found.push(("/paths", format!("{message}: {}", relative.join(", "))));

@@ -134,6 +134,13 @@ struct ImportedFile {
     problems: Vec<Problem>,
 }
 
+impl ImportedFile {
+    /// Something stands there now, or would, that did not.
+    fn is_new(&self) -> bool {
+        matches!(self.outcome.known(), Some(ImportOutcome::Written | ImportOutcome::Replaced))
+    }
+}
+
 pub(super) fn import(
     arguments: &ImportArguments,
     link: &mut Link,
@@ -186,8 +193,11 @@ fn bring(
         params.dry_run = true;
         let coming: Imported = paging::view(&ask(&mut params, link, surroundings)?)?;
         show_coming(&coming, surroundings)?;
-        let question = format!("Bring in {}?", human::count(coming.files.len() as u64, "agent"));
-        consent::confirm(&question, "answer `y`, or give --digest", surroundings)?;
+        let news = coming.files.iter().filter(|file| file.is_new()).count();
+        if 0 < news {
+            let question = format!("Bring in {}?", human::count(news as u64, "agent"));
+            consent::confirm(&question, "answer `y`, or give --digest", surroundings)?;
+        }
         params.dry_run = false;
         // Exactly what was shown.
         params.digest = coming.origin.map(|origin| origin.digest);
@@ -305,11 +315,10 @@ fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> R
         let text = format!("{files} left out, since agents of their names are there; see --on-conflict");
         show_message(stderr, Ink::Dim, "note", &text);
     }
-    let is_new = |file: &&ImportedFile| {
-        matches!(file.outcome.known(), Some(ImportOutcome::Written | ImportOutcome::Replaced))
-            && file.path.as_ref().is_some_and(|path| path.contains(OF_PROJECT))
+    let is_new = |file: &ImportedFile| {
+        file.is_new() && file.path.as_ref().is_some_and(|path| path.contains(OF_PROJECT))
     };
-    if !is_dry && imported.files.iter().any(|file| is_new(&file)) {
+    if !is_dry && imported.files.iter().any(is_new) {
         let text = "nobody has read what was written into the project: subagent trust shows it, and asks; until then it cannot be started";
         show_message(stderr, Ink::Dim, "note", text);
     }

@@ -26,7 +26,7 @@ use self::{
     git::Git,
     refusal::{of_git, of_web, refused},
     source_url::Repository,
-    taken::{File, Taken},
+    taken::{Candidates, File, Taken},
 };
 use super::{handlers::internal, state::State, web_rules};
 use crate::{
@@ -154,12 +154,12 @@ async fn clone(
     let place = folder.path.join("repository");
     let (git, commit) = Git::fetch(state, place, repository).await.map_err(failed)?;
     let entries = git.entries().await.map_err(failed)?;
-    let (mut wanted, mut problems) = taken::candidates(entries, &repository.address)?;
-    let objects: Vec<&str> = wanted.iter().map(|(_, object)| object.as_str()).collect();
+    let Candidates { files, mut problems } = taken::candidates(entries, &repository.address)?;
+    let objects: Vec<&str> = files.iter().map(|(_, object)| object.as_str()).collect();
     let sizes = git.sizes(&objects).await.map_err(failed)?;
     let mut sizes = sizes.into_iter();
     let mut asked: Vec<(String, String, u64)> = Vec::new();
-    for (path, object) in wanted.drain(..) {
+    for (path, object) in files {
         match sizes.next().flatten().filter(|size| *size <= LARGEST_FILE) {
             Some(size) => asked.push((path, object, size)),
             None => {
@@ -240,7 +240,7 @@ fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
         }
     }
     let found = match taken.commit {
-        Some(_) => agents::sources(&[root.clone()]),
+        Some(_) => agents::sources(std::slice::from_ref(&root)),
         None => agents::sources(&taken.files.iter().map(|file| root.join(&file.path)).collect::<Vec<_>>()),
     };
     problems.extend(found.problems);
@@ -262,7 +262,9 @@ fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
     }
     let left_out = all - files.len();
     if 0 < left_out {
-        let message = format!("{left_out} of its Markdown files are no agents' files and are left out");
+        let message = format!(
+            "{left_out} of its Markdown files are left out: they lie beside its agents' folder, or have no front matter"
+        );
         let found = problem(&root, None, FileProblemCode::NoFrontMatter, message);
         problems.push(FileProblem { severity: Severity::Warning, ..found });
     }

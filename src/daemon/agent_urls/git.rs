@@ -114,6 +114,8 @@ pub struct Git<'a> {
     state: &'a State,
     folder: PathBuf,
     transports: &'static str,
+    /// How ssh is spoken, as the user set it.
+    ssh: String,
 }
 
 impl<'a> Git<'a> {
@@ -123,9 +125,17 @@ impl<'a> Git<'a> {
         folder: PathBuf,
         repository: &Repository,
     ) -> Result<(Git<'a>, String), GitError> {
-        let git = Git { state, folder, transports: repository.transports };
+        let own = state.sources.environment.iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
+        let own = own.and_then(|(_, value)| value.to_str()).unwrap_or_default().to_owned();
+        let mut git = Git { state, folder, transports: repository.transports, ssh: own };
         fs::create_dir(&git.folder)?;
         git.run(&["init", "--quiet", "--bare", "--template=", "."], Vec::new(), LITTLE).await?;
+        if git.ssh.is_empty() {
+            // It fails where nothing is set.
+            let set = git.run(&["config", "--get", "core.sshCommand"], Vec::new(), LITTLE).await;
+            let set = set.map(|set| String::from_utf8_lossy(&set).trim().to_owned()).unwrap_or_default();
+            git.ssh = if set.is_empty() { "ssh".to_owned() } else { set };
+        }
         // By its own file, so that the address is a word of a file and never an option.
         let config = git.folder.join("config");
         let address = repository.address.replace('\\', "\\\\").replace('"', "\\\"");
@@ -223,7 +233,7 @@ impl<'a> Git<'a> {
             let name = name.to_string_lossy();
             !name.starts_with("GIT_") && !name.starts_with("SSH_ASKPASS") || KEPT.contains(&&*name)
         };
-        command.envs(self.environment().iter().filter(|(name, _)| is_kept(name)).cloned());
+        command.envs(self.state.sources.environment.iter().filter(|(name, _)| is_kept(name)).cloned());
         command.env("GIT_DIR", &self.folder);
         command.env("GIT_ALLOW_PROTOCOL", self.transports);
         // Nobody is asked: a daemon has no terminal, and a question that nobody sees is a hang.
@@ -243,15 +253,9 @@ impl<'a> Git<'a> {
         Group { child }.talk(input, most).await
     }
 
-    fn environment(&self) -> &[(std::ffi::OsString, std::ffi::OsString)] {
-        &self.state.sources.environment
-    }
-
     /// The user's way to speak ssh, which asks nobody and leaves nothing running.
     fn ssh(&self) -> String {
-        let own = self.environment().iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
-        let own =
-            own.and_then(|(_, value)| value.to_str()).filter(|value| !value.is_empty()).unwrap_or("ssh");
+        let own = &self.ssh;
         format!("{own} -o BatchMode=yes -o ConnectTimeout=15 -o ControlMaster=no -o ControlPath=none")
     }
 }

@@ -150,7 +150,7 @@ fn of_words(said: &str, repository: &Repository, shown: &str) -> RpcError {
         return refused(reason, shown, message.to_owned()).with_hint(*hint);
     }
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines().find(|line| line.starts_with("fatal:")).or_else(|| lines().last());
+    let line = lines().find(|line| line.starts_with("fatal:")).or_else(|| lines().next_back());
     let line: String =
         line.unwrap_or("and did not say why").chars().filter(|it| !it.is_control()).take(SHOWN).collect();
     refused("unreachable", shown, format!("could not be fetched; git said: {line}"))

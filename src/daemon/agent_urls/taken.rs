@@ -71,12 +71,17 @@ fn plain(part: &str) -> String {
     if name.chars().all(|it| it == '.') { String::new() } else { name }
 }
 
-/// Path and object of what may be an agent's file; what looks like one and is none is a problem.
-pub fn candidates(
-    entries: Vec<Entry>,
-    address: &str,
-) -> Result<(Vec<(String, String)>, Vec<FileProblem>), RpcError> {
-    let (mut wanted, mut problems) = (Vec::new(), Vec::new());
+/// What may be agents' files.
+pub struct Candidates {
+    /// Path and object.
+    pub files: Vec<(String, String)>,
+    /// Of what looks like one and is none.
+    pub problems: Vec<FileProblem>,
+}
+
+/// What of a commit may be agents' files.
+pub fn candidates(entries: Vec<Entry>, address: &str) -> Result<Candidates, RpcError> {
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
     let mut warn = |path: &str, message: &str| {
         let found = problem(&below(address, path), None, FileProblemCode::Unreadable, message);
         problems.push(FileProblem { severity: Severity::Warning, ..found });
@@ -104,14 +109,14 @@ pub fn candidates(
         if entry.is_link() {
             warn(&path, "is a link, which is not followed");
         } else if entry.is_file() {
-            wanted.push((path, entry.object));
+            files.push((path, entry.object));
         }
     }
-    match wanted.len() <= MOST_FILES {
-        true => Ok((wanted, problems)),
+    match files.len() <= MOST_FILES {
+        true => Ok(Candidates { files, problems }),
         false => Err(too_large(
             address,
-            &format!("has {} Markdown files, and at most {MOST_FILES} are taken", wanted.len()),
+            &format!("has {} Markdown files, and at most {MOST_FILES} are taken", files.len()),
         )),
     }
 }
@@ -216,8 +221,8 @@ mod tests {
             entry("100644", "a/./b.md"),
             entry("100644", "a\n.md"),
         ];
-        let (wanted, problems) = candidates(entries, "https://x.example/r.git").unwrap();
-        let paths: Vec<&str> = wanted.iter().map(|(path, _)| path.as_str()).collect();
+        let Candidates { files, problems } = candidates(entries, "https://x.example/r.git").unwrap();
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["README.MD", ".claude/agents/a.md"]);
         let told: Vec<String> = problems.iter().map(|it| it.path.display().to_string()).collect();
         let expected = ["passwd.md", "../up.md", "/root.md", "a/./b.md", "a\\n.md"];

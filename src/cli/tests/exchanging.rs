@@ -135,7 +135,20 @@ fn what_comes_from_a_url_is_shown_and_asked_about() {
     check(
         Command { is_terminal: true, typed: Some("y\n"), columns: 200, ..Command::new(&["import", URL]) },
         vec![bringing(true)],
-        expect![[r#""#]],
+        expect![[r#"
+            exit 0
+            --- stdout
+            FILE                                     OUTCOME  AGENT    STATE  PATH
+            https://example.com/agents.git/scout.md  written  scout^[  ok     /home/u/scout.md
+            --- stderr
+            AGENT    WOULD BE  TOOLS                                                APPROVES ITSELF
+            scout^[  written   write_file, every other tool, every agent, not grep  high
+            │ ---
+            │ name: scout
+            │ ---
+            │ Look.^[[2J
+            note: https://example.com/agents.git#v1, commit 0123abcd, is now --digest sha256:5a1c7b0e2d3f4a5968778695a4b3c2d1e0f1e2d3c4b5a69788796a5b4c3d2e1f
+            Bring in 1 agent? [y/N] "#]],
     );
     let command = Command { is_terminal: true, typed: Some("\n"), ..Command::new(&["import", URL]) };
     let ran = command.against(vec![bringing(false)]);

@@ -80,6 +80,20 @@ export type AgentFormat =
 /** An agent's name: `[a-z0-9._-]`, at most 64 characters. */
 export type AgentName = string;
 
+/** What came from a URL. */
+export interface AgentOrigin {
+  /** As it was given, but for what could be a secret in it. */
+  url: string;
+  /**
+   * `sha256:<hex>`: of one file over its bytes; of a repository over a line for each file that was taken, in
+   * the order of the paths' bytes: the SHA-256 of its bytes in hexadecimal, two blanks, its path in the
+   * repository, a newline. It is what `sha256sum PATHS | sha256sum` prints of these paths.
+   */
+  digest: string;
+  /** Of a repository: the commit, in hexadecimal. */
+  commit?: string | null;
+}
+
 /** Where an agent comes from; higher places hide lower ones. */
 export type AgentScope = "builtin" | "user" | "project" | (string & {});
 
@@ -171,6 +185,8 @@ export interface AgentsChanged {
   removed?: ChangedAgent[];
   /** How many more there are that are not listed; `agents/list` has all. */
   more?: number;
+  /** Where they came from, when a request brought them in from a URL. */
+  origin?: AgentOrigin | null;
 }
 
 /**
@@ -288,6 +304,19 @@ export interface AgentsImportParams {
   /** Files, and folders that are read with those below them; absolute. */
   paths?: string[];
   /**
+   * Instead of `paths`: one file (`https://…`), or a repository that the daemon's `git` fetches
+   * (`https://….git`, `ssh://…`, `git@host:…`, `file:///…`; with `git+` before it any https URL is one), of
+   * which the newest commit is taken, or that of a branch, a tag or a whole commit id behind `#`. At most 1
+   * MiB a file, 16 MiB and 10,000 files a repository. Users and passwords in an https URL are refused.
+   */
+  url?: string | null;
+  /**
+   * What must come from `url`, as `origin.digest` said before; with anything else nothing is written
+   * (`CONFLICT`). The scope `user` needs it, unless `dryRun`: nobody asks before such an agent is started, so
+   * whoever names the digest says that they have read it.
+   */
+  digest?: string | null;
+  /**
    * Whose format they have [default: as the folders above say, `.claude`, `.gemini`, `.opencode`, else as the
    * file looks].
    */
@@ -306,6 +335,8 @@ export interface AgentsImportResult {
   files: ImportedAgent[];
   /** Folders and files that could not be read. */
   problems?: FileProblem[];
+  /** What came from the `url`. */
+  origin?: AgentOrigin | null;
   seq?: Seq | null;
   replayed?: boolean;
 }
@@ -1663,6 +1694,7 @@ export type ImportOutcome =
 
 /** What became of one file. */
 export interface ImportedAgent {
+  /** Its path; of what came from a `url` the URL with the path in the repository. */
   source: string;
   format: AgentFormat;
   state: AgentFileState;
@@ -1671,7 +1703,28 @@ export interface ImportedAgent {
   outcome: ImportOutcome;
   /** Where it was, or would be, written to. */
   path?: string | null;
+  /** What it may do. */
+  may?: ImportedAgentMay | null;
+  /**
+   * Of a `url` with `dryRun`: what would be written, to be read before its digest is named. Missing where an
+   * answer's size does not allow all texts.
+   */
+  text?: string | null;
   problems?: FileProblem[];
+}
+
+/** What an agent may do by its file. */
+export interface ImportedAgentMay {
+  /** Tools, aliases and patterns that it names; missing = the usual set, which only reads. */
+  tools?: ToolName[] | null;
+  /** Beats `tools`. */
+  deny?: ToolName[];
+  /** Besides `tools` every tool there is. */
+  inherits?: boolean;
+  /** Besides `tools` every agent that others may call. */
+  agents?: boolean;
+  /** Risks of calls that run without asking where no rule speaks. */
+  autoApprove?: Risk[];
 }
 
 export interface InitializeParams {
@@ -3866,8 +3919,10 @@ export interface Methods {
   /** What agents can be made from: the daemon's own templates, and the user's. */
   "agents/templates": { params: NoParams; result: AgentsTemplatesResult };
   /**
-   * Brings in files of this and of other products, written anew in the format of this one. Tells of each file
-   * what became of it; one that holds no agent keeps none of the others out.
+   * Brings in files of this and of other products, from paths or from a URL, written anew in the format of
+   * this one. Tells of each file what became of it; one that holds no agent keeps none of the others out.
+   * What a URL does not give is told by `details.reason`: `noGit`, `noSuchHost`, `unreachable`, `timedOut`,
+   * `notFound`, `needsPassword`, `refused`, `moved`, `tooLarge`, `noAgents`.
    */
   "agents/import": { params: AgentsImportParams; result: AgentsImportResult };
   /**

@@ -30,6 +30,7 @@ use crate::{
 
 mod agent_changes;
 mod agent_files;
+mod agent_urls;
 mod clients;
 mod command;
 mod dead_names;
@@ -112,10 +113,14 @@ impl Daemon {
         let models = models.with_settings(&settings.config.models);
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
+        // The store's lock says that no other daemon is at work there.
+        let state_dir = settings.state_dir.clone();
+        drop(tokio::task::spawn_blocking(move || agent_urls::sweep(&state_dir)).await);
         let projects = projects(&settings, &store).await?;
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
+        let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -125,7 +130,7 @@ impl Daemon {
             redactor: settings.redactor.clone(),
             own_files: Arc::new(settings.own_files.clone()),
             commands: Arc::clone(&commands),
-            web: Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock))),
+            web: Arc::clone(&web),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
@@ -158,6 +163,8 @@ impl Daemon {
             state_dir,
             trust_changes: Semaphore::new(1),
             agent_changes: Semaphore::new(1),
+            fetches: Semaphore::new(1),
+            web,
             redactor,
             allowed_uids: Arc::new(Current::new(config.access.allow_uids.value.clone())),
             settings: Current::new(InForce { config, problems, models }),

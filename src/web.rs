@@ -36,7 +36,7 @@ mod tls;
 pub use address::{Checked, refusal};
 pub use content::{Content, Page};
 pub use error::WebError;
-pub use fetch::MayFollow;
+pub use fetch::{Download, MayFollow};
 pub use marks::Marks;
 pub use network::{Network, SystemNetwork};
 pub use plain::plain;

@@ -26,7 +26,7 @@ use crate::{
     protocol::{
         AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-        SandboxProfile, Severity,
+        ImportedAgentMay, SandboxProfile, Severity, ToolSelection,
     },
 };
 
@@ -72,6 +72,8 @@ pub struct Brought {
     pub definition: Option<Arc<AgentDefinition>>,
     /// The whole file in our format; missing when it holds no agent that could be started here.
     pub text: Option<String>,
+    /// What that agent may do.
+    pub may: Option<ImportedAgentMay>,
     pub problems: Vec<FileProblem>,
 }
 
@@ -126,7 +128,8 @@ pub fn namespaced(source: &Path, name: &AgentName) -> Option<AgentName> {
         "agents" | "agent" => source.parent()?.parent()?.file_name()?.to_string_lossy().into_owned(),
         _ => folder,
     };
-    let folder = names::proper(folder.trim_start_matches('.'))?;
+    // What a repository's URL ends in says nothing.
+    let folder = names::proper(folder.trim_start_matches('.').trim_end_matches(".git"))?;
     let room = names::LONGEST_NAME.checked_sub(name.as_str().len() + 1)?;
     let folder = folder.as_str().get(..room).unwrap_or(folder.as_str()).trim_end_matches('-');
     let name = names::proper(&format!("{folder}-{name}"))?;
@@ -135,7 +138,7 @@ pub fn namespaced(source: &Path, name: &AgentName) -> Option<AgentName> {
 
 fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brought {
     let (mut problems, mut name) = (file.problems.clone(), file.name.clone());
-    let text = file.definition.as_ref().and_then(|definition| {
+    let ours = file.definition.as_ref().and_then(|definition| {
         let cannot = match file.standing {
             // Whichever product's words these are: nobody shall start by an import what was not to be started.
             Standing::Usual if says_so(own, &["disable", "disabled"], "true") => {
@@ -196,7 +199,7 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
         // What is written must be read again; an agent that would come out as another one is not brought in.
         let again = AgentFile::read(path, text.as_bytes(), scope, AgentFormat::Own);
         match again.definition {
-            Some(ours) if again.name == name && says_the_same(&ours, definition) => Some(text),
+            Some(ours) if again.name == name && says_the_same(&ours, definition) => Some((text, may(&ours))),
             _ => {
                 let first = again.problems.first().map(ToString::to_string).unwrap_or_default();
                 let message = format!("cannot be written in the format of this product: {first}");
@@ -205,8 +208,14 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
             }
         }
     });
+    let (text, may) = ours.unzip();
     let state = if text.is_some() { file.state } else { AgentFileState::Rejected };
-    Brought { name, format: file.format, state, definition: file.definition, text, problems }
+    Brought { name, format: file.format, state, definition: file.definition, text, may, problems }
+}
+
+fn may(definition: &AgentDefinition) -> ImportedAgentMay {
+    let ToolSelection { allow, deny, inherits, agents } = definition.tools.clone();
+    ImportedAgentMay { tools: allow, deny, inherits, agents, auto_approve: definition.auto_approve.clone() }
 }
 
 /// What a stranger's file in our format claims for itself.
@@ -256,6 +265,7 @@ fn unread(path: &Path, format: Option<AgentFormat>, problem: FileProblem) -> Bro
         state: file.state,
         definition: None,
         text: None,
+        may: None,
         problems: file.problems,
     }
 }

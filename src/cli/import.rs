@@ -4,15 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
-    Surroundings,
+    Surroundings, consent,
     failure::{EXIT_FAILED, Failure, show_message},
     human,
     key::new_key,
     link::Link,
     paging,
     problem::Problem,
+    safe_text,
     scope::DestinationArguments,
     screen::Ink,
     table::{self, Cell, cell, standing, whole},
@@ -21,8 +23,9 @@ use crate::protocol::{AgentFormat, AgentsImport, AgentsImportParams, ImportOutco
 
 #[derive(Args)]
 pub(super) struct ImportArguments {
-    /// Files, and folders that are read with those below them
-    #[arg(value_name = "PATH", required = true)]
+    /// Files, folders that are read with those below them, and URLs: of a file (https://…), or of a repository that git
+    /// fetches (https://….git, git+https://…, ssh://…, git@HOST:PATH, file:///…), with `#` and a branch, tag or commit behind it
+    #[arg(value_name = "PATH|URL", required = true)]
     paths: Vec<PathBuf>,
     /// Whose format the files have [default: as their folders or they themselves say]; `json` prints the daemon's answer.
     /// May be given twice
@@ -33,6 +36,9 @@ pub(super) struct ImportArguments {
     /// When an agent of the name is there already
     #[arg(long, value_enum, default_value_t = ConflictWord::Skip, value_name = "WHAT")]
     on_conflict: ConflictWord,
+    /// What must come from the URL, as --dry-run shows it; then nobody is asked
+    #[arg(long, value_name = "SHA256")]
+    digest: Option<String>,
     /// Write nothing, and show what would become of each file
     #[arg(long)]
     dry_run: bool,
@@ -94,6 +100,25 @@ const OF_PROJECT: &str = "/.subagentd/agents/";
 struct Imported {
     files: Vec<ImportedFile>,
     problems: Vec<Problem>,
+    origin: Option<Origin>,
+}
+
+/// What came from a URL.
+#[derive(Deserialize)]
+struct Origin {
+    url: String,
+    digest: String,
+    commit: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct May {
+    tools: Option<Vec<String>>,
+    deny: Vec<String>,
+    inherits: bool,
+    agents: bool,
+    auto_approve: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -104,7 +129,16 @@ struct ImportedFile {
     name: String,
     outcome: Open<ImportOutcome>,
     path: Option<String>,
+    may: May,
+    text: Option<String>,
     problems: Vec<Problem>,
+}
+
+impl ImportedFile {
+    /// Something stands there now, or would, that did not.
+    fn is_new(&self) -> bool {
+        matches!(self.outcome.known(), Some(ImportOutcome::Written | ImportOutcome::Replaced))
+    }
 }
 
 pub(super) fn import(
@@ -112,21 +146,65 @@ pub(super) fn import(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    let paths = arguments.paths.iter().map(|path| absolute(path, surroundings)).collect::<Result<_, _>>()?;
+    let (mut paths, mut urls) = (Vec::new(), Vec::new());
+    for path in &arguments.paths {
+        match absolute(path, surroundings)? {
+            Sought::Path(path) => paths.push(path),
+            Sought::Url(url) => urls.push(url),
+        }
+    }
+    if arguments.digest.is_some() && (urls.len() != 1 || !paths.is_empty()) {
+        return Err(Failure::usage("--digest is what one URL must hold").or_hint("import each URL by itself"));
+    }
     link.open(&mut surroundings.stderr)?;
-    let params = AgentsImportParams {
+    let mut code = 0;
+    if !paths.is_empty() {
+        code = code.max(bring(paths, None, arguments, link, surroundings)?);
+    }
+    // Each by itself: what a person says yes to is one digest.
+    for url in urls {
+        code = code.max(bring(Vec::new(), Some(url), arguments, link, surroundings)?);
+    }
+    Ok(code)
+}
+
+fn bring(
+    paths: Vec<PathBuf>,
+    url: Option<String>,
+    arguments: &ImportArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let is_json = arguments.format.contains(&FormatWord::Json);
+    let is_unread = url.is_some() && arguments.digest.is_none() && !arguments.dry_run;
+    let mut params = AgentsImportParams {
         paths,
+        url,
+        digest: arguments.digest.clone(),
         format: file_format(&arguments.format),
         scope: arguments.destination.scope(),
         workspace: surroundings.workspace(),
         on_conflict: arguments.on_conflict.into(),
         dry_run: arguments.dry_run,
-        idempotency_key: Some(new_key()?),
+        idempotency_key: None,
     };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
-    let answer = link.ask_for_effect::<AgentsImport>(&params, stderr, &mut || interrupts() > 0)?;
+    // Without a person the daemon decides: a project's agents wait to be read, one's own must be named by their digest.
+    if is_unread && !is_json && surroundings.has_person() {
+        params.dry_run = true;
+        let coming: Imported = paging::view(&ask(&mut params, link, surroundings)?)?;
+        show_coming(&coming, surroundings)?;
+        let news = coming.files.iter().filter(|file| file.is_new()).count();
+        if 0 < news {
+            let question = format!("Bring in {}?", human::count(news as u64, "agent"));
+            consent::confirm(&question, "answer `y`, or give --digest", surroundings)?;
+        }
+        params.dry_run = false;
+        // Exactly what was shown.
+        params.digest = coming.origin.map(|origin| origin.digest);
+    }
+    let answer = ask(&mut params, link, surroundings)?;
     let imported: Imported = paging::view(&answer)?;
-    match arguments.format.contains(&FormatWord::Json) {
+    match is_json {
         true => paging::print_json(&answer, surroundings)?,
         false => show(&imported, arguments.dry_run, surroundings)?,
     }
@@ -136,20 +214,77 @@ pub(super) fn import(
     Ok(if has_failed { EXIT_FAILED } else { 0 })
 }
 
+fn ask(
+    params: &mut AgentsImportParams,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<Value, Failure> {
+    params.idempotency_key = Some(new_key()?);
+    let Surroundings { stderr, interrupts, .. } = surroundings;
+    Ok(link.ask_for_effect::<AgentsImport>(params, stderr, &mut || interrupts() > 0)?)
+}
+
+enum Sought {
+    Path(PathBuf),
+    Url(String),
+}
+
 /// The daemon does not know where the person stands.
-fn absolute(path: &PathBuf, surroundings: &Surroundings) -> Result<PathBuf, Failure> {
+fn absolute(path: &PathBuf, surroundings: &Surroundings) -> Result<Sought, Failure> {
     let absolute = surroundings.working_folder.join(path);
     let shown = path.display().to_string();
     let looks_like_url = shown.contains("://") || shown.starts_with("git@");
-    if looks_like_url && !absolute.exists() {
-        return Err(Failure::usage(format!("{shown} is a URL, and only files and folders are read"))
-            .or_hint("fetch it first, look at it, and import the folder"));
-    }
     if absolute.to_str().is_none() {
         return Err(Failure::usage(format!("the path is not UTF-8: {shown}"))
             .or_hint("name a file or folder whose path is"));
     }
-    Ok(absolute)
+    if looks_like_url && !absolute.exists() {
+        return Ok(Sought::Url(shown));
+    }
+    Ok(Sought::Path(absolute))
+}
+
+/// What would come from a URL, and what it may do.
+fn show_coming(coming: &Imported, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    let cells = |file: &ImportedFile| {
+        let May { tools, deny, inherits, agents, auto_approve } = &file.may;
+        let mut may = match tools {
+            Some(tools) => tools.clone(),
+            None => vec!["those that only read".to_owned()],
+        };
+        may.extend(inherits.then(|| "every other tool".to_owned()));
+        may.extend(agents.then(|| "every agent".to_owned()));
+        may.extend(deny.iter().map(|tool| format!("not {tool}")));
+        let approves = auto_approve.join(", ");
+        let outcome = file.outcome.as_str();
+        [
+            cell(&file.name),
+            standing(outcome),
+            cell(&may.join(", ")),
+            cell(&approves).painted(Some(Ink::Yellow)),
+        ]
+    };
+    let rows: Vec<[Cell; 4]> = coming.files.iter().map(cells).collect();
+    // What is not seen cannot be agreed to.
+    let columns = [whole("AGENT"), whole("WOULD BE"), whole("TOOLS"), whole("APPROVES ITSELF")];
+    let stderr = &mut surroundings.stderr;
+    let mut text = table::draw(columns, &rows, stderr);
+    if let [ImportedFile { text: Some(file), .. }] = coming.files.as_slice() {
+        // Behind a bar, so that it cannot pass for words of ours.
+        text.extend(safe_text::rows(file).map(|row| format!("│ {row}\n")));
+    }
+    stderr.write(&text)?;
+    coming.show_origin(surroundings);
+    Ok(())
+}
+
+impl Imported {
+    fn show_origin(&self, surroundings: &mut Surroundings) {
+        let Some(Origin { url, digest, commit }) = &self.origin else { return };
+        let commit = commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
+        let text = format!("{url}{commit}, is now --digest {digest}");
+        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+    }
 }
 
 fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> Result<(), Failure> {
@@ -180,15 +315,16 @@ fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> R
         let text = format!("{files} left out, since agents of their names are there; see --on-conflict");
         show_message(stderr, Ink::Dim, "note", &text);
     }
-    let is_new = |file: &&ImportedFile| {
-        matches!(file.outcome.known(), Some(ImportOutcome::Written | ImportOutcome::Replaced))
-            && file.path.as_ref().is_some_and(|path| path.contains(OF_PROJECT))
+    let is_new = |file: &ImportedFile| {
+        file.is_new() && file.path.as_ref().is_some_and(|path| path.contains(OF_PROJECT))
     };
-    if !is_dry && imported.files.iter().any(|file| is_new(&file)) {
+    if !is_dry && imported.files.iter().any(is_new) {
         let text = "nobody has read what was written into the project: subagent trust shows it, and asks; until then it cannot be started";
         show_message(stderr, Ink::Dim, "note", text);
     }
     if is_dry {
+        imported.show_origin(surroundings);
+        let stderr = &mut surroundings.stderr;
         show_message(stderr, Ink::Dim, "note", "nothing was written");
     }
     Ok(())

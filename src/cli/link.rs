@@ -16,8 +16,8 @@ use crate::{
         self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
     },
     protocol::{
-        DaemonReload, ErrorKind, Initialize, InitializeParams, Method, NoParams, Ping, PolicyCheck, RunStart,
-        ToolsList, WorkspaceOpen, WorkspaceTrust,
+        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, Method, NoParams, Ping,
+        PolicyCheck, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
     },
 };
 
@@ -28,6 +28,9 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 /// The same where a command of the workspace may have to tell tools first: that one gets 30 s, and the rest is the daemon's
 /// own time.
 const DISCOVERY_PATIENCE: Duration = Duration::from_secs(45);
+
+/// The same where something may have to be fetched first, for which the daemon takes 120 s.
+const FETCHING_PATIENCE: Duration = Duration::from_secs(150);
 
 /// What may wait for such a command.
 const MAY_DISCOVER: [&str; 6] = [
@@ -70,11 +73,18 @@ pub(super) fn note_version(version: &str, stderr: &mut Output) {
 
 /// How long the answer to a method may take.
 pub(super) fn patience(method: &str) -> Duration {
-    if MAY_DISCOVER.contains(&method) { DISCOVERY_PATIENCE } else { ANSWER_PATIENCE }
+    match method {
+        AgentsImport::NAME => FETCHING_PATIENCE,
+        _ if MAY_DISCOVER.contains(&method) => DISCOVERY_PATIENCE,
+        _ => ANSWER_PATIENCE,
+    }
 }
 
-fn say_why_it_takes_long(stderr: &mut Output) {
-    let text = "waiting for the daemon; a command of the workspace that tells tools may take 30 s";
+fn say_why_it_takes_long(method: &str, stderr: &mut Output) {
+    let text = match method {
+        AgentsImport::NAME => "waiting for the daemon; fetching may take 2 minutes",
+        _ => "waiting for the daemon; a command of the workspace that tells tools may take 30 s",
+    };
     show_message(stderr, Ink::Dim, "note", text);
 }
 
@@ -202,7 +212,7 @@ impl Link {
         stderr: &mut Output,
     ) -> Result<Value, AskError> {
         let params = written(M::NAME, params).map_err(AskError::Call)?;
-        let answer = self.ask_raw(M::NAME, &params, &mut || say_why_it_takes_long(stderr))?;
+        let answer = self.ask_raw(M::NAME, &params, &mut || say_why_it_takes_long(M::NAME, stderr))?;
         read(M::NAME, &answer).map_err(AskError::Call)
     }
 
@@ -215,7 +225,8 @@ impl Link {
     ) -> Result<Value, CallError> {
         let times = (patience(M::NAME), self.silence);
         let params = written(M::NAME, params)?;
-        let answer = client.call_slowly(M::NAME, &&*params, times, &mut || say_why_it_takes_long(stderr))?;
+        let answer =
+            client.call_slowly(M::NAME, &&*params, times, &mut || say_why_it_takes_long(M::NAME, stderr))?;
         read(M::NAME, &answer)
     }
 
@@ -239,9 +250,9 @@ impl Link {
             Some(client) => client,
             None => self.connect_anew()?,
         };
-        let outcome = match MAY_DISCOVER.contains(&method) {
-            true => client.call_slowly(method, &params, (patience(method), self.silence), wonders),
-            false => client.call_raw(method, &params),
+        let outcome = match patience(method) {
+            ANSWER_PATIENCE => client.call_raw(method, &params),
+            patience => client.call_slowly(method, &params, (patience, self.silence), wonders),
         };
         // A connection that failed once is not asked again.
         if matches!(outcome, Ok(_) | Err(CallError::Refused(_))) {
@@ -306,7 +317,7 @@ impl Link {
     ) -> Result<Value, AskError> {
         let mut was_lost = false;
         let stderr = RefCell::new(stderr);
-        let wonders = &mut || say_why_it_takes_long(&mut stderr.borrow_mut());
+        let wonders = &mut || say_why_it_takes_long(method, &mut stderr.borrow_mut());
         let answer = self.repeat(method, params, wonders, &mut |error| {
             // The first request may be refused by a daemon that stops; a repeated one waits for its successor.
             let may_repeat = error.is_lost() || (was_lost && error.is_shutting_down());

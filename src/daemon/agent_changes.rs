@@ -9,8 +9,8 @@ use super::{handlers::internal, once::KeyToken, state::State};
 use crate::{
     agents::{Catalog, Changes},
     protocol::{
-        AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, Private, RpcError, Seq,
-        WorkspaceTrusted,
+        AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, Private,
+        RpcError, Seq, WorkspaceTrusted,
     },
     store::NewEvent,
     sys::folders::Alarm,
@@ -127,6 +127,12 @@ async fn tell(state: &State, by: Option<String>) -> Result<Told, RpcError> {
     Ok(Told { changes, seq: Some(seq) })
 }
 
+/// What a request brought in from elsewhere, and where to: the folders of a workspace, none for the user's.
+pub(super) struct Arrival {
+    pub roots: Vec<PathBuf>,
+    pub origin: AgentOrigin,
+}
+
 /// Tells what a request did to agents' files, in one transaction: what of a workspace counts as acknowledged by it, what
 /// changed, and the answer under the request's key. `answer` is made of the agents as they are then, and of the last event,
 /// if there is one. The caller holds [`State::trust_changes`]. After an error the log knows of nothing.
@@ -135,6 +141,7 @@ pub(super) async fn settle<R: Serialize>(
     by: Option<String>,
     acknowledged: Vec<WorkspaceTrusted>,
     roots: &[PathBuf],
+    origin: Option<&Arrival>,
     token: Option<KeyToken>,
     answer: impl Fn(&Catalog, Option<Seq>) -> R,
 ) -> Result<R, RpcError> {
@@ -149,7 +156,11 @@ pub(super) async fn settle<R: Serialize>(
     let trusts = !acknowledged.is_empty();
     let mut events: Vec<NewEvent> =
         acknowledged.into_iter().map(|said| event(state, by.clone(), said)).collect();
-    events.extend(changes.iter().map(|it| event(state, by.clone(), data(it))));
+    let of = |it: &Changes| {
+        let origin = origin.filter(|arrival| arrival.roots == it.roots);
+        AgentsChanged { origin: origin.map(|arrival| arrival.origin.clone()), ..data(it) }
+    };
+    events.extend(changes.iter().map(|it| event(state, by.clone(), of(it))));
     let is_any = !events.is_empty();
     // Which one it will be the store knows first.
     let to_be_kept = answer(&catalog, is_any.then_some(Seq(0)));
@@ -195,5 +206,5 @@ fn data(changes: &Changes) -> AgentsChanged {
     let all = changes.added.len() + changes.changed.len() + changes.removed.len();
     let n_listed = added.len() + changed.len() + removed.len();
     let more = u64::try_from(all - n_listed).unwrap_or(u64::MAX);
-    AgentsChanged { workspace, added, changed, removed, more }
+    AgentsChanged { workspace, added, changed, removed, more, origin: None }
 }

@@ -29,6 +29,7 @@ use crate::{
     store::Store,
     sys::{children::Children, clock::Clock, current::Current},
     tools::Commands,
+    web::Web,
 };
 
 pub(super) struct State {
@@ -54,6 +55,10 @@ pub(super) struct State {
     pub trust_changes: Semaphore,
     /// One permit, for whoever tells what changed of the agents' files.
     pub agent_changes: Semaphore,
+    /// One permit, for whoever fetches agents' files from elsewhere.
+    pub fetches: Semaphore,
+    /// The way into the web.
+    pub web: Arc<Web>,
     /// Swapped whole when the settings are read anew.
     pub settings: Current<InForce>,
     /// Takes secrets out of whatever is going to be stored or shown; swapped with the settings.

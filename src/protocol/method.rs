@@ -164,8 +164,10 @@ methods! {
     call "agents/delete" => AgentsDelete(AgentsDeleteParams) -> AgentsDeleteResult;
     /// What agents can be made from: the daemon's own templates, and the user's.
     call "agents/templates" => AgentsTemplates(NoParams) -> AgentsTemplatesResult;
-    /// Brings in files of this and of other products, written anew in the format of this one. Tells of each file what
-    /// became of it; one that holds no agent keeps none of the others out.
+    /// Brings in files of this and of other products, from paths or from a URL, written anew in the format of this one. Tells
+    /// of each file what became of it; one that holds no agent keeps none of the others out. What a URL does not give is told by
+    /// `details.reason`: `noGit`, `noSuchHost`, `unreachable`, `timedOut`, `notFound`, `needsPassword`, `refused`, `moved`,
+    /// `tooLarge`, `noAgents`.
     call "agents/import" => AgentsImport(AgentsImportParams) -> AgentsImportResult;
     /// Writes agents in another product's words, and tells what that product cannot express. Nothing is saved.
     call "agents/export" => AgentsExport(AgentsExportParams) -> AgentsExportResult;

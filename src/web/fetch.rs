@@ -20,6 +20,14 @@ const MAX_PAGE_BYTES: usize = 10_000_000;
 /// Time for making a page readable. Pages that take longer are made to.
 const READING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A file as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Download {
+    pub bytes: Vec<u8>,
+    /// The server says that it is HTML, to be looked at in a browser.
+    pub is_web_page: bool,
+}
+
 /// Whether whoever said yes to a URL said yes to this one, too. They know; this module does not.
 pub type MayFollow = dyn Fn(&Target) -> bool + Send + Sync;
 
@@ -32,17 +40,41 @@ impl Web {
         rules: &WebRules,
         may_follow: &MayFollow,
     ) -> Result<Page, WebError> {
-        let received = self.within(FETCH_TIMEOUT, self.receive(target.clone(), rules, may_follow)).await;
-        let late = WebError::TimedOut { seconds: FETCH_TIMEOUT.as_secs() };
-        let received = received.ok_or(late)??;
+        let received = self.receive(target.clone(), rules, may_follow, MAX_PAGE_BYTES).await?;
         self.readable(received).await
+    }
+
+    /// Fetches a file as it is, of not more than `most` bytes. A redirect is followed where it stays with the host. Cancel
+    /// safe.
+    pub async fn download(
+        &self,
+        target: &Target,
+        rules: &WebRules,
+        most: usize,
+    ) -> Result<Download, WebError> {
+        let Received { content_type, bytes, .. } =
+            self.receive(target.clone(), rules, &|_| true, most).await?;
+        let is_web_page = content::said_type(content_type.as_deref()).as_deref() == Some("text/html");
+        Ok(Download { bytes, is_web_page })
     }
 
     async fn receive(
         &self,
+        target: Target,
+        rules: &WebRules,
+        may_follow: &MayFollow,
+        most: usize,
+    ) -> Result<Received, WebError> {
+        let received = self.within(FETCH_TIMEOUT, self.follow(target, rules, may_follow, most)).await;
+        received.ok_or(WebError::TimedOut { seconds: FETCH_TIMEOUT.as_secs() })?
+    }
+
+    async fn follow(
+        &self,
         mut target: Target,
         rules: &WebRules,
         may_follow: &MayFollow,
+        most: usize,
     ) -> Result<Received, WebError> {
         for _ in 0..=MOST_REDIRECTS {
             let reply = self.ask(&target, Question::page(), &Reach::Public(rules)).await?;
@@ -56,10 +88,10 @@ impl Web {
                 _ if status.is_success() => {
                     let content_type = reply.header(header::CONTENT_TYPE).map(str::to_owned);
                     let promised = reply.header(header::CONTENT_LENGTH).and_then(|it| it.trim().parse().ok());
-                    if promised.is_some_and(|bytes: u64| (MAX_PAGE_BYTES as u64) < bytes) {
-                        return Err(WebError::TooLarge { bytes: MAX_PAGE_BYTES });
+                    if promised.is_some_and(|bytes: u64| (most as u64) < bytes) {
+                        return Err(WebError::TooLarge { bytes: most });
                     }
-                    let bytes = reply.body(MAX_PAGE_BYTES).await?;
+                    let bytes = reply.body(most).await?;
                     let url = target.url().clone();
                     return Ok(Received { url, status: status.as_u16(), content_type, bytes });
                 }

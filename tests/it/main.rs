@@ -25,6 +25,7 @@ mod doctor;
 mod families;
 mod family_commits;
 mod family_kills;
+mod far_agents;
 mod full_disk;
 mod gemini;
 mod golden;

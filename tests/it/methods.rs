@@ -646,6 +646,8 @@ fn rows() -> Vec<Row> {
                 |_| json!({ "paths": "all", "format": "cursor", "onConflict": "fight", "dryRun": 1 }),
                 |_| json!({ "paths": [], "scope": "builtin" }),
                 |_| json!({ "paths": ["here.md", "/there.md"] }),
+                |_| json!({ "paths": ["/there.md"], "url": "ftp://example.com", "digest": "sha256:0", "scope": "user" }),
+                |_| json!({ "url": "git+file:///there", "scope": "user" }),
             ],
             brief: |result| {
                 let files = result["files"].as_array().unwrap().iter();
@@ -676,6 +678,12 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /workspace: must name the workspace, since `project` is the usual scope (setting `agents.defaultScope`); or name the scope `user`
                   /paths: must be absolute, since the daemon does not know your working directory: here.md
+                INVALID_PARAMS
+                  /paths: stand beside a `url`; ask for each by itself
+                  /digest: must be `sha256:` and 64 hexadecimal digits
+                  /url: begins with `ftp:`; https, ssh, file and git@HOST:PATH can be fetched
+                INVALID_PARAMS
+                  /digest: must be named: your own agents are started without a question, so first look at what comes (`dryRun`), and name the `origin.digest` of what you have read
                 [[["none","claude","rejected","rejected",null,1],["reader","own","ok","unchanged","<home>/agents/reader.md",0],["theirs","claude","repaired","written","<home>/agents/theirs.md",1]],null]
                 [[["none","claude","rejected","rejected",null,1],["reader","own","ok","unchanged","<home>/agents/reader.md",0],["theirs","claude","repaired","written","<home>/agents/theirs.md",1]],null]
                 [[["none","claude","rejected","rejected",null,1],["reader","own","ok","written","<home>/work/.subagentd/agents/reader.md",0],["theirs","claude","repaired","written","<home>/work/.subagentd/agents/theirs.md",1]],null]

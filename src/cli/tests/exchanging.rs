@@ -94,14 +94,95 @@ fn files_are_imported_and_each_is_told_of() {
     assert_eq!(told, (1, "no files\n", "error: /w: cannot be read\n"));
 }
 
+const DIGEST: &str = "sha256:5a1c7b0e2d3f4a5968778695a4b3c2d1e0f1e2d3c4b5a69788796a5b4c3d2e1f";
+const URL: &str = "https://example.com/agents.git#v1";
+
+/// What came from the URL, as a daemon tells it.
+fn come(text: Option<&str>) -> Value {
+    json!({
+        "files": [{
+            "source": "https://example.com/agents.git/scout.md", "format": "own", "state": "ok", "name": "scout\u{1b}",
+            "outcome": "written", "path": "/home/u/scout.md", "text": text,
+            "may": {"tools": ["write_file"], "deny": ["grep"], "inherits": true, "agents": true, "autoApprove": ["high"]},
+        }],
+        "origin": {"url": URL, "digest": DIGEST, "commit": "0123abcd"},
+    })
+}
+
+/// Answers two requests for the URL, of which the second names what the first one showed; or only the first.
+fn bringing(agrees: bool) -> Script {
+    Box::new(move |peer| {
+        say_hello(peer);
+        let first = peer.answer("agents/import", come(Some("---\nname: scout\n---\nLook.\u{1b}[2J\n")));
+        assert_eq!(
+            (&first["url"], &first["dryRun"], first.get("digest"), first.get("paths")),
+            (&json!(URL), &json!(true), None, None)
+        );
+        if agrees {
+            let second = peer.answer("agents/import", come(None));
+            assert_eq!(
+                (&second["url"], &second["dryRun"], &second["digest"]),
+                (&json!(URL), &json!(false), &json!(DIGEST))
+            );
+            assert_ne!(first["idempotencyKey"], second["idempotencyKey"]);
+        }
+        peer.wait_for_hangup();
+    })
+}
+
 #[test]
-fn only_paths_are_imported() {
+fn what_comes_from_a_url_is_shown_and_asked_about() {
+    check(
+        Command { is_terminal: true, typed: Some("y\n"), columns: 200, ..Command::new(&["import", URL]) },
+        vec![bringing(true)],
+        expect![[r#"
+            exit 0
+            --- stdout
+            FILE                                     OUTCOME  AGENT    STATE  PATH
+            https://example.com/agents.git/scout.md  written  scout^[  ok     /home/u/scout.md
+            --- stderr
+            AGENT    WOULD BE  TOOLS                                                APPROVES ITSELF
+            scout^[  written   write_file, every other tool, every agent, not grep  high
+            │ ---
+            │ name: scout
+            │ ---
+            │ Look.^[[2J
+            note: https://example.com/agents.git#v1, commit 0123abcd, is now --digest sha256:5a1c7b0e2d3f4a5968778695a4b3c2d1e0f1e2d3c4b5a69788796a5b4c3d2e1f
+            Bring in 1 agent? [y/N] "#]],
+    );
+    let command = Command { is_terminal: true, typed: Some("\n"), ..Command::new(&["import", URL]) };
+    let ran = command.against(vec![bringing(false)]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was changed"), "{}", ran.stderr);
+}
+
+#[test]
+fn who_names_the_digest_or_only_looks_is_not_asked() {
+    let once = |dry_run: bool, digest: Value| -> Script {
+        Box::new(move |peer| {
+            say_hello(peer);
+            let params = peer.answer("agents/import", come(None));
+            let asked = (&params["url"], &params["dryRun"], &params["digest"]);
+            assert_eq!(asked, (&json!(URL), &json!(dry_run), &digest));
+            peer.wait_for_hangup();
+        })
+    };
+    let terminal = |arguments: &[&'static str]| Command { is_terminal: true, ..Command::new(arguments) };
+    let ran = terminal(&["import", URL, "--digest", DIGEST]).against(vec![once(false, json!(DIGEST))]);
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
+    let ran = terminal(&["import", URL, "--dry-run"]).against(vec![once(true, json!(null))]);
+    let told = format!("note: {URL}, commit 0123abcd, is now --digest {DIGEST}\nnote: nothing was written\n");
+    assert_eq!((ran.exit_code, ran.stderr.as_str()), (0, told.as_str()));
+    // Where nobody can be asked the daemon decides.
+    let ran = Command::new(&["import", URL]).against(vec![once(false, json!(null))]);
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
     let folder = tempfile::tempdir().unwrap();
-    for url in ["https://example.com/agents.git", "git@example.com:agents"] {
-        let ran = Command::new(&["import", "a.md", url]).run(folder.path());
+    for arguments in
+        [&["import", URL, "a.md", "--digest", DIGEST][..], &["import", "a.md", "--digest", DIGEST]]
+    {
+        let ran = Command::new(arguments).run(folder.path());
         assert_eq!(ran.exit_code, 2);
-        let told = format!("error: {url} is a URL, and only files and folders are read\n");
-        assert!(ran.stderr.starts_with(&told), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--digest is what one URL must hold"), "{}", ran.stderr);
     }
 }
 

@@ -51,7 +51,7 @@ pub fn register(api: &mut Api<State>) {
     api.method::<AgentsCreate, _, _>(create::create);
     api.method::<AgentsUpdate, _, _>(update::update);
     api.method::<AgentsDelete, _, _>(delete::delete);
-    api.method::<AgentsImport, _, _>(import::import);
+    api.heeding::<AgentsImport, _, _>(import::import);
     api.cancellable::<AgentsTemplates, _, _>(export::templates);
     api.cancellable::<AgentsExport, _, _>(export::export);
     api.method::<AgentsReload, _, _>(reload::reload);

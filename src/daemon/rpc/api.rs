@@ -67,6 +67,17 @@ impl<C: Send + Sync + 'static> Api<C> {
         H: Fn(Arc<C>, Caller, M::Params) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
     {
+        self.heeding::<M, _, _>(move |context, caller, params, _| handler(context, caller, params))
+    }
+
+    /// A method with effects that come late. The handler gets a token that is cancelled by `$/cancelRequest`, by hanging up
+    /// and by the daemon's end; it ends then if it had no effect yet, with an error that says so.
+    pub fn heeding<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    where
+        M: Method,
+        H: Fn(Arc<C>, Caller, M::Params, CancellationToken) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
+    {
         let context = Arc::clone(&self.context);
         let shape = Arc::new(ParamsShape::of::<M>());
         let registered = self.module.register_async_method(M::NAME, move |params, _, extensions| {
@@ -75,7 +86,8 @@ impl<C: Send + Sync + 'static> Api<C> {
                 let call = call_of(&extensions).map_err(error_object)?;
                 let params = read::<M>(&shape, &params, call).map_err(error_object)?;
                 // The handler's own body before its first await can panic too.
-                let answer = AssertUnwindSafe(async { handler(context, call.caller.clone(), params).await });
+                let (caller, given_up) = (call.caller.clone(), call.given_up.clone());
+                let answer = AssertUnwindSafe(async { handler(context, caller, params, given_up).await });
                 match answer.catch_unwind().await {
                     Ok(answer) => answer.map_err(error_object),
                     Err(panic) => Err(error_object(panicked(M::NAME, panic.as_ref()))),

@@ -13,6 +13,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
@@ -109,8 +110,13 @@ fn unknown_field_signal(field: &UnknownField) -> Option<Box<RawValue>> {
 }
 
 impl Desk {
-    /// Answers one request. Dropping the future drops the handler.
-    pub(super) async fn answer(&self, request: Request, in_batch: bool) -> Answer {
+    /// Answers one request. Dropping the future drops the handler; `given_up` tells one that listens that nobody wants it.
+    pub(super) async fn answer(
+        &self,
+        request: Request,
+        in_batch: bool,
+        given_up: CancellationToken,
+    ) -> Answer {
         let methods = &self.table.methods;
         let Some(callback) = methods.method(&request.method) else {
             return Answer::error(request.id.as_ref(), &self.unknown_method(&request.method));
@@ -121,7 +127,7 @@ impl Desk {
             false => None,
         };
         let params = Params::new(request.params.as_deref().map(RawValue::get));
-        let call = Call::new(self.caller.clone());
+        let call = Call::new(self.caller.clone(), given_up);
         let mut extensions = Extensions::new();
         extensions.insert(call.clone());
         let id = request.id.as_ref().map_or(WireId::Null, Clone::clone).for_jsonrpsee();

@@ -204,6 +204,8 @@ impl Drop for Connection {
 #[derive(Clone)]
 pub(super) struct Call {
     pub(super) caller: Caller,
+    /// Cancelled when nobody wants the request any more.
+    pub(super) given_up: CancellationToken,
     aftermath: Arc<Mutex<Aftermath>>,
 }
 
@@ -224,8 +226,8 @@ pub(super) struct Running {
 }
 
 impl Call {
-    pub(super) fn new(caller: Caller) -> Call {
-        Call { caller, aftermath: Arc::default() }
+    pub(super) fn new(caller: Caller, given_up: CancellationToken) -> Call {
+        Call { caller, given_up, aftermath: Arc::default() }
     }
 
     pub(super) fn report(&self, unknown_fields: Vec<UnknownField>) {

@@ -10,13 +10,14 @@ use futures_util::{
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
     call::{Answer, Desk, LARGE_AT_ONCE},
     caller::Caller,
     errors::internal_error,
-    flight::{Admission, Flight, Slot},
+    flight::{Admission, Ending, Flight, Slot},
     message::{Line, Message, Request, WireId},
     outgoing::Outgoing,
 };
@@ -120,13 +121,17 @@ impl Exchange {
             Err(error) => return at_once(Answer::error(request.id.as_ref(), &error)),
         };
         let desk = Arc::clone(&self.desk);
+        let (id, given_up) = (request.id.clone(), CancellationToken::new());
         if !is_cancellable {
-            return (async move { desk.answer(request, in_batch).await }.boxed(), Some(slot));
+            if let Some(id) = id {
+                slot.abort_by(id, Ending::Told(given_up.clone()));
+            }
+            return (async move { desk.answer(request, in_batch, given_up).await }.boxed(), Some(slot));
         }
-        let id = request.id.clone();
         let (handle, registration) = AbortHandle::new_pair();
-        slot.abort_by(id.clone().unwrap_or(WireId::Null), handle);
-        let answer = Abortable::new(async move { desk.answer(request, in_batch).await }, registration);
+        slot.abort_by(id.clone().unwrap_or(WireId::Null), Ending::Dropped(handle));
+        let answer =
+            Abortable::new(async move { desk.answer(request, in_batch, given_up).await }, registration);
         let flight = self.flight.clone();
         let answer =
             async move { answer.await.unwrap_or_else(|_| Answer::error(id.as_ref(), &flight.abort_error())) };

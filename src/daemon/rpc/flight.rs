@@ -7,6 +7,7 @@ use std::{
 
 use futures_util::future::AbortHandle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::message::WireId;
 use crate::protocol::{ErrorKind, MAX_EFFECTS_AT_ONCE, MAX_EFFECTS_PER_SECOND, MAX_IN_FLIGHT, RpcError};
@@ -51,11 +52,28 @@ struct State {
     /// What a dropped request is told.
     abort_reason: ErrorKind,
     /// Whatever can be cancelled, by its number.
-    abortable: HashMap<u64, AbortHandle>,
+    abortable: HashMap<u64, Ending>,
     /// Which of them a client means by an id; one that it uses twice names the newer request.
     by_id: HashMap<WireId, u64>,
     /// Numbers the entries, so that an ended request does not remove its namesake.
     numbered: u64,
+}
+
+/// How a request is cancelled.
+pub(super) enum Ending {
+    /// It only reads, so it is dropped where it stands.
+    Dropped(AbortHandle),
+    /// It has effects: it is told, and ends if it has none yet and listens ([`super::Api::heeding`]).
+    Told(CancellationToken),
+}
+
+impl Ending {
+    fn begin(&self) {
+        match self {
+            Ending::Dropped(handle) => handle.abort(),
+            Ending::Told(token) => token.cancel(),
+        }
+    }
 }
 
 /// One request's place; given back when dropped.
@@ -107,8 +125,8 @@ impl Flight {
     /// Cancels a request, if it is still open and has no effect yet.
     pub(super) fn abort(&self, id: &WireId) {
         let state = self.state();
-        if let Some(handle) = state.by_id.get(id).and_then(|number| state.abortable.get(number)) {
-            handle.abort();
+        if let Some(ending) = state.by_id.get(id).and_then(|number| state.abortable.get(number)) {
+            ending.begin();
         }
     }
 
@@ -116,7 +134,7 @@ impl Flight {
     pub(super) fn abort_all(&self, reason: ErrorKind) {
         let mut state = self.state();
         state.abort_reason = reason;
-        state.abortable.values().for_each(AbortHandle::abort);
+        state.abortable.values().for_each(Ending::begin);
     }
 
     /// What to tell a request that was aborted.
@@ -156,11 +174,11 @@ impl State {
 
 impl Slot {
     /// Lets the request be cancelled by its id.
-    pub(super) fn abort_by(&mut self, id: WireId, handle: AbortHandle) {
+    pub(super) fn abort_by(&mut self, id: WireId, ending: Ending) {
         let mut state = self.flight.state();
         state.numbered += 1;
         let number = state.numbered;
-        state.abortable.insert(number, handle);
+        state.abortable.insert(number, ending);
         state.by_id.insert(id.clone(), number);
         drop(state);
         self.abortable = Some((id, number));

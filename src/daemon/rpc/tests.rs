@@ -129,7 +129,12 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<AgentsUpdate, _, _>(async |_, _, _| not_found());
     api.method::<AgentsDelete, _, _>(async |_, _, _| not_found());
     api.method::<AgentsTemplates, _, _>(async |_, _, _| not_found());
-    api.method::<AgentsImport, _, _>(async |_, _, _| not_found());
+    api.heeding::<AgentsImport, _, _>(async |bed: Arc<Bed>, _, _, given_up: CancellationToken| {
+        bed.begun.send_modify(|begun| *begun += 1);
+        given_up.cancelled().await;
+        bed.effects.send_modify(|effects| *effects += 1);
+        Err(RpcError::new(ErrorKind::RequestCancelled, "it had no effect yet"))
+    });
     api.method::<AgentsExport, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsValidate, _, _>(async |_, _, _| not_found());
     api.method::<AgentsReload, _, _>(async |_, _, _| not_found());

@@ -23,6 +23,24 @@ pub struct AgentsChanged {
     /// How many more there are that are not listed; `agents/list` has all.
     #[serde(skip_serializing_if = "is_default")]
     pub more: u64,
+    /// Where they came from, when a request brought them in from a URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<AgentOrigin>,
+}
+
+/// What came from a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentOrigin {
+    /// As it was given, but for what could be a secret in it.
+    pub url: String,
+    /// `sha256:<hex>`: of one file over its bytes; of a repository over a line for each file that was taken, in the order of
+    /// the paths' bytes: the SHA-256 of its bytes in hexadecimal, two blanks, its path in the repository, a newline. It is
+    /// what `sha256sum PATHS | sha256sum` prints of these paths.
+    pub digest: String,
+    /// Of a repository: the commit, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// An agent's file that came, went or changed.

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{IdempotencyKey, WorkspaceParam};
 use crate::protocol::{
-    AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem, Seq, SessionId, Trigger,
+    AgentFileState, AgentFormat, AgentName, AgentOrigin, AgentScope, FileProblem, Risk, Seq, SessionId,
+    ToolName, Trigger,
 };
 
 /// What the file says is given in one way: its `text`, or fields in `definition`, over a template or alone.
@@ -168,7 +169,19 @@ pub enum OnConflict {
 #[serde(rename_all = "camelCase", default)]
 pub struct AgentsImportParams {
     /// Files, and folders that are read with those below them; absolute.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathBuf>,
+    /// Instead of `paths`: one file (`https://…`), or a repository that the daemon's `git` fetches (`https://….git`,
+    /// `ssh://…`, `git@host:…`, `file:///…`; with `git+` before it any https URL is one), of which the newest commit is taken,
+    /// or that of a branch, a tag or a whole commit id behind `#`. At most 1 MiB a file, 16 MiB and 10,000 files a repository.
+    /// Users and passwords in an https URL are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What must come from `url`, as `origin.digest` said before; with anything else nothing is written (`CONFLICT`). The
+    /// scope `user` needs it, unless `dryRun`: nobody asks before such an agent is started, so whoever names the digest says
+    /// that they have read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// Whose format they have [default: as the folders above say, `.claude`, `.gemini`, `.opencode`, else as the file looks].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<AgentFormat>,
@@ -192,6 +205,9 @@ pub struct AgentsImportResult {
     /// Folders and files that could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<FileProblem>,
+    /// What came from the `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<AgentOrigin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -202,6 +218,7 @@ pub struct AgentsImportResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedAgent {
+    /// Its path; of what came from a `url` the URL with the path in the repository.
     pub source: PathBuf,
     pub format: AgentFormat,
     pub state: AgentFileState,
@@ -211,8 +228,36 @@ pub struct ImportedAgent {
     /// Where it was, or would be, written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
+    /// What it may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may: Option<ImportedAgentMay>,
+    /// Of a `url` with `dryRun`: what would be written, to be read before its digest is named. Missing where an answer's size
+    /// does not allow all texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<FileProblem>,
+}
+
+/// What an agent may do by its file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImportedAgentMay {
+    /// Tools, aliases and patterns that it names; missing = the usual set, which only reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolName>>,
+    /// Beats `tools`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<ToolName>,
+    /// Besides `tools` every tool there is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inherits: bool,
+    /// Besides `tools` every agent that others may call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub agents: bool,
+    /// Risks of calls that run without asking where no rule speaks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auto_approve: Vec<Risk>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

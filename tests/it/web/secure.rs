@@ -2,7 +2,7 @@
 //!
 //! The certificates are of an authority made for this; `site` and `site-expired` are for `secure.example`, with one key.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use rustls::{
     RootCertStore, ServerConfig,
@@ -22,12 +22,12 @@ use tokio_rustls::TlsAcceptor;
 use super::net::Net;
 
 const AUTHORITY: &[u8] = include_bytes!("certificates/authority.der");
-const SITE: &[u8] = include_bytes!("certificates/site.der");
+pub const SITE: &[u8] = include_bytes!("certificates/site.der");
 const EXPIRED: &[u8] = include_bytes!("certificates/site-expired.der");
 const KEY: &[u8] = include_bytes!("certificates/site.key.der");
 
-/// What a page at this URL comes to, from a server with this certificate.
-async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities) -> String {
+/// A server with this certificate, which answers each path so; with what it serves.
+pub async fn serve(certificate: &'static [u8], answer: fn(&str) -> Vec<u8>) -> (SocketAddr, JoinSet<()>) {
     let key = PrivateKeyDer::Pkcs8(KEY.into());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
@@ -48,11 +48,20 @@ async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities
             while !request.ends_with(b"\r\n\r\n") {
                 request.push(stream.read_u8().await.unwrap());
             }
-            let page = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\nsecret";
-            stream.write_all(page.as_bytes()).await.unwrap();
+            let request = String::from_utf8(request).unwrap();
+            // Whoever has heard enough is gone by then.
+            let _heard = stream.write_all(&answer(request.split(' ').nth(1).unwrap())).await;
             let _gone = stream.shutdown().await;
         }
     });
+    (address, serving)
+}
+
+/// What a page at this URL comes to, from a server with this certificate.
+async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities) -> String {
+    let page =
+        |_: &str| b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\nsecret".to_vec();
+    let (address, _serving) = serve(certificate, page).await;
     let net = Net::new()
         .name("secure.example", &["203.0.114.9"])
         .name("other.example", &["203.0.114.9"])
@@ -69,7 +78,8 @@ async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities
     }
 }
 
-fn ours() -> Authorities {
+/// Who vouches for `SITE`.
+pub fn ours() -> Authorities {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(AUTHORITY)).unwrap();
     Authorities::These(Arc::new(roots))

@@ -104,7 +104,13 @@ async fn create_once(
     .await?;
     let Written { file, path, root, change } = written;
     let acknowledged = acknowledging(state, &path, root.as_deref(), &file.digest);
-    let deed = Deed { by, roots: destination.roots, acknowledged, changes: change.into_iter().collect() };
+    let deed = Deed {
+        by,
+        roots: destination.roots,
+        acknowledged,
+        changes: change.into_iter().collect(),
+        arrival: None,
+    };
     let scope = destination.scope;
     let answer = |catalog: &agents::Catalog, seq| AgentWrittenResult {
         name: file.name.clone(),

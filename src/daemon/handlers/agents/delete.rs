@@ -67,7 +67,7 @@ async fn delete_once(
     })
     .await?;
     let trash = change.trash.clone().unwrap_or_default();
-    let deed = Deed { by, roots, acknowledged: Vec::new(), changes: vec![change] };
+    let deed = Deed { by, roots, acknowledged: Vec::new(), changes: vec![change], arrival: None };
     let answer = |_: &Catalog, seq| AgentsDeleteResult {
         name: agent.name.clone(),
         scope: agent.scope,

@@ -1,8 +1,13 @@
 //! `agents/import`: files from anywhere, also of other products, become agents' files of ours.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     create::cannot_edit,
@@ -12,30 +17,35 @@ use crate::{
     agents::{self, AgentFile, Brought, Catalog, Sources},
     config::{problem, read_bounded},
     daemon::{
+        agent_changes::Arrival,
         agent_files::{Change, Trash},
-        handlers::{by, internal, violations, workspaces},
+        agent_urls::{self, Come, SourceUrl, Wanted},
+        handlers::{by, internal, violation, violations, workspaces},
         once::KeyToken,
         rpc::Caller,
         state::State,
     },
     protocol::{
-        AgentFormat, AgentName, AgentScope, AgentsImport, AgentsImportParams, AgentsImportResult, ErrorKind,
-        FileProblem, FileProblemCode, ImportOutcome, ImportedAgent, Method as _, OnConflict, RpcError,
-        Severity,
+        AgentFormat, AgentName, AgentOrigin, AgentScope, AgentsImport, AgentsImportParams,
+        AgentsImportResult, ErrorKind, FileProblem, FileProblemCode, ImportOutcome, ImportedAgent,
+        Method as _, OnConflict, RpcError, Severity,
     },
 };
 
 /// Of agents' files that one import takes: as much as a folder of agents holds.
 const MOST_BYTES: usize = 64 << 20;
+/// Bytes of texts that an answer holds together: far less than a message may have, however they are escaped in it.
+const MOST_TEXT: usize = 2 << 20;
 
 pub async fn import(
     state: Arc<State>,
     caller: Caller,
     params: AgentsImportParams,
+    given_up: CancellationToken,
 ) -> Result<AgentsImportResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (importer, asked) = (Arc::clone(&state), params.clone());
-    let effect = move |token| async move { import_once(&importer, by, params, token).await };
+    let effect = move |token| async move { import_once(&importer, by, params, token, &given_up).await };
     state.once.run(key, AgentsImport::NAME, &asked, effect).await
 }
 
@@ -44,43 +54,29 @@ async fn import_once(
     by: Option<String>,
     params: AgentsImportParams,
     token: Option<KeyToken>,
+    given_up: &CancellationToken,
 ) -> Result<AgentsImportResult, RpcError> {
-    let AgentsImportParams { paths, format, scope, workspace, on_conflict, dry_run, .. } = params;
+    let AgentsImportParams { paths, url, digest, format, scope, workspace, on_conflict, dry_run, .. } =
+        params;
     let mut found = Vec::new();
     let destination = Destination::of(state, scope, workspace.as_ref(), &mut found)?;
-    if paths.is_empty() {
-        found.push(("/paths", "names no file and no folder".to_owned()));
-    }
-    let relative: Vec<String> =
-        paths.iter().filter(|path| !path.is_absolute()).map(|path| path.display().to_string()).collect();
-    if !relative.is_empty() {
-        let message = "must be absolute, since the daemon does not know your working directory";
-        found.push(("/paths", format!("{message}: {}", relative.join(", "))));
+    let sought = Sought::of(paths, url, digest, &mut found);
+    if let Some(Sought::Url { digest: None, .. }) = &sought
+        && destination.scope == AgentScope::User
+        && !dry_run
+    {
+        let message = "must be named: your own agents are started without a question, so first look at what comes (`dryRun`), \
+                       and name the `origin.digest` of what you have read";
+        found.push(("/digest", message.to_owned()));
     }
     if let Some(error) = violations(&found) {
         return Err(error);
     }
+    // Only what is wrong with it leaves nothing to be sought.
+    let Some(sought) = sought else { return Err(violation("/paths", "names no file and no folder")) };
+    let is_from_afar = matches!(sought, Sought::Url { .. });
     // Whatever lies there is read before anybody else has to wait.
-    let (format_of_all, to) = (format, destination.scope);
-    let read = blocking(move || {
-        let Sources { files, mut problems } = agents::sources(&paths);
-        let (mut brought, mut n_bytes) = (Vec::new(), 0);
-        for file in files {
-            let agents = agents::bring(&file, format_of_all, to);
-            n_bytes += agents.iter().filter_map(|it| Some(it.text.as_ref()?.len())).sum::<usize>();
-            if MOST_BYTES < n_bytes {
-                let message = format!(
-                    "this file and those behind it are not looked at: one import takes {} MiB of agents at most",
-                    MOST_BYTES >> 20
-                );
-                problems.push(problem(&file, None, FileProblemCode::TooLarge, message));
-                break;
-            }
-            brought.push((file, agents));
-        }
-        Ok((brought, problems))
-    });
-    let (files, problems) = read.await?;
+    let Read { files, problems, origin } = sought.read(state, format, destination.scope, given_up).await?;
     let _turn = workspaces::turn(state).await?;
     // Whatever is there at the first look is no change.
     let before = state.project(destination.roots.clone()).await;
@@ -89,19 +85,122 @@ async fn import_once(
     let done = blocking(move || {
         let taken = names(&before.catalog, &to);
         let done = Done { problems, ..Done::default() };
-        let mut import = Import { state: importer, to, on_conflict, dry_run, taken, done };
+        let texts = if dry_run && is_from_afar { MOST_TEXT } else { 0 };
+        let mut import = Import { state: importer, to, on_conflict, dry_run, texts, taken, done };
         files.into_iter().for_each(|(file, brought)| import.bring(&file, brought));
         Ok(import.done)
     })
     .await?;
     let Done { files, problems, changes } = done;
     // Nobody has read what they say: those of a workspace wait to be acknowledged.
-    let deed = Deed { by, roots: destination.roots, acknowledged: Vec::new(), changes };
-    let result = AgentsImportResult { files, problems, seq: None, replayed: false };
+    let whose = match destination.scope {
+        AgentScope::Project => destination.roots.clone(),
+        _ => Vec::new(),
+    };
+    let arrival = origin.clone().map(|origin| Arrival { roots: whose, origin });
+    let deed = Deed { by, roots: destination.roots, acknowledged: Vec::new(), changes, arrival };
+    let result = AgentsImportResult { files, problems, origin, seq: None, replayed: false };
     if dry_run {
         return Ok(result);
     }
     deed.tell(state, token, |_: &Catalog, seq| AgentsImportResult { seq, ..result.clone() }).await
+}
+
+/// Where files are sought.
+enum Sought {
+    Paths(Vec<PathBuf>),
+    Url { url: SourceUrl, digest: Option<String> },
+}
+
+/// What was found there.
+struct Read {
+    files: Vec<(PathBuf, Vec<Brought>)>,
+    problems: Vec<FileProblem>,
+    /// Of a URL.
+    origin: Option<AgentOrigin>,
+}
+
+/// Blocks on the file system.
+fn read_paths(paths: &[PathBuf], format: Option<AgentFormat>, scope: AgentScope) -> Read {
+    let Sources { files, mut problems } = agents::sources(paths);
+    let (mut brought, mut n_bytes) = (Vec::new(), 0);
+    for file in files {
+        let agents = agents::bring(&file, format, scope);
+        n_bytes += agents.iter().filter_map(|it| Some(it.text.as_ref()?.len())).sum::<usize>();
+        if MOST_BYTES < n_bytes {
+            let message = format!(
+                "this file and those behind it are not looked at: one import takes {} MiB of agents at most",
+                MOST_BYTES >> 20
+            );
+            problems.push(problem(&file, None, FileProblemCode::TooLarge, message));
+            break;
+        }
+        brought.push((file, agents));
+    }
+    Read { files: brought, problems, origin: None }
+}
+
+impl Sought {
+    /// What is wrong with it goes to `found`.
+    fn of(
+        paths: Vec<PathBuf>,
+        url: Option<String>,
+        digest: Option<String>,
+        found: &mut Vec<(&'static str, String)>,
+    ) -> Option<Sought> {
+        let Some(url) = url else {
+            if digest.is_some() {
+                found.push(("/digest", "is of what comes from a `url`, and none is named".to_owned()));
+            }
+            if paths.is_empty() {
+                found.push(("/paths", "names no file and no folder".to_owned()));
+            }
+            let relative: Vec<String> = paths
+                .iter()
+                .filter(|path| !path.is_absolute())
+                .map(|path| path.display().to_string())
+                .collect();
+            if !relative.is_empty() {
+                let message = "must be absolute, since the daemon does not know your working directory";
+                found.push(("/paths", format!("{message}: {}", relative.join(", "))));
+            }
+            return Some(Sought::Paths(paths));
+        };
+        if !paths.is_empty() {
+            found.push(("/paths", "stand beside a `url`; ask for each by itself".to_owned()));
+        }
+        let is_digest = |digest: &str| {
+            let hex = digest.strip_prefix("sha256:").unwrap_or_default();
+            hex.len() == 64 && hex.chars().all(|it| it.is_ascii_hexdigit())
+        };
+        if digest.as_deref().is_some_and(|digest| !is_digest(digest)) {
+            found.push(("/digest", "must be `sha256:` and 64 hexadecimal digits".to_owned()));
+        }
+        match SourceUrl::parse(&url) {
+            Ok(url) => Some(Sought::Url { url, digest }),
+            Err(wrong) => {
+                found.push(("/url", wrong));
+                None
+            }
+        }
+    }
+
+    async fn read(
+        self,
+        state: &Arc<State>,
+        format: Option<AgentFormat>,
+        scope: AgentScope,
+        given_up: &CancellationToken,
+    ) -> Result<Read, RpcError> {
+        match self {
+            Sought::Paths(paths) => blocking(move || Ok(read_paths(&paths, format, scope))).await,
+            Sought::Url { url, digest } => {
+                let wanted = Wanted { url, digest, format, scope };
+                let Come { files, problems, origin } = agent_urls::fetch(state, wanted, given_up).await?;
+                Ok(Read { files, problems, origin: Some(origin) })
+            }
+        }
+    }
 }
 
 /// Agents of ours at the destination that lie in a file that is not called after them.
@@ -122,6 +221,8 @@ struct Import {
     to: Destination,
     on_conflict: OnConflict,
     dry_run: bool,
+    /// Bytes of texts that can still be shown.
+    texts: usize,
     /// Names that others have.
     taken: BTreeSet<AgentName>,
     done: Done,
@@ -136,7 +237,9 @@ struct Done {
 
 impl Import {
     fn bring(&mut self, source: &Path, brought: Vec<Brought>) {
-        for Brought { name, format, state, definition, text, problems } in brought {
+        for Brought { name, format, state, definition, text, may, problems } in brought {
+            let shown = text.as_ref().filter(|text| text.len() <= self.texts).cloned();
+            self.texts -= shown.as_ref().map_or(0, String::len);
             let mut imported = ImportedAgent {
                 source: source.to_owned(),
                 format,
@@ -144,6 +247,8 @@ impl Import {
                 name,
                 outcome: ImportOutcome::Rejected,
                 path: None,
+                may,
+                text: shown,
                 problems,
             };
             let warn = |code, message: String| FileProblem {

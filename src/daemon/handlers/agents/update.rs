@@ -78,7 +78,7 @@ async fn update_once(
         true => acknowledging(state, &path, root.as_deref(), &digest),
         false => Vec::new(),
     };
-    let deed = Deed { by, roots, acknowledged, changes: change.into_iter().collect() };
+    let deed = Deed { by, roots, acknowledged, changes: change.into_iter().collect(), arrival: None };
     let answer = |catalog: &Catalog, seq| AgentWrittenResult {
         name: agent.name.clone(),
         scope: agent.scope,

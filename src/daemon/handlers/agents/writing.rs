@@ -10,7 +10,7 @@ use crate::{
     agents::{AgentFile, Catalog, OWN_OF_PROJECT},
     config::problem,
     daemon::{
-        agent_changes,
+        agent_changes::{self, Arrival},
         agent_files::{Change, Home},
         handlers::{internal, roots, workspaces},
         once::KeyToken,
@@ -178,6 +178,8 @@ pub struct Deed {
     pub roots: Vec<PathBuf>,
     pub acknowledged: Vec<WorkspaceTrusted>,
     pub changes: Vec<Change>,
+    /// Of what came from a URL.
+    pub arrival: Option<Arrival>,
 }
 
 impl Deed {
@@ -188,8 +190,9 @@ impl Deed {
         token: Option<KeyToken>,
         answer: impl Fn(&Catalog, Option<Seq>) -> R,
     ) -> Result<R, RpcError> {
-        let Deed { by, roots, acknowledged, changes } = self;
-        let told = agent_changes::settle(state, by, acknowledged, &roots, token, answer).await;
+        let Deed { by, roots, acknowledged, changes, arrival } = self;
+        let arrival = arrival.as_ref();
+        let told = agent_changes::settle(state, by, acknowledged, &roots, arrival, token, answer).await;
         if told.is_err() {
             blocking(move || {
                 // The last one first: a file may have been changed twice.

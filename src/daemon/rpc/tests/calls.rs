@@ -224,6 +224,19 @@ async fn a_cancelled_request_says_so_unless_it_has_effects() {
 }
 
 #[tokio::test]
+async fn what_has_no_effect_yet_may_listen_for_a_cancel() {
+    let (mut client, bed) = client();
+    client.request(1, "agents/import", json!({})).await;
+    client.request(2, "agents/import", json!({})).await;
+    until(&bed.begun, |begun| *begun == 2).await;
+    client.send(r#"{"method":"$/cancelRequest","params":{"id":1}}"#).await;
+    let response = client.receive().await;
+    assert_eq!((&response["id"], &response["error"]["code"]), (&json!(1), &json!(-32800)));
+    client.assert_alive().await;
+    assert_eq!(*bed.effects.borrow(), 1, "the other one goes on");
+}
+
+#[tokio::test]
 async fn too_many_requests_are_refused_but_control_is_heard() {
     let (mut client, bed) = client();
     let wait =

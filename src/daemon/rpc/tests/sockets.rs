@@ -168,6 +168,17 @@ async fn a_script_that_asks_and_hangs_up_ends_its_connection() {
 }
 
 #[tokio::test]
+async fn what_has_no_effect_yet_ends_for_a_client_that_has_gone() {
+    let daemon = Daemon::start(everybody()).await;
+    let mut client = daemon.connect().await;
+    client.request(1, "agents/import", json!({})).await;
+    until(&daemon.bed.begun, |begun| *begun == 1).await;
+    drop(client);
+    until(&daemon.bed.effects, |effects| *effects == 1).await;
+    daemon.end().await;
+}
+
+#[tokio::test]
 async fn effects_are_completed_for_a_client_that_has_gone() {
     let daemon = Daemon::start(everybody()).await;
     let mut client = daemon.connect().await;

@@ -1,0 +1,308 @@
+//! Which agents' files lie behind a URL, and are they those that a person has read? (spec 02, "Foreign files")
+//!
+//! What comes is a stranger's: it is fetched within bounds, read like any file that is brought along, told by one digest, and
+//! gone from the disk before anything of it is written for agents. Nothing of it is ever run.
+
+use std::{
+    fs, io,
+    io::Write as _,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+mod git;
+mod refusal;
+mod source_url;
+mod taken;
+
+pub(super) use source_url::SourceUrl;
+
+use self::{
+    git::Git,
+    refusal::{of_git, of_web, refused},
+    source_url::Repository,
+    taken::{Candidates, File, Taken},
+};
+use super::{handlers::internal, state::State, web_rules};
+use crate::{
+    agents::{self, Brought, LARGEST_FILE},
+    config::problem,
+    protocol::{
+        AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, RpcError, Severity,
+    },
+    trust::digest,
+    web::Target,
+};
+
+/// Below the daemon's state. There is nothing in it but while something is fetched, and it is emptied before and after.
+const FOLDER: &str = "fetched";
+
+/// Time for all that is fetched. A person waits for it, and a collection of agents comes in seconds.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Attempts to empty the folder, and the pause between them: a git that was ended in the middle may be about to make one more
+/// file in it.
+const ATTEMPTS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What is to come.
+pub(super) struct Wanted {
+    pub url: SourceUrl,
+    /// What a person has read; anything else is refused.
+    pub digest: Option<String>,
+    /// Whose format it has; `None` = as it looks.
+    pub format: Option<AgentFormat>,
+    /// Where it goes.
+    pub scope: AgentScope,
+}
+
+/// What came.
+pub(super) struct Come {
+    /// By their URLs.
+    pub files: Vec<(PathBuf, Vec<Brought>)>,
+    pub problems: Vec<FileProblem>,
+    pub origin: AgentOrigin,
+}
+
+/// Fetches and reads it. Nothing of it is left on the disk, however this ends; what a crash leaves, [`sweep`] takes away.
+pub(super) async fn fetch(
+    state: &Arc<State>,
+    wanted: Wanted,
+    given_up: &CancellationToken,
+) -> Result<Come, RpcError> {
+    let shown = wanted.url.shown();
+    let stopped = async {
+        tokio::select! { biased;
+            () = state.closing.cancelled() => RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping"),
+            () = given_up.cancelled() => {
+                RpcError::new(ErrorKind::RequestCancelled, "the request was cancelled; nothing was written")
+            }
+        }
+    };
+    let getting = async {
+        // One at a time, since there is one folder; it is closed never.
+        let turn = state.fetches.acquire().await;
+        let folder = Folder::make(&state.state_dir).await?;
+        // Waiting for a turn takes none of the time.
+        let late = async {
+            state.clock.sleep(FETCH_TIMEOUT).await;
+            refused("timedOut", &shown, format!("did not come whole within {} s", FETCH_TIMEOUT.as_secs()))
+                .with_hint("fetch it yourself, look at it, and import the folder")
+        };
+        Ok::<_, RpcError>((turn, folder, late))
+    };
+    tokio::pin!(stopped);
+    let (_turn, folder, late) = tokio::select! { biased;
+        stopped = &mut stopped => return Err(stopped),
+        got = getting => got?,
+    };
+    let got = tokio::select! { biased;
+        stopped = &mut stopped => Err(stopped),
+        late = late => Err(late),
+        got = get(state, &wanted.url, &folder) => got,
+    };
+    let read = match got {
+        // From here on it is a matter of moments, and nobody gives it up.
+        Ok(taken) => folder.read(taken, wanted).await,
+        Err(error) => Err(error),
+    };
+    folder.empty().await;
+    read
+}
+
+/// Takes away what a daemon left that was killed in the middle. Blocks on the file system.
+pub(super) fn sweep(state_dir: &Path) {
+    if let Err(error) = remove(&state_dir.join(FOLDER)) {
+        tracing::warn!(%error, "what was fetched before the last stop cannot be taken away");
+    }
+}
+
+async fn get(state: &State, url: &SourceUrl, folder: &Folder) -> Result<Taken, RpcError> {
+    match url {
+        SourceUrl::File(target) => download(state, target, url).await,
+        SourceUrl::Repository(repository) => clone(state, repository, url, folder).await,
+    }
+}
+
+async fn download(state: &State, target: &Target, url: &SourceUrl) -> Result<Taken, RpcError> {
+    let rules = web_rules(&state.settings.get().config);
+    let most = usize::try_from(LARGEST_FILE).unwrap_or(usize::MAX);
+    let shown = url.shown();
+    let got = state.web.download(target, &rules, most).await.map_err(|error| of_web(&error, &shown))?;
+    if got.is_web_page {
+        let message = "is a web page, and no agent's file".to_owned();
+        return Err(refused("noAgents", &shown, message).with_hint(
+            "name the file as it is (forges call it raw), or the repository: git+https://… or a URL that ends in .git",
+        ));
+    }
+    Ok(Taken::file(target, got.bytes))
+}
+
+async fn clone(
+    state: &State,
+    repository: &Repository,
+    url: &SourceUrl,
+    folder: &Folder,
+) -> Result<Taken, RpcError> {
+    let shown = url.shown();
+    let failed = |error| of_git(error, repository, &shown);
+    let place = folder.path.join("repository");
+    let (git, commit) = Git::fetch(state, place, repository).await.map_err(failed)?;
+    let entries = git.entries().await.map_err(failed)?;
+    let Candidates { files, mut problems } = taken::candidates(entries, &repository.address)?;
+    let objects: Vec<&str> = files.iter().map(|(_, object)| object.as_str()).collect();
+    let sizes = git.sizes(&objects).await.map_err(failed)?;
+    let mut sizes = sizes.into_iter();
+    let mut asked: Vec<(String, String, u64)> = Vec::new();
+    for (path, object) in files {
+        match sizes.next().flatten().filter(|size| *size <= LARGEST_FILE) {
+            Some(size) => asked.push((path, object, size)),
+            None => {
+                let message = format!("is larger than {} KiB", LARGEST_FILE / 1024);
+                let at = taken::below(&repository.address, &path);
+                problems.push(problem(&at, None, FileProblemCode::TooLarge, message));
+            }
+        }
+    }
+    taken::refuse_too_much(asked.iter().map(|(_, _, size)| *size), &shown)?;
+    let objects: Vec<(&str, u64)> = asked.iter().map(|(_, object, size)| (object.as_str(), *size)).collect();
+    let contents = git.contents(&objects).await.map_err(failed)?;
+    let files = asked.into_iter().zip(contents).map(|((path, _, _), bytes)| File { path, bytes });
+    Ok(Taken::repository(&repository.address, files.collect(), commit, problems))
+}
+
+/// The folder that holds what is fetched while it is.
+struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    async fn make(state_dir: &Path) -> Result<Folder, RpcError> {
+        let path = state_dir.join(FOLDER);
+        let folder = path.clone();
+        let making = move || {
+            remove(&folder)?;
+            fs::DirBuilder::new().mode(0o700).create(&folder)
+        };
+        match tokio::task::spawn_blocking(making).await {
+            Ok(Ok(())) => Ok(Folder { path }),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::StorageFull => {
+                Err(RpcError::new(ErrorKind::StorageFull, "there is no room for what is to be fetched"))
+            }
+            Ok(Err(error)) => Err(internal("there is no folder for what is to be fetched", &error)),
+            Err(error) => Err(internal("there is no folder for what is to be fetched", &error)),
+        }
+    }
+
+    /// Reads what came as any file that is brought along, and compares it with what was read.
+    async fn read(&self, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
+        let folder = self.path.join("taken");
+        let reading = tokio::task::spawn_blocking(move || read(&folder, taken, wanted));
+        reading.await.map_err(|error| internal("what was fetched could not be read", &error))?
+    }
+
+    async fn empty(self) {
+        let emptied = tokio::task::spawn_blocking(move || remove(&self.path)).await;
+        if let Ok(Err(error)) = emptied {
+            tracing::warn!(%error, "what was fetched cannot be taken away");
+        }
+    }
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    let mut attempts = 0;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && attempts < ATTEMPTS => {
+                attempts += 1;
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Blocks on the file system.
+fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
+    let shown = wanted.url.shown();
+    let root = folder.join(&taken.name);
+    let mut problems = taken.problems;
+    for File { path, bytes } in &taken.files {
+        if let Err(error) = write(&root.join(path), bytes) {
+            let message = format!("cannot be kept while it is read: {error}");
+            problems.push(problem(&root.join(path), None, FileProblemCode::Unreadable, message));
+        }
+    }
+    let found = match taken.commit {
+        Some(_) => agents::sources(std::slice::from_ref(&root)),
+        None => agents::sources(&taken.files.iter().map(|file| root.join(&file.path)).collect::<Vec<_>>()),
+    };
+    problems.extend(found.problems);
+    // A repository has other texts beside its agents; what lies where agents lie is one, whatever it looks like.
+    let is_in_place = |path: &str| path.starts_with('.') || taken.commit.is_none();
+    let all = taken.files.len();
+    let mut files: Vec<File> = taken.files;
+    files.retain(|file| {
+        found.files.contains(&root.join(&file.path))
+            && (is_in_place(&file.path) || taken::has_front_matter(&file.bytes))
+    });
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    if files.is_empty() {
+        let told: Vec<String> = problems.iter().map(|it| it.message.clone()).take(3).collect();
+        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+        return Err(refused("noAgents", &shown, format!("holds no agent's file{told}")).with_hint(
+            "agents are Markdown files (.md) that begin with front matter; name the branch that has them behind `#`",
+        ));
+    }
+    let left_out = all - files.len();
+    if 0 < left_out {
+        let message = format!(
+            "{left_out} of its Markdown files are left out: they lie beside its agents' folder, or have no front matter"
+        );
+        let found = problem(&root, None, FileProblemCode::NoFrontMatter, message);
+        problems.push(FileProblem { severity: Severity::Warning, ..found });
+    }
+    let digest = match (&taken.commit, files.as_slice()) {
+        (None, [file]) => digest(&file.bytes),
+        _ => taken::digest_of(&files),
+    };
+    let origin = AgentOrigin { url: shown.clone(), digest, commit: taken.commit };
+    refuse_others(&origin, wanted.digest.as_deref())?;
+    let retold = taken::Retold { folder: &root, url: &taken.url };
+    let brought = files.iter().map(|file| {
+        let path = root.join(&file.path);
+        let mut brought = agents::bring(&path, wanted.format, wanted.scope);
+        brought.iter_mut().flat_map(|it| &mut it.problems).for_each(|problem| retold.problem(problem));
+        (retold.path(&path), brought)
+    });
+    let files = brought.collect();
+    problems.iter_mut().for_each(|problem| retold.problem(problem));
+    Ok(Come { files, problems, origin })
+}
+
+/// Below a folder that nobody else knows; a name that is there already is not written over.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes)
+}
+
+fn refuse_others(origin: &AgentOrigin, expected: Option<&str>) -> Result<(), RpcError> {
+    let AgentOrigin { url, digest, commit } = origin;
+    let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(digest)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{url} holds other files than those with the digest {expected}: now it is {digest}; nothing was written"
+    );
+    Err(RpcError::new(ErrorKind::Conflict, message)
+        .with_details(json!({ "expected": expected, "now": digest, "commit": commit }))
+        .with_hint("look at it again (`dryRun`), and name the new digest if you still want it; a tag or a commit behind `#` stays as it is"))
+}

@@ -206,7 +206,6 @@ impl Names {
         findings: &mut Findings,
     ) -> Selected {
         let mut denied = Selected::default();
-        // Behind those that are named, so that it is one order however often it is written and read.
         let mut along: Vec<&'static str> = Vec::new();
         for (text, node) in entries {
             let entry = self.entry(text, node, findings);
@@ -215,8 +214,7 @@ impl Names {
                 along.extend(tool.iter().flat_map(|tool| like(tool).iter().copied()));
                 continue;
             }
-            let mut of_some = Selected::default();
-            let tool = self.put(&entry, node, &mut of_some, findings);
+            let tool = self.put(&entry, node, &mut Selected::default(), findings);
             for (tool, about) in
                 tool.iter().flat_map(|tool| entry.about_each().map(move |about| (tool, about)))
             {
@@ -230,6 +228,7 @@ impl Names {
                 denied.narrowings.push(Narrowing { tool, about, decision: Verdict::Deny });
             }
         }
+        // Behind those that are named, so that it is one order however often it is written and read.
         along.into_iter().for_each(|tool| denied.add(tool.into()));
         denied
     }

@@ -43,6 +43,7 @@ mod idle;
 mod log_level;
 mod log_lines;
 mod log_ring;
+mod mcp;
 mod once;
 mod reload;
 pub mod rpc;
@@ -116,6 +117,7 @@ impl Daemon {
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
+        let servers = mcp::servers(&settings, &store, &commands, &clock, (&connections, &stop)).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -126,6 +128,7 @@ impl Daemon {
             own_files: Arc::new(settings.own_files.clone()),
             commands: Arc::clone(&commands),
             web: Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock))),
+            servers: servers.clone(),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
@@ -154,6 +157,7 @@ impl Daemon {
             commands,
             projects,
             discoveries: discovery::Discoveries::default(),
+            servers,
             rule_places: rules,
             state_dir,
             trust_changes: Semaphore::new(1),
@@ -181,6 +185,7 @@ impl Daemon {
         let state = Arc::new(state);
         connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
         connections.spawn(agent_changes::follow(Arc::clone(&state)));
+        connections.spawn(mcp::follow(Arc::clone(&state)));
         if children.is_alone() {
             base.spawn(children.reap_orphans(leaving.clone()));
         }

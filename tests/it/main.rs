@@ -38,6 +38,7 @@ mod lasting;
 mod laws;
 mod lent;
 mod lifetimes;
+mod mcp;
 mod media;
 mod methods;
 mod model_lists;

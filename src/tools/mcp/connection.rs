@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
@@ -270,6 +271,11 @@ impl Ears {
     /// Completes when the server says that its tools are others.
     pub async fn tools_changed(&self) {
         self.0.tools_changed.notified().await;
+    }
+
+    /// What it said of that up to now has been seen.
+    pub fn forget_tools_changed(&self) {
+        let _was_told = self.0.tools_changed.notified().now_or_never();
     }
 
     fn listen(&self, token: &ProgressToken) -> Listening<'_> {

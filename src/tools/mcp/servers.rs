@@ -252,6 +252,13 @@ impl Servers {
         Meaning::Server { server, origin }
     }
 
+    /// Whether any settings that somebody looked at name such a server.
+    pub fn is_known(&self, name: &str) -> bool {
+        let workspaces = lock(&self.0.workspaces);
+        let has = |it: &Workspace| it.own.contains_key(name) || it.unread.contains(name);
+        self.0.rules.get().servers.contains_key(name) || workspaces.values().any(has)
+    }
+
     /// Every server that a workspace has, by name.
     pub fn names(&self, roots: &[String]) -> BTreeSet<String> {
         let rules = self.0.rules.get();

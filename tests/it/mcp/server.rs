@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    io::{BufRead as _, Write as _},
+    io::Write as _,
     sync::{Arc, Mutex},
 };
 

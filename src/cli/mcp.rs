@@ -196,7 +196,8 @@ fn change<M: Method<Params = McpServerParams>>(
         None => format!("{} is {}", server.name, server.state),
     };
     paging::tell(&answer, arguments.format, told, surroundings)?;
-    Ok(if is_to_be_ready && server.state != "ready" { EXIT_FAILED } else { 0 })
+    // One that is not there, and is not about to be, says why.
+    Ok(if is_to_be_ready && server.reason.is_some() { EXIT_FAILED } else { 0 })
 }
 
 fn switch(

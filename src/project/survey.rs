@@ -128,7 +128,7 @@ impl Survey {
         for (name, server) in mcp_servers {
             let (how, trusted) = match &server.transport {
                 McpTransport::Stdio { command, args, .. } => (
-                    format!("started by `{}`", [&[command.clone()], &args[..]].concat().join(" ")),
+                    format!("started by `{}`", [std::slice::from_ref(command), args].concat().join(" ")),
                     server.trust,
                 ),
                 McpTransport::Http { url, .. } => (format!("at {url}"), server.trust),

@@ -25,7 +25,7 @@ pub struct McpServer {
     /// By its own names, with `*`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_tools: Vec<String>,
-    /// Started with the daemon, not when it is first needed. Of the user's own servers.
+    /// Started as soon as somebody looks at a workspace, and not stopped for want of use. Of the user's own servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_start: bool,
     /// Its program reaches the network, whatever `sandbox.network` says. Of the user's own servers.

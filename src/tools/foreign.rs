@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::{
     Lenders, Tool, discovered, lent,
     mcp::{self, Servers},
+    registry::entry_means_server,
 };
 use crate::{
-    protocol::{DiscoveryCommands, ForeignTools, McpServerTools},
+    protocol::{DiscoveryCommands, ForeignTools, McpServerTools, ToolName},
     redact::Redactor,
 };
 
@@ -63,6 +64,13 @@ impl Foreign {
             Some(crate::protocol::DiscoveredTools { commands, ..told })
         });
         Foreign::new(kept, lenders, served)
+    }
+
+    /// Whether an entry of a list means a server that has not told its tools.
+    pub fn may_have(&self, entry: &ToolName) -> bool {
+        let means =
+            |it: &McpServerTools| it.tools.is_empty() && entry_means_server(entry.as_str(), &it.server);
+        self.told.mcp.iter().any(means)
     }
 
     /// As the log keeps them.

@@ -387,8 +387,10 @@ async fn a_missing_variable_keeps_that_server_away_and_no_other() {
 #[tokio::test]
 async fn servers_that_no_agent_uses_cost_no_process() {
     let script = calling(&[]);
-    let servers: serde_json::Map<String, Value> =
+    let mut servers: serde_json::Map<String, Value> =
         (0..20).map(|number| (format!("s{number}"), server::entry("plain"))).collect();
+    // But for one that is to be there from the beginning.
+    servers["s3"]["autoStart"] = true.into();
     let house = house(&script, "plain")
         .agent("user", &agent("user", "tools: [read_file, \"mcp.s7.*\"]"))
         .settings(json!({ "mcpServers": servers }));
@@ -397,7 +399,7 @@ async fn servers_that_no_agent_uses_cost_no_process() {
     let mut client = running.client();
     let listed = client.call("mcp/list", json!({ "workspace": running.work() })).await;
     let ready = listed["servers"].as_array().unwrap().iter().filter(|it| it["state"] != "idle");
-    assert_eq!(ready.map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), ["s7"]);
+    assert_eq!(ready.map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), ["s3", "s7"]);
     drop(client);
     running.stop().await;
 }

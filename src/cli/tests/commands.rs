@@ -386,6 +386,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("attach", "shows events: see `following.rs`, and `versions.rs` for those of other daemons"),
     ("completions", "asks nobody"),
     ("edit", "opens an editor: see `editing.rs`"),
+    ("mcp template", "prints a text as it is"),
     ("rpc", "prints any answer as it is"),
 ];
 

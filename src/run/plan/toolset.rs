@@ -32,6 +32,7 @@ pub(in crate::run) fn toolset(
         )),
         false => registry.select(&selection),
     };
+    let toolset = toolset.expecting(|entry| foreign.may_have(entry));
     let toolset = foreign.away().fold(toolset, Toolset::with_warning);
     callables.warnings().fold(toolset, Toolset::with_warning)
 }

@@ -76,20 +76,12 @@ impl List {
     fn request(self, cursor: Option<String>) -> ClientRequest {
         let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         match self {
-            List::Tools => {
-                let mut request = ListToolsRequest::default();
-                request.params = params;
-                ClientRequest::ListToolsRequest(request)
-            }
+            List::Tools => ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() }),
             List::Prompts => {
-                let mut request = ListPromptsRequest::default();
-                request.params = params;
-                ClientRequest::ListPromptsRequest(request)
+                ClientRequest::ListPromptsRequest(ListPromptsRequest { params, ..Default::default() })
             }
             List::Resources => {
-                let mut request = ListResourcesRequest::default();
-                request.params = params;
-                ClientRequest::ListResourcesRequest(request)
+                ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() })
             }
         }
     }

@@ -201,11 +201,20 @@ mod tests {
                 { "name": "x".repeat(200) },
             ]),
             expect![[r#"
-                mcp.s.a-b_a1ef4397 Other Medium {"type":"object"}
-                mcp.s.a_b_7c2f6ac2 Other Medium {"type":"object"}
+                mcp.s.a-b_d44362d6 Other Medium {"type":"object"}
+                mcp.s.a_b_648fa9b3 Other Medium {"type":"object"}
                 mcp.s.far Other Medium {"type":"object"}
                 mcp.s.mcp_other_tool Other Medium {"type":"object"}
-                mcp.s.plain Other Medium {"type":"object"}"#]],
+                mcp.s.plain Other Medium {"type":"object"}
+                mcp.s.with_dots_and_blanks Other Medium {"type":"object"}
+                mcp.s.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_aa20c23e Other Medium {"type":"object"}
+                ! the schema of `a-b` is none that can be used; any arguments are passed on
+                ! the schema of `a_b` is none that can be used; any arguments are passed on
+                ! `a_b` is told twice; the first one counts
+                ! a tool without a name was left out
+                ! a tool without a name was left out
+                ! a tool without a name was left out
+                ! the schema of `far` is none that can be used; any arguments are passed on"#]],
         );
     }
 

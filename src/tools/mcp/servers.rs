@@ -172,6 +172,7 @@ impl Servers {
 
     /// Takes note of what a workspace brings along.
     pub fn meet(&self, project: &Project) {
+        let (is_new, is_other);
         {
             let mut workspaces = lock(&self.0.workspaces);
             if MOST_WORKSPACES <= workspaces.len() && !workspaces.contains_key(&project.roots) {
@@ -182,19 +183,25 @@ impl Servers {
                 };
                 workspaces.retain(|_, workspace| !is_quiet(workspace));
             }
+            is_new = !workspaces.contains_key(&project.roots);
             let workspace = workspaces.entry(project.roots.clone()).or_default();
             let own = if project.is_trusted { project.settings.mcp_servers.clone() } else { BTreeMap::new() };
-            if workspace.own == own && workspace.unread == project.unread_servers {
-                return;
+            is_other = workspace.own != own || workspace.unread != project.unread_servers;
+            if is_other {
+                workspace.own = own;
+                workspace.unread = project.unread_servers.clone();
             }
-            workspace.own = own;
-            workspace.unread = project.unread_servers.clone();
         }
-        self.sweep(&project.roots);
+        if is_other {
+            self.sweep(&project.roots);
+        }
+        if is_new {
+            self.start_early(&project.roots);
+        }
     }
 
-    /// Starts those that are to be there from the beginning, in a workspace.
-    pub fn start_early(&self, roots: &[String]) {
+    /// Starts those that are to be there as soon as somebody looks at the workspace.
+    fn start_early(&self, roots: &[String]) {
         let rules = self.0.rules.get();
         for (name, _) in rules.servers.iter().filter(|(_, entry)| entry.auto_start) {
             if let Meaning::Server { server, .. } = self.meaning(roots, name) {
@@ -331,26 +338,20 @@ impl Servers {
         }
     }
 
-    /// The tools of those servers of a workspace that are there; nothing is started.
+    /// The servers of a workspace with the tools of those that are there; nothing is started.
     pub fn known(&self, project: &Project) -> Vec<McpServerTools> {
         self.meet(project);
-        let names = self.names(&project.roots);
         let known = |server: String| match self.meaning(&project.roots, &server) {
-            Meaning::Server { server: it, .. } => match it.standing() {
-                Standing::Ready(ready) => {
-                    let (digest, tools) = (it.digest.clone(), ready.tools.to_vec());
-                    Some(McpServerTools { server, digest, tools, away: None })
-                }
-                _ => None,
-            },
+            Meaning::Server { server: it, .. } => {
+                let tools = match it.standing() {
+                    Standing::Ready(ready) => ready.tools.to_vec(),
+                    _ => Vec::new(),
+                };
+                Some(McpServerTools { server, digest: it.digest.clone(), tools, away: None })
+            }
             _ => None,
         };
-        names.into_iter().filter_map(known).collect()
-    }
-
-    /// What a call of a tool is made with, if its server is still configured as it was when the run was planned.
-    pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.0.clock
+        self.names(&project.roots).into_iter().filter_map(known).collect()
     }
 
     /// Takes secrets out of what servers say.
@@ -400,6 +401,8 @@ fn wanted(definition: &AgentDefinition, names: &BTreeSet<String>, excluded: &[To
         (None, Some(listed)) => listed.iter().cloned().collect(),
         (None, None) => BTreeSet::new(),
     };
+    // One that nobody configured is told.
+    wanted.extend(listed.into_iter().flatten().filter(|name| !names.contains(*name)).cloned());
     if tools.inherits && listed.is_none() {
         wanted.extend(names.iter().cloned());
     }

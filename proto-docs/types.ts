@@ -1839,6 +1839,20 @@ export type ListedKeyState =
   | "unusable"
   | (string & {});
 
+/** A server, in one line. */
+export interface ListedMcpServer {
+  name: string;
+  state: McpState;
+  /** Why it is away, or is not used. */
+  reason?: string | null;
+  /** Whose settings name it; missing for one that is not used. */
+  origin?: McpOrigin | null | string;
+  /** Missing for one that is not used. */
+  transport?: McpTransportKind | null | string;
+  /** How many tools it has that can be used; 0 while it is not ready. */
+  tools: number;
+}
+
 export interface ListedModel {
   /** `entry/id`: what `model` takes. */
   model: ModelRef;
@@ -1915,6 +1929,206 @@ export type LoopKind =
   | "text"
   /** A model looked at what was done, and says so. */
   | "judge"
+  | (string & {});
+
+/** How calls went since the daemon started. */
+export interface McpCalls {
+  calls: number;
+  errors: number;
+  /** Half of the last ones took no longer; missing when there were none. */
+  p50Ms?: number | null;
+  /** All but one of a hundred of the last ones took no longer. */
+  p99Ms?: number | null;
+}
+
+export interface McpListParams {
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface McpListResult {
+  /** By name. */
+  servers: ListedMcpServer[];
+}
+
+/** Whose settings name a server. */
+export type McpOrigin = "user" | "project" | (string & {});
+
+/** A prompt that a server has. */
+export interface McpPrompt {
+  name: string;
+  title?: string | null;
+  description?: string | null;
+  arguments?: McpPromptArgument[];
+}
+
+/** What a prompt is filled in with. */
+export interface McpPromptArgument {
+  name: string;
+  description?: string | null;
+  required?: boolean;
+}
+
+export interface McpPromptsParams {
+  server: string;
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+  /** What this one says; missing = they are listed. */
+  prompt?: string | null;
+  /** What it is filled in with. */
+  arguments?: Record<string, string>;
+}
+
+export interface McpPromptsResult {
+  /** Those there are, when none was named. */
+  prompts?: McpPrompt[];
+  /** What the named one says, one message after the other: a run can be started with the texts. */
+  parts?: (Part | Record<string, unknown>)[];
+}
+
+export interface McpReadResourceParams {
+  server: string;
+  uri: string;
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface McpReadResourceResult {
+  /** What is no text and no image, sound or PDF, is described. */
+  parts: (Part | Record<string, unknown>)[];
+}
+
+/** A resource that a server lists. */
+export interface McpResource {
+  uri: string;
+  name: string;
+  description?: string | null;
+  mimeType?: string | null;
+  /** In bytes. */
+  size?: number | null;
+}
+
+export interface McpResourcesResult {
+  resources: McpResource[];
+}
+
+/** A server, and where. */
+export interface McpServerParams {
+  server: string;
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+}
+
+/** Data of `mcp.serverState`. States that a server had for a moment only may be left out. */
+export interface McpServerStateChanged {
+  server: string;
+  /** The folders of the workspace that it serves. */
+  workspace: string[];
+  state: McpState;
+  /** Why it is away. */
+  error?: string | null;
+}
+
+/** All that is known of a server. */
+export interface McpServerStatus {
+  name: string;
+  state: McpState;
+  /** Why it is away, or is not used. */
+  reason?: string | null;
+  /** Whose settings name it; missing for one that is not used. */
+  origin?: McpOrigin | null | string;
+  /** Missing for one that is not used. */
+  transport?: McpTransportKind | null | string;
+  /** How many tools it has that can be used; 0 while it is not ready. */
+  tools: number;
+  /** Name and version in its own words. */
+  server?: string | null;
+  /** The process that runs it, or watches over it. */
+  pid?: number | null;
+  /** Why it was away last. */
+  lastError?: string | null;
+  /** Times it was started again. */
+  restarts: number;
+  /** When it is tried again. */
+  nextTryAt?: Timestamp | null;
+  /** What it has that can be used. */
+  toolNames?: ToolName[];
+  /** What is odd about its tools. */
+  warnings?: string[];
+  /** The last that its program printed on standard error. */
+  stderr?: string;
+  /** Of all its tools. */
+  calls: McpCalls;
+  /** By tool, of those that were called. */
+  byTool?: Record<string, McpCalls>;
+}
+
+export interface McpSetEnabledParams {
+  /** In every workspace. */
+  server: string;
+  enabled: boolean;
+}
+
+export interface McpSetEnabledResult {
+  server: string;
+  enabled: boolean;
+}
+
+/** Whether a server can be used. */
+export type McpState =
+  | "connecting" | "ready"
+  /** Somebody switched it off, or its entry is. */
+  | "disabled"
+  /** The settings do not allow it. */
+  | "blocked"
+  /** A workspace's own settings name it, which nobody has acknowledged as they are. */
+  | "untrusted"
+  /** Nobody needs it; it is started when somebody does. */
+  | "idle"
+  /** It is away, and is not tried again by itself: its entry is wrong, or nobody needs it any more. */
+  | "failed"
+  /** It is away, and is tried again soon. */
+  | "backoff"
+  | (string & {});
+
+export interface McpStatusParams {
+  /** Of this server alone. */
+  server?: string | null;
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface McpStatusResult {
+  /** By name. */
+  servers: McpServerStatus[];
+}
+
+export interface McpTemplateResult {
+  /** What the file is usually called. */
+  file: string;
+  /** A small server that works: Python, without anything to be installed. */
+  text: string;
+  /** What stands in the settings under `mcpServers` for it, as JSON. */
+  entry: string;
+}
+
+/** Data of `mcp.toolsChanged`: what runs that begin from now on may be given. */
+export interface McpToolsChanged {
+  server: string;
+  /** The folders of the workspace that it serves. */
+  workspace: string[];
+  /** All that it has now. */
+  tools: ToolName[];
+  /** How many more there are that are not listed; `mcp/status` has all. */
+  more?: number;
+}
+
+/** The way to a server. */
+export type McpTransportKind =
+  /** A program that the daemon starts. */
+  | "stdio"
+  /** Streamable HTTP. */
+  | "http"
   | (string & {});
 
 /** Data of `memory.saved`: a fact was written to a memory file. */
@@ -3349,7 +3563,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "WEB_FETCH_PROCESSING_ERROR" | "WEB_SEARCH_FAILED" | "MAX_DEPTH" | "CONTEXT_TOO_LARGE" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MCP_TOOL_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "WEB_FETCH_PROCESSING_ERROR" | "WEB_SEARCH_FAILED" | "MAX_DEPTH" | "CONTEXT_TOO_LARGE" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -3382,6 +3596,8 @@ export type ToolSource =
   | "agent"
   /** The command `tools.discoveryCommand` told of it. */
   | "discovered"
+  /** A server that speaks the Model Context Protocol has it. */
+  | "mcp"
   /** A client lends it. */
   | "client"
   | (string & {});
@@ -3900,6 +4116,32 @@ export interface Methods {
    * What goes wrong on the way is data; `NO_MODEL` when the name means none.
    */
   "models/test": { params: ModelsTestParams; result: ModelsTestResult };
+  /** The servers of the Model Context Protocol that are configured, each in one line. None is started. */
+  "mcp/list": { params: McpListParams; result: McpListResult };
+  /** All that is known of them: errors, tools, restarts, the last that they complained of, how calls went. */
+  "mcp/status": { params: McpStatusParams; result: McpStatusResult };
+  /**
+   * Starts a server, or tries it at once when it waits to be tried. Answers when it is ready or away, which
+   * is data.
+   */
+  "mcp/connect": { params: McpServerParams; result: McpServerStatus };
+  /** Stops a server, until somebody needs it. Calls that are under way fail. */
+  "mcp/disconnect": { params: McpServerParams; result: McpServerStatus };
+  /** Stops a server and starts it. Answers when it is ready or away. */
+  "mcp/restart": { params: McpServerParams; result: McpServerStatus };
+  /** Switches a server off in every workspace, or on again; also for the next daemon. */
+  "mcp/setEnabled": { params: McpSetEnabledParams; result: McpSetEnabledResult };
+  /**
+   * The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT`
+   * when it is away.
+   */
+  "mcp/prompts": { params: McpPromptsParams; result: McpPromptsResult };
+  /** The resources that a server lists. The server is started if it must be; `CONFLICT` when it is away. */
+  "mcp/resources": { params: McpServerParams; result: McpResourcesResult };
+  /** What one resource of a server holds. The server is started if it must be; `CONFLICT` when it is away. */
+  "mcp/readResource": { params: McpReadResourceParams; result: McpReadResourceResult };
+  /** A small server that works, for whoever writes one, and its entry for the settings. */
+  "mcp/template": { params: NoParams; result: McpTemplateResult };
   /** The agents there are, with where they come from and what is wrong with those that cannot be used. */
   "agents/list": { params: AgentsListParams; result: AgentsListResult };
   /** One agent: its definition, where it comes from, and what is wrong with it. */
@@ -4182,6 +4424,10 @@ export interface Events {
    * `workspace.trusted`.
    */
   "agents.changed": AgentsChanged;
+  /** A server of the Model Context Protocol is there now, or is not. */
+  "mcp.serverState": McpServerStateChanged;
+  /** A server told its tools, at first or because they changed. */
+  "mcp.toolsChanged": McpToolsChanged;
   /** A prompt that named no agent went to one, by its triggers or because it is the usual one. */
   "route.selected": RouteSelected;
   /** Something is not as its author thinks, and the work goes on. */

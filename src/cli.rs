@@ -32,6 +32,7 @@ mod line_editor;
 mod link;
 mod list;
 mod logs;
+mod mcp;
 mod models;
 mod paging;
 mod palette;
@@ -147,6 +148,9 @@ enum Command {
     Policy(policy::PolicyVerb),
     /// List the tools there are, call one, or print all of an output that was cut
     Tools(tools::ToolsArguments),
+    /// Look after the MCP servers whose tools agents use: list, start, stop, switch off, begin one of your own
+    #[command(subcommand)]
+    Mcp(mcp::McpVerb),
     /// List the models that the providers have, or test one
     Models(models::ModelsArguments),
     /// Show what models used and what that cost: of a run, of a session, or of the last time
@@ -314,6 +318,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
         Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
         Command::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
+        Command::Mcp(verb) => mcp::mcp(&verb, &mut link, surroundings),
         Command::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         Command::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
         Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),

@@ -24,6 +24,7 @@ mod environment;
 mod hosts;
 mod keys;
 mod layer;
+mod mcp;
 mod models;
 mod overrides;
 mod places;
@@ -42,6 +43,7 @@ pub use agent_places::{AgentPlaceSettings, ProductSettings};
 pub use command_line::{BadCommand, command_words};
 pub use environment::variable_of;
 pub use hosts::AllowedHost;
+pub use mcp::{McpSettings, ServerOf, ServerProblem, read_server, server_name_problem};
 pub use models::{Alias, AutoSettings, ModelSettings};
 pub use overrides::AgentOverride;
 pub use places::{NoHome, Places};
@@ -109,6 +111,7 @@ pub struct Config {
     pub run: RunSettings,
     pub max_concurrent_runs: ConcurrencySettings,
     pub tools: ToolSettings,
+    pub mcp: McpSettings,
     pub shutdown: ShutdownSettings,
     pub access: AccessSettings,
     pub redaction: RedactionSettings,
@@ -304,6 +307,7 @@ impl Default for Config {
                 session: Setting::default_of(8),
                 daemon: Setting::default_of(256),
             },
+            mcp: McpSettings::default(),
             tools: ToolSettings {
                 exclude: Setting::default_of(Vec::new()),
                 discovery_command: Setting::default_of(None),

@@ -44,6 +44,7 @@ mod idle;
 mod log_level;
 mod log_lines;
 mod log_ring;
+mod mcp;
 mod once;
 mod reload;
 pub mod rpc;
@@ -121,6 +122,7 @@ impl Daemon {
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
         let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
+        let servers = mcp::servers(&settings, &store, &commands, &clock, (&connections, &stop)).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -131,6 +133,7 @@ impl Daemon {
             own_files: Arc::new(settings.own_files.clone()),
             commands: Arc::clone(&commands),
             web: Arc::clone(&web),
+            servers: servers.clone(),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tracker: runs.clone(),
@@ -159,6 +162,7 @@ impl Daemon {
             commands,
             projects,
             discoveries: discovery::Discoveries::default(),
+            servers,
             rule_places: rules,
             state_dir,
             trust_changes: Semaphore::new(1),
@@ -188,6 +192,7 @@ impl Daemon {
         let state = Arc::new(state);
         connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
         connections.spawn(agent_changes::follow(Arc::clone(&state)));
+        connections.spawn(mcp::follow(Arc::clone(&state)));
         if children.is_alone() {
             base.spawn(children.reap_orphans(leaving.clone()));
         }

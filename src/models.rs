@@ -33,6 +33,7 @@ mod window;
 
 pub use dictated::Dictated;
 pub use grounding::{Grounding, GroundingSource, ProviderTool, Support, Visit};
+pub use http::patient_client;
 pub use listing::{Lister, ModelList, Moment, ProviderModel};
 pub use providers::{EntryKey, KeyState, ProviderEntry};
 pub use recorder::{NotRecordable, Recording, Recordings};

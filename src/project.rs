@@ -60,6 +60,8 @@ pub struct Project {
     pub is_trusted: bool,
     /// Its settings name a command that would tell tools, and no person has acknowledged them as they are.
     pub names_unread_command: bool,
+    /// MCP servers that its settings name, which no person has acknowledged as they are.
+    pub unread_servers: BTreeSet<String>,
     /// What is wrong with its rules and settings, those that count and those that do not any more. Its agents tell their
     /// own.
     pub problems: Vec<FileProblem>,
@@ -75,11 +77,21 @@ impl Projects {
         let trust = self.trust();
         let catalog = self.shared.agents.catalog(roots, &trust);
         let there = distinct(roots);
-        let Own { rules, settings, names_unread_command, problems } = self.own(&there, &trust);
+        let Own { rules, settings, names_unread_command, unread_servers, problems } =
+            self.own(&there, &trust);
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
         let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
         let is_trusted = is_whole && there.iter().all(|root| trust.is_trusted(root));
-        Project { catalog, rules, settings, roots: there, is_trusted, names_unread_command, problems }
+        Project {
+            catalog,
+            rules,
+            settings,
+            roots: there,
+            is_trusted,
+            names_unread_command,
+            unread_servers,
+            problems,
+        }
     }
 
     /// What is wrong with the rules and settings that people acknowledged, of every folder that is still there. Blocks on the
@@ -159,6 +171,7 @@ struct Own {
     rules: Vec<PolicyRule>,
     settings: ProjectSettings,
     names_unread_command: bool,
+    unread_servers: BTreeSet<String>,
     problems: Vec<FileProblem>,
 }
 
@@ -239,10 +252,14 @@ impl Own {
         let consent = consent(&digest(&bytes));
         let (settings, problems) = ProjectSettings::read(&path, &bytes);
         let auto_route = settings.auto_route;
-        let ProjectSettings { default_agent, exclude, discovery_command, call_command, .. } = settings;
+        let ProjectSettings { default_agent, exclude, discovery_command, call_command, mcp_servers, .. } =
+            settings;
         let (enabled, threshold) = (settings.compression_enabled, settings.compression_threshold);
         let names_command = discovery_command.as_ref().is_some_and(Option::is_some);
         self.names_unread_command |= names_command && consent != Consent::Now;
+        if consent != Consent::Now {
+            self.unread_servers.extend(mcp_servers.keys().cloned());
+        }
         if consent == Consent::Never {
             return;
         }
@@ -258,6 +275,9 @@ impl Own {
         own.call_command = own.call_command.take().or(call_command);
         own.compression_enabled = own.compression_enabled.or(enabled);
         own.compression_threshold = own.compression_threshold.or(threshold);
+        for (name, server) in mcp_servers {
+            own.mcp_servers.entry(name).or_insert(server);
+        }
     }
 }
 

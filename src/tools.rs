@@ -27,6 +27,7 @@ mod digest;
 mod discovered;
 mod foreign;
 mod lent;
+pub mod mcp;
 mod nearest;
 mod outputs;
 mod own_files;

@@ -22,6 +22,7 @@ use crate::{
 pub(super) mod approval;
 mod inputs;
 pub(super) mod look;
+mod mcp;
 mod messages;
 mod model;
 mod output;
@@ -69,7 +70,7 @@ pub(super) const FIELDS: &[&str] = &[
 ];
 
 /// Fields of the spec that this version does not act on.
-const WITHOUT_EFFECT: &[&str] = &["mcp", "handoffs", "guardrails", "memory", "graph", "tracing"];
+const WITHOUT_EFFECT: &[&str] = &["handoffs", "guardrails", "memory", "graph", "tracing"];
 
 /// Where a field that stands at the top, but belongs deeper, should stand.
 const DEEPER_FIELDS: &[Suggestion<'static>] = &[
@@ -161,6 +162,7 @@ pub(super) fn read(
     let query = read_query(&fields, &inputs, findings);
     let initial_messages = messages::read(&fields, &inputs, findings);
     let (tools, mut narrowings) = tools::read(&fields, findings);
+    let mcp = mcp::read(&fields, findings);
     let approval::Approval { auto_approve, rules } = approval::read(&fields, findings);
     narrowings.extend(rules);
     let sandbox = fields.one_of("sandbox", SANDBOXES, findings);
@@ -188,6 +190,7 @@ pub(super) fn read(
         query,
         initial_messages,
         tools,
+        mcp,
         narrowings,
         auto_approve,
         sandbox,

@@ -352,8 +352,9 @@ impl Writer<'_> {
     /// What only ours has.
     fn lose_what_nobody_has(&mut self) {
         let AgentDefinition { version, limits, completion, inputs, output, query, .. } = self.definition;
-        let AgentDefinition { initial_messages, auto_approve, sandbox, triggers, format, hidden, .. } =
-            self.definition;
+        let AgentDefinition {
+            initial_messages, auto_approve, mcp, sandbox, triggers, format, hidden, ..
+        } = self.definition;
         let has_own_inputs = inputs.len() != 1 || !matches!(inputs[0].name.as_str(), "prompt" | "query");
         let has_other_limits = limits.max_tokens.is_some()
             || limits.max_cost.is_some()
@@ -372,6 +373,7 @@ impl Writer<'_> {
             (!is_usual_query, "`query`"),
             (!initial_messages.is_empty(), "`initialMessages`"),
             (!auto_approve.is_empty(), "`approval.autoApprove`"),
+            (!mcp.is_empty(), "`mcp`"),
             (sandbox.is_some(), "`sandbox`"),
             (!triggers.is_empty(), "`triggers`"),
         ] {

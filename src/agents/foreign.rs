@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{definition::look, fields::Fields, file::Body, findings::Findings, names, yaml::Node};
 use crate::protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentName,
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName,
     FileProblemCode::{BadValue, MissingField, UnknownField},
     InputSpec, ModelChoice, Sampling, ToolName, ToolSelection, listed_tool,
 };
@@ -121,6 +121,7 @@ impl<'a> Common<'a> {
             query: "${prompt}".to_owned(),
             initial_messages: Vec::new(),
             tools: ToolSelection { inherits: true, ..ToolSelection::default() },
+            mcp: AgentMcp::default(),
             narrowings: Vec::new(),
             auto_approve: Vec::new(),
             sandbox: None,
@@ -227,7 +228,7 @@ fn put_in(definition: &mut AgentDefinition, allowed: Option<Selected>, denied: S
         // What comes along anyway need not be named.
         names.retain(|name| !inherits || listed_tool(name.as_str()).is_none());
         let allow = Some(names).filter(|names| !inherits || !names.is_empty());
-        definition.tools = ToolSelection { allow, deny: Vec::new(), inherits, agents };
+        definition.tools = ToolSelection { allow, inherits, agents, ..ToolSelection::default() };
         definition.narrowings.extend(narrowings);
     }
     deny(definition, denied.names);

@@ -7,14 +7,15 @@ use super::screen::Ink;
 pub(super) fn ink(word: &str) -> Option<Ink> {
     match word {
         // At work.
-        "running" | "claimed" => Some(Ink::Cyan),
+        "running" | "claimed" | "connecting" => Some(Ink::Cyan),
         // As it should be.
-        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" | "written" | "replaced" => {
+        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" | "written" | "replaced" | "ready" => {
             Some(Ink::Green)
         }
         // Somebody should look, or something has to happen first.
         "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "notReady"
-        | "unresolved" | "warn" | "warning" | "ask" | "medium" | "repaired" | "skipped" => Some(Ink::Yellow),
+        | "unresolved" | "blocked" | "backoff" | "warn" | "warning" | "ask" | "medium" | "repaired"
+        | "skipped" => Some(Ink::Yellow),
         // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"
@@ -31,7 +32,7 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         | "high"
         | "critical" => Some(Ink::Red),
         // Over, or not in use.
-        "ended" | "closed" | "hidden" | "disabled" | "resolved" | "unchanged" => Some(Ink::Dim),
+        "ended" | "closed" | "idle" | "hidden" | "disabled" | "resolved" | "unchanged" => Some(Ink::Dim),
         _ => None,
     }
 }
@@ -42,8 +43,8 @@ mod tests {
 
     use super::*;
     use crate::protocol::{
-        AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, ImportOutcome, Reason,
-        Risk, RunState, SessionState, Verdict,
+        AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, ImportOutcome, McpState,
+        Reason, Risk, RunState, SessionState, Verdict,
     };
 
     /// Every value of an enum of a schema.
@@ -68,12 +69,13 @@ mod tests {
             values::<CheckOutcome>(),
             values::<CheckState>(),
             values::<ConfirmationState>(),
+            values::<McpState>(),
             values::<Risk>(),
             values::<Verdict>(),
             values::<AgentFileState>(),
             values::<ImportOutcome>(),
         ];
-        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 7, 3, 3, 4, 5, 3, 3, 5]);
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 7, 3, 3, 4, 8, 5, 3, 3, 5]);
         let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
         assert_eq!(plain, [] as [String; 0]);
         assert!(ink("dreaming").is_none());

@@ -113,12 +113,14 @@ macro_rules! key {
 
 // Below the macro, which they use.
 mod approval;
+#[macro_use]
 mod models;
+mod mcp;
 mod places;
 
 /// All of them, each once.
-pub(super) const KEYS: &[Key] = &joined::<SECOND, { places::N }, { SECOND + places::N }>(
-    joined(FIRST_KEYS, approval::KEYS),
+pub(super) const KEYS: &[Key] = &joined::<THIRD, { places::N }, { THIRD + places::N }>(
+    joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
     places::KEYS,
 );
 
@@ -126,6 +128,7 @@ const FIRST_KEYS: [Key; FIRST] = joined(models::KEYS, REST);
 
 const FIRST: usize = models::N + N;
 const SECOND: usize = FIRST + approval::N;
+const THIRD: usize = SECOND + mcp::N;
 
 /// How many stand in this file.
 const N: usize = 35;

@@ -3,7 +3,7 @@
 //! Few keys, and none that says what agents may do. It is no layer of [`Config`]: it counts in one workspace only, and only
 //! where somebody acknowledged the file.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use jsonc_parser::{
     CollectOptions,
@@ -18,7 +18,7 @@ use super::{
     layer::{DIALECT, Layer, Reading, SCHEMA, find, kind_of, no_json},
     nearest, problem, providers,
 };
-use crate::protocol::{AgentName, FileProblem, FileProblemCode, Severity, ToolName};
+use crate::protocol::{AgentName, FileProblem, FileProblemCode, McpServer, Severity, ToolName};
 
 const DEFAULT_AGENT: &str = "agents.default";
 const AUTO_ROUTE: &str = "agents.autoRoute";
@@ -28,12 +28,14 @@ const DISCOVERY: &str = "tools.discoveryCommand";
 const CALL: &str = "tools.callCommand";
 const COMPRESSION: &str = "compression.enabled";
 const THRESHOLD: &str = "compression.threshold";
+const SERVERS: &str = "mcpServers";
 
 /// What a project may set.
-const ALLOWED: &[&str] = &[DEFAULT_AGENT, AUTO_ROUTE, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD];
+const ALLOWED: &[&str] =
+    &[DEFAULT_AGENT, AUTO_ROUTE, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD, SERVERS];
 
 /// What a project may set, but this version has no use for.
-const WITHOUT_EFFECT: &[&str] = &["prompt.modules", "memory.files", "mcpServers", "hooks"];
+const WITHOUT_EFFECT: &[&str] = &["prompt.modules", "memory.files", "hooks"];
 
 /// What one project's file sets.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,6 +54,8 @@ pub struct ProjectSettings {
     pub compression_enabled: Option<bool>,
     /// From which share of the model's window on.
     pub compression_threshold: Option<f64>,
+    /// Servers of the Model Context Protocol that agents in this workspace may use besides the user's own.
+    pub mcp_servers: BTreeMap<String, McpServer>,
 }
 
 impl ProjectSettings {
@@ -66,7 +70,18 @@ impl ProjectSettings {
             Ok(text) => read_text(path, text, &mut reading),
             Err(found) => reading.problems.push(found),
         }
-        let Reading { config, problems, .. } = reading;
+        let Reading { mut config, mut problems, .. } = reading;
+        let mut mcp_servers = std::mem::take(&mut config.mcp.servers.value);
+        mcp_servers.retain(|name, server| {
+            let is_modest = !server.network && !server.auto_start;
+            if !is_modest {
+                let message = format!(
+                    "`{SERVERS}.{name}`: only your own settings may say `network` or `autoStart`; the server is not used"
+                );
+                problems.push(problem(path, None, FileProblemCode::BadValue, message));
+            }
+            is_modest
+        });
         let is_set = |key: &str| config.set_at.contains_key(key);
         let settings = ProjectSettings {
             default_agent: is_set(DEFAULT_AGENT).then_some(config.agents.default.value),
@@ -76,6 +91,7 @@ impl ProjectSettings {
             call_command: is_set(CALL).then_some(config.tools.call_command.value),
             compression_enabled: is_set(COMPRESSION).then_some(config.compression.enabled.value),
             compression_threshold: is_set(THRESHOLD).then_some(config.compression.threshold.value),
+            mcp_servers,
         };
         (settings, problems)
     }

@@ -11,6 +11,9 @@ use super::{
     providers,
 };
 
+/// Whose values are not all shown.
+const MCP_SERVERS: &str = "mcpServers";
+
 /// A setting as those who ask see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
@@ -86,6 +89,12 @@ impl Config {
                 Counts::AtStart => &mut changes.at_start,
             };
             changed.push(key.path.to_owned());
+        }
+        let servers = keys.iter().any(|key| key.path == MCP_SERVERS);
+        let is_told = changes.at_once.iter().any(|path| path == MCP_SERVERS);
+        if servers && !is_told && self.mcp.servers.value != before.mcp.servers.value {
+            // Compared as they are, too: values that may be secrets are not shown.
+            changes.at_once.push(MCP_SERVERS.to_owned());
         }
         let names: BTreeSet<&String> = self.providers.keys().chain(before.providers.keys()).collect();
         // Compared as they are: what is shown of two commands may be the same.

@@ -22,7 +22,10 @@ use tokio::sync::Semaphore;
 use super::{handlers::internal, state::State};
 use crate::{
     project::{Program, Project},
-    protocol::{DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, WorkspaceDiscovery},
+    protocol::{
+        AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, ToolName,
+        WorkspaceDiscovery,
+    },
     sys::ids,
     tools::{Attendance, Discovery, DiscoveryGround, commands_in_force, discover, remove_tree},
     trust::Consent,
@@ -232,17 +235,34 @@ fn unasked(error: &dyn std::fmt::Display) -> Discovery {
 }
 
 /// The tools from elsewhere, as there are now for runs in this workspace.
-pub(super) async fn foreign(state: &State, project: &Project, session: Option<&SessionId>) -> ForeignTools {
-    let found = of(state, project, Fresh::Enough).await;
+/// `definition`: of the agent whose run it is; without one no server is started.
+pub(super) async fn foreign(
+    state: &State,
+    project: &Project,
+    session: Option<&SessionId>,
+    definition: Option<&AgentDefinition>,
+) -> ForeignTools {
+    let found = of(state, project, Fresh::Enough);
+    let served = async {
+        let Some(definition) = definition else { return state.servers.known(project) };
+        let overriding = state.executor.overriding(definition);
+        let excluded: Vec<ToolName> =
+            state.executor.exclusions(project).into_iter().map(|it| it.entry).collect();
+        let definition = overriding.as_ref().unwrap_or(definition);
+        state.servers.for_agent(definition, project, &excluded).await
+    };
+    // Neither waits for the other.
+    let (found, mcp) = tokio::join!(found, served);
     let lent = state.executor.lenders().tools_for(session);
-    ForeignTools { discovered: found.discovery.tools.clone(), lent }
+    ForeignTools { discovered: found.discovery.tools.clone(), mcp, lent }
 }
 
 /// The same as far as it is known; nothing is run.
 pub(super) fn foreign_known(state: &State, project: &Project) -> ForeignTools {
     let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
     let lent = state.executor.lenders().tools_for(None);
-    ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), lent }
+    let mcp = state.servers.known(project);
+    ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), mcp, lent }
 }
 
 /// Asks every known workspace again, in the background.

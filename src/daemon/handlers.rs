@@ -21,6 +21,7 @@ mod events;
 mod lending;
 mod lists;
 mod logs;
+mod mcp;
 mod models;
 mod policy;
 mod queue;
@@ -44,6 +45,7 @@ pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
     daemon::register(&mut api);
     config::register(&mut api);
     usage::register(&mut api);
+    mcp::register(&mut api);
     models::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);

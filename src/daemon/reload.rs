@@ -8,7 +8,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 use tokio::task::JoinError;
 
 use super::{
-    agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines,
+    agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines, mcp,
     state::State,
 };
 use crate::{
@@ -208,5 +208,6 @@ fn put_in_force(
         max_concurrent: max_concurrent(&config),
     });
     state.projects.agents().switch(agent_switches(&config));
+    state.servers.configure(mcp::rules(&config, &state.redactor.get()));
     state.settings.replace(InForce { config, problems, models });
 }

@@ -28,7 +28,7 @@ use crate::{
     run::Executor,
     store::Store,
     sys::{children::Children, clock::Clock, current::Current},
-    tools::Commands,
+    tools::{Commands, mcp::Servers},
     web::Web,
 };
 
@@ -48,6 +48,8 @@ pub(super) struct State {
     pub projects: Projects,
     /// What their own commands told of tools.
     pub discoveries: Discoveries,
+    /// Servers of the Model Context Protocol.
+    pub servers: Servers,
     pub rule_places: RulePlaces,
     /// The database, artifacts, trash.
     pub state_dir: PathBuf,

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Client, Url, redirect};
+use reqwest::{Client, ClientBuilder, Url, redirect};
 
 /// A provider that cannot be reached by then is down, or the network is.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,17 +53,31 @@ fn build(reach: Reach) -> Result<Client, reqwest::Error> {
     // One provider of cryptography a process; when another was installed, that one is as good.
     let _stays = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
-        .user_agent(concat!("subagentd/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .pool_idle_timeout(IDLE_TIMEOUT)
+        .pool_idle_timeout(IDLE_TIMEOUT);
+    reaching(reach, builder)
+}
+
+fn reaching(reach: Reach, builder: ClientBuilder) -> Result<Client, reqwest::Error> {
+    let builder = builder
+        .user_agent(concat!("subagentd/", env!("CARGO_PKG_VERSION")))
         // A key must not travel on to wherever an answer points.
         .redirect(redirect::Policy::none())
         .referer(false);
     let builder = if reach.is_local { builder.no_proxy() } else { builder };
     let builder = if reach.is_plain { builder.tls_backend_preconfigured(trusting_nobody()) } else { builder };
     builder.build()
+}
+
+/// A client for a server that streams, and may be silent for as long as whoever asks it waits: bounds are theirs. `None` =
+/// `address` is none.
+pub fn patient_client(address: &str) -> Option<Result<Client, reqwest::Error>> {
+    let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let _stays = rustls::crypto::ring::default_provider().install_default();
+    let reach = Reach { is_local: is_loopback(&url), is_plain: url.scheme() == "http" };
+    Some(reaching(reach, Client::builder().connect_timeout(CONNECT_TIMEOUT)))
 }
 
 /// For connections without TLS. A proxy that wants TLS itself is not reached with this.

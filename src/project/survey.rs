@@ -12,7 +12,7 @@ use crate::{
     protocol::{
         AgentDefinition, DiscoveryCommands,
         FileProblemCode::{TooLarge, Unreadable},
-        ToolName, Verdict,
+        McpTransport, ToolName, Verdict,
     },
 };
 
@@ -104,6 +104,7 @@ impl Survey {
             call_command,
             compression_enabled,
             compression_threshold,
+            mcp_servers,
         } = settings;
         let mut effects = Vec::new();
         effects.extend(compression_enabled.map(|enabled| match enabled {
@@ -123,6 +124,19 @@ impl Survey {
         if !exclude.is_empty() {
             let names = named(exclude.iter().map(|name| name.as_str()));
             effects.push(sentence(format!("no run here gets the tools {names}")));
+        }
+        for (name, server) in mcp_servers {
+            let (how, trusted) = match &server.transport {
+                McpTransport::Stdio { command, args, .. } => (
+                    format!("started by `{}`", [std::slice::from_ref(command), args].concat().join(" ")),
+                    server.trust,
+                ),
+                McpTransport::Http { url, .. } => (format!("at {url}"), server.trust),
+            };
+            let believed = if trusted { ", and what it says of their risk is believed" } else { "" };
+            effects.push(sentence(format!(
+                "agents here may use the tools of the MCP server `{name}`, {how}{believed}"
+            )));
         }
         let commands = &mut self.commands;
         commands.discovery = commands.discovery.take().or_else(|| discovery_command.clone());

@@ -40,6 +40,9 @@ pub struct AgentDefinition {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initial_messages: Vec<InitialMessage>,
     pub tools: ToolSelection,
+    /// Which servers it may use.
+    #[serde(default, skip_serializing_if = "AgentMcp::is_empty")]
+    pub mcp: AgentMcp,
     /// What its file says of single calls, in the file's order; a later one beats those before it. Each can only make
     /// things stricter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,6 +60,34 @@ pub struct AgentDefinition {
     pub hidden: bool,
     /// The body of the file: template of the system prompt.
     pub prompt: String,
+}
+
+/// Which servers of the Model Context Protocol an agent may use (spec 02, `mcp.servers`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentMcp {
+    /// Names; `None` = those that its tools name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<Vec<String>>,
+}
+
+impl AgentMcp {
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_none()
+    }
+}
+
+impl AgentDefinition {
+    /// Its tools, with those of the servers that it lists where it names no tools.
+    pub fn selection(&self) -> ToolSelection {
+        let mut selection = self.tools.clone();
+        if selection.allow.is_none()
+            && let Some(servers) = &self.mcp.servers
+        {
+            selection.servers = servers.clone();
+        }
+        selection
+    }
 }
 
 /// Which model, and how it samples.
@@ -186,6 +217,9 @@ pub struct ToolSelection {
     /// Besides those that `allow` names: every agent that others may call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub agents: bool,
+    /// Besides those that `allow` names: every tool of these MCP servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
 }
 
 /// What an agent's own file says of calls of one tool (spec 02, "Foreign files", rule 5).

@@ -17,11 +17,13 @@ use super::{
 
 mod agents;
 mod care;
+mod mcp;
 mod private;
 mod run;
 
 pub use agents::*;
 pub use care::*;
+pub use mcp::*;
 pub use private::*;
 pub use run::*;
 
@@ -165,6 +167,10 @@ events! {
     /// Agents' files were saved, came or went: the user's, or those of a workspace that is in use. What begins from now on is
     /// as they say; what has begun keeps what it began with. What people trust is told by `workspace.trusted`.
     "agents.changed" => AgentsChanged;
+    /// A server of the Model Context Protocol is there now, or is not.
+    "mcp.serverState" => McpServerStateChanged;
+    /// A server told its tools, at first or because they changed.
+    "mcp.toolsChanged" => McpToolsChanged;
     /// A prompt that named no agent went to one, by its triggers or because it is the usual one.
     "route.selected" => RouteSelected;
     /// Something is not as its author thinks, and the work goes on.

@@ -1,5 +1,5 @@
-//! Tools that are no part of the daemon: told by a workspace's own command, or lent by clients (spec 05, "Discovery by
-//! command"; 01, `tools/register`).
+//! Tools that are no part of the daemon: told by a workspace's own command, of MCP servers, or lent by clients (spec 05,
+//! "Discovery by command"; 07; 01, `tools/register`).
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ClientId, SessionId, ToolDeclaration, ToolName};
+use super::{ClientId, McpServerTools, SessionId, ToolDeclaration, ToolName};
 
 /// Where a tool comes from, in the order of listings and declarations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +19,8 @@ pub enum ToolSource {
     Agent,
     /// The command `tools.discoveryCommand` told of it.
     Discovered,
+    /// A server that speaks the Model Context Protocol has it.
+    Mcp,
     /// A client lends it.
     Client,
 }
@@ -30,6 +32,7 @@ impl ToolSource {
             ToolSource::Builtin => "builtin",
             ToolSource::Agent => "agent",
             ToolSource::Discovered => "discovered",
+            ToolSource::Mcp => "mcp",
             ToolSource::Client => "client",
         }
     }
@@ -42,13 +45,16 @@ impl ToolSource {
 pub struct ForeignTools {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered: Option<DiscoveredTools>,
+    /// By server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp: Vec<McpServerTools>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lent: Vec<LentTool>,
 }
 
 impl ForeignTools {
     pub fn is_empty(&self) -> bool {
-        self.discovered.is_none() && self.lent.is_empty()
+        self.discovered.is_none() && self.mcp.is_empty() && self.lent.is_empty()
     }
 }
 

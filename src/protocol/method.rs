@@ -12,6 +12,7 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod mcp;
 mod models;
 mod runs;
 mod sessions;
@@ -25,6 +26,7 @@ pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
+pub use mcp::*;
 pub use models::*;
 pub use runs::*;
 pub use sessions::*;
@@ -151,6 +153,27 @@ methods! {
     /// Asks a model one short question, once, and for real: does it answer, how fast, and does it call a tool? What goes
     /// wrong on the way is data; `NO_MODEL` when the name means none.
     call "models/test" => ModelsTest(ModelsTestParams) -> ModelsTestResult;
+    /// The servers of the Model Context Protocol that are configured, each in one line. None is started.
+    call "mcp/list" => McpList(McpListParams) -> McpListResult;
+    /// All that is known of them: errors, tools, restarts, the last that they complained of, how calls went.
+    call "mcp/status" => McpStatus(McpStatusParams) -> McpStatusResult;
+    /// Starts a server, or tries it at once when it waits to be tried. Answers when it is ready or away, which is data.
+    call "mcp/connect" => McpConnect(McpServerParams) -> McpServerStatus;
+    /// Stops a server, until somebody needs it. Calls that are under way fail.
+    call "mcp/disconnect" => McpDisconnect(McpServerParams) -> McpServerStatus;
+    /// Stops a server and starts it. Answers when it is ready or away.
+    call "mcp/restart" => McpRestart(McpServerParams) -> McpServerStatus;
+    /// Switches a server off in every workspace, or on again; also for the next daemon.
+    call "mcp/setEnabled" => McpSetEnabled(McpSetEnabledParams) -> McpSetEnabledResult;
+    /// The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT` when it is
+    /// away.
+    call "mcp/prompts" => McpPrompts(McpPromptsParams) -> McpPromptsResult;
+    /// The resources that a server lists. The server is started if it must be; `CONFLICT` when it is away.
+    call "mcp/resources" => McpResources(McpServerParams) -> McpResourcesResult;
+    /// What one resource of a server holds. The server is started if it must be; `CONFLICT` when it is away.
+    call "mcp/readResource" => McpReadResource(McpReadResourceParams) -> McpReadResourceResult;
+    /// A small server that works, for whoever writes one, and its entry for the settings.
+    call "mcp/template" => McpTemplate(NoParams) -> McpTemplateResult;
     /// The agents there are, with where they come from and what is wrong with those that cannot be used.
     call "agents/list" => AgentsList(AgentsListParams) -> AgentsListResult;
     /// One agent: its definition, where it comes from, and what is wrong with it.

@@ -177,6 +177,7 @@ tool_error_types! {
     LsExecutionError = "LS_EXECUTION_ERROR",
     ShellExecuteError = "SHELL_EXECUTE_ERROR",
     MemoryToolExecutionError = "MEMORY_TOOL_EXECUTION_ERROR",
+    McpToolError = "MCP_TOOL_ERROR",
     DiscoveredToolExecutionError = "DISCOVERED_TOOL_EXECUTION_ERROR",
     WebFetchProcessingError = "WEB_FETCH_PROCESSING_ERROR",
     WebSearchFailed = "WEB_SEARCH_FAILED",

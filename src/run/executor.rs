@@ -30,7 +30,7 @@ use crate::{
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
-    tools::{Artifacts, Commands, Lenders, OutputStore, OwnFiles, Registry, UndoStore},
+    tools::{Artifacts, Commands, Lenders, OutputStore, OwnFiles, Registry, UndoStore, mcp::Servers},
     web::Web,
 };
 
@@ -68,6 +68,7 @@ pub struct ExecutorParts {
     pub own_files: Arc<OwnFiles>,
     pub commands: Arc<Commands>,
     pub web: Arc<Web>,
+    pub servers: Servers,
     /// What workspaces bring along, for runs that are resumed; and the rules in force.
     pub projects: Projects,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
@@ -170,6 +171,7 @@ impl Executor {
             own_files,
             commands,
             web,
+            servers,
             ..
         } = parts;
         let (per_session, in_all) = parts.max_concurrent;
@@ -184,6 +186,7 @@ impl Executor {
                 own_files,
                 commands,
                 lenders: Lenders::default(),
+                servers,
                 web,
             }),
             projects: parts.projects,
@@ -207,10 +210,11 @@ impl Executor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: Refit) {
         let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, own_files, commands, lenders, web, .. } = &*self.supplies();
+        let Supplies { registry, own_files, commands, lenders, servers, web, .. } = &*self.supplies();
         let (registry, own_files, commands) = (registry.clone(), Arc::clone(own_files), Arc::clone(commands));
-        let (lenders, web) = (lenders.clone(), Arc::clone(web));
-        let supplies = Supplies { models, registry, defaults, redactor, own_files, commands, lenders, web };
+        let (lenders, servers, web) = (lenders.clone(), servers.clone(), Arc::clone(web));
+        let supplies =
+            Supplies { models, registry, defaults, redactor, own_files, commands, lenders, servers, web };
         self.shared.supplies.replace(supplies);
         self.shared.slots.resize(per_session, in_all);
     }

@@ -20,13 +20,13 @@ use crate::{
     project::Project,
     protocol::{
         AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, ForeignTools,
-        LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolSource,
-        Violation,
+        LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName,
+        ToolSource, Violation,
     },
     redact::Redactor,
     tools::{
         Commands, Foreign, Lenders, OwnFiles, PrepareContext, Reads, Registry, Workspace, WorkspaceError,
-        commands_in_force,
+        commands_in_force, mcp::Servers,
     },
     web::Web,
 };
@@ -130,6 +130,8 @@ pub(super) struct Supplies {
     pub commands: Arc<Commands>,
     /// Who lends tools now.
     pub lenders: Lenders,
+    /// Servers of the Model Context Protocol.
+    pub servers: Servers,
     pub web: Arc<Web>,
 }
 
@@ -185,7 +187,7 @@ impl RunPlan {
         let chosen = (&model, choice, unresolved.as_ref());
         let cared = Cared { task, ..Cared::new(chosen, max_context, &project, around) };
         cared.check_prices(&limits)?;
-        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
@@ -219,7 +221,10 @@ impl RunPlan {
         let Chosen { model, choice, unresolved } = chosen;
         let definition = &*definition;
         let workspace = Arc::clone(&prepare.workspace);
-        let foreign = &parent.gate.foreign;
+        let excluded: Vec<ToolName> = exclusions(project, supplies).into_iter().map(|it| it.entry).collect();
+        let served = supplies.servers.for_agent(definition, project, &excluded).await;
+        let foreign =
+            &parent.gate.foreign.with_servers(served, &supplies.lenders, (&supplies.servers, &project.roots));
         let around = (project, foreign);
         let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
         let equipment = equipment(definition, model, workspace, roots, around, recording, supplies)?;
@@ -364,7 +369,9 @@ fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspac
 pub(super) fn taken_up(kept: ForeignTools, project: &Project, supplies: &Supplies) -> Foreign {
     let in_force = commands_in_force(project, &supplies.defaults.discovery);
     let with = (&supplies.lenders, &supplies.redactor);
-    Foreign::taken_up(kept, project.is_trusted.then_some(&in_force), with)
+    supplies.servers.meet(project);
+    let served = (&supplies.servers, &*project.roots);
+    Foreign::taken_up(kept, project.is_trusted.then_some(&in_force), with, served)
 }
 
 fn equipment(

@@ -58,6 +58,11 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// The number of its warden, in whose group it is; `None` = it was let go.
+    pub fn pid(&self) -> Option<i32> {
+        self.child.as_ref().map(|child| child.pid().as_raw_nonzero().get())
+    }
+
     /// How it ended. Cancel safe: what was read is kept.
     pub async fn ended(&mut self) -> Result<Ended, Cannot> {
         let failed = |source| Cannot::System { what: "the command cannot be waited for", source };

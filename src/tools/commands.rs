@@ -114,6 +114,11 @@ impl Commands {
         Commands { sandbox, environment, background }
     }
 
+    /// The daemon's own, secrets among it.
+    pub fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
     /// Those of a daemon that runs none.
     pub fn none() -> Commands {
         Commands::new(Sandbox::none(), Vec::new(), Background::default())

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Lenders, Tool, discovered, lent};
+use super::{
+    Lenders, Tool, discovered, lent,
+    mcp::{self, Servers},
+    registry::entry_means_server,
+};
 use crate::{
-    protocol::{DiscoveryCommands, ForeignTools},
+    protocol::{DiscoveryCommands, ForeignTools, McpServerTools, ToolName},
     redact::Redactor,
 };
 
@@ -16,11 +20,33 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    pub fn new(told: ForeignTools, lenders: &Lenders) -> Foreign {
+    /// `roots`: of the workspace, canonical.
+    pub fn new(told: ForeignTools, lenders: &Lenders, (servers, roots): (&Servers, &[String])) -> Foreign {
         let discovered = told.discovered.iter().flat_map(discovered::tools);
+        let served = told.mcp.iter().flat_map(|it| mcp::tools(it, roots, servers));
         let lent = told.lent.iter().filter_map(|tool| lent::tool(tool, lenders));
-        let tools: Vec<Arc<dyn Tool>> = discovered.chain(lent).collect();
+        let tools: Vec<Arc<dyn Tool>> = discovered.chain(served).chain(lent).collect();
         Foreign { told: Arc::new(told), tools: tools.into() }
+    }
+
+    /// The same for another agent, which uses other servers.
+    #[must_use]
+    pub fn with_servers(
+        &self,
+        mcp: Vec<McpServerTools>,
+        lenders: &Lenders,
+        served: (&Servers, &[String]),
+    ) -> Foreign {
+        Foreign::new(ForeignTools { mcp, ..(*self.told).clone() }, lenders, served)
+    }
+
+    /// Why servers are away that the run asked for.
+    pub fn away(&self) -> impl Iterator<Item = String> {
+        let told = |it: &McpServerTools| {
+            let why = it.away.as_ref()?;
+            Some(format!("the tools of the MCP server `{}` are not there: {why}", it.server))
+        };
+        self.told.mcp.iter().filter_map(told)
     }
 
     /// Those that a run was planned with, taken up after a restart. What a command told is left out where that command is
@@ -29,6 +55,7 @@ impl Foreign {
         mut kept: ForeignTools,
         in_force: Option<&DiscoveryCommands>,
         (lenders, redactor): (&Lenders, &Redactor),
+        served: (&Servers, &[String]),
     ) -> Foreign {
         let still =
             |kept: &DiscoveryCommands| in_force.filter(|it| without_secrets(it, redactor) == *kept).cloned();
@@ -36,7 +63,14 @@ impl Foreign {
             let commands = still(&told.commands)?;
             Some(crate::protocol::DiscoveredTools { commands, ..told })
         });
-        Foreign::new(kept, lenders)
+        Foreign::new(kept, lenders, served)
+    }
+
+    /// Whether an entry of a list means a server that has not told its tools.
+    pub fn may_have(&self, entry: &ToolName) -> bool {
+        let means =
+            |it: &McpServerTools| it.tools.is_empty() && entry_means_server(entry.as_str(), &it.server);
+        self.told.mcp.iter().any(means)
     }
 
     /// As the log keeps them.

@@ -14,7 +14,7 @@ mod names;
 mod tests;
 mod toolset;
 
-pub use names::{entry_allows, entry_matches};
+pub use names::{entry_allows, entry_matches, entry_means_server};
 pub use toolset::{Lookup, PreparedCall, Toolset};
 
 /// What an agent of ours gets that does not say (spec 02): nothing here changes anything or asks anybody.
@@ -159,8 +159,14 @@ impl Registry {
             None => DEFAULT_TOOLS.into_iter().collect(),
             Some(entries) => self.matching(entries, names::entry_allows, &mut unmatched),
         };
+        let of_listed = |name: &str| {
+            let of =
+                |server: &String| name.strip_prefix("mcp.")?.strip_prefix(server.as_str())?.strip_prefix('.');
+            selection.servers.iter().any(|server| of(server).is_some())
+        };
         let comes_along = |tool: &&Arc<dyn Tool>| match tool.source() {
             ToolSource::Agent => selection.agents,
+            ToolSource::Mcp => selection.inherits || of_listed(own_name(tool)),
             ToolSource::Builtin | ToolSource::Discovered | ToolSource::Client => selection.inherits,
         };
         let coming_along = self.tools.iter().filter(comes_along).map(own_name);

@@ -39,6 +39,7 @@ mod lasting;
 mod laws;
 mod lent;
 mod lifetimes;
+mod mcp;
 mod media;
 mod methods;
 mod model_lists;

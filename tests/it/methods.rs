@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use subagentd::{
+    config::Config,
     protocol::{EventHead, METHODS, PolicyChanged, Private, Timestamp, is_subscription},
     store::NewEvent,
 };
 
 use crate::{
+    mcp::server,
     proto_docs::examples,
     support::{Client, House, Reply, Running, Script},
 };
@@ -322,7 +324,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"/work/t/mcp/target/debug/deps/it-0fddd44009b2795d","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"},"timeout":600000},"off":{"url":"http://127.0.0.1:9/mcp","timeout":600000,"disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -407,6 +409,187 @@ fn rows() -> Vec<Row> {
                 NO_MODEL: there is no key for `gemini/gemini-2.5-pro`: GEMINI_API_KEY is not set in the daemon's environment
                 ["offline",true,false,null]
                 ["script",true,false,null]
+            "#]],
+        },
+        Row {
+            method: "mcp/list",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 1 }), |_| json!({ "workspace": "work" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                {"servers":[{"name":"docs","state":"idle","origin":"user","transport":"stdio","tools":0},{"name":"off","state":"disabled","reason":"its entry says `disabled`","tools":0}]}
+                {"servers":[{"name":"docs","state":"idle","origin":"user","transport":"stdio","tools":0},{"name":"off","state":"disabled","reason":"its entry says `disabled`","tools":0}]}
+            "#]],
+        },
+        Row {
+            method: "mcp/status",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work, "server": "off" })],
+            bad: &[|_| json!({ "workspace": 1, "server": 2 }), |_| json!({ "server": "dcos" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                  /server: value is not of types "null", "string"
+                NOT_FOUND: no settings name a server `dcos`
+                {"servers":[{"name":"docs","state":"idle","origin":"user","transport":"stdio","tools":0,"restarts":0,"calls":{"calls":0,"errors":0}},{"name":"off","state":"disabled","reason":"its entry says `disabled`","tools":0,"restarts":0,"calls":{"calls":0,"errors":0}}]}
+                {"servers":[{"name":"off","state":"disabled","reason":"its entry says `disabled`","tools":0,"restarts":0,"calls":{"calls":0,"errors":0}}]}
+            "#]],
+        },
+        Row {
+            method: "mcp/connect",
+            good: &[
+                |facts| json!({ "server": "docs", "workspace": facts.work }),
+                |_| json!({ "server": "off" }),
+            ],
+            bad: &[|_| json!({ "workspace": 1 }), |_| json!({ "server": "dcos" })],
+            brief: |result| without(result, &["/pid", "/stderr", "/toolNames"]),
+            again: |first, again| assert_eq!(first["pid"], again["pid"], "it is the same program"),
+            restarted: |first, again| assert_eq!(first["state"], again["state"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: is required
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                NOT_FOUND: no settings name a server `dcos`
+                {"name":"docs","state":"ready","origin":"user","transport":"stdio","tools":12,"server":"of-the-tests 1.2","calls":{"calls":0,"errors":0},"restarts":0}
+                {"name":"off","state":"disabled","reason":"its entry says `disabled`","tools":0,"restarts":0,"calls":{"calls":0,"errors":0}}
+            "#]],
+        },
+        Row {
+            method: "mcp/disconnect",
+            good: &[
+                |facts| json!({ "server": "docs", "workspace": facts.work }),
+                |_| json!({ "server": "off" }),
+            ],
+            bad: &[|_| json!({ "workspace": 1 }), |_| json!({ "server": "dcos" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: is required
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                NOT_FOUND: no settings name a server `dcos`
+                {"name":"docs","state":"idle","origin":"user","transport":"stdio","tools":0,"restarts":0,"calls":{"calls":0,"errors":0}}
+                {"name":"off","state":"disabled","reason":"its entry says `disabled`","tools":0,"restarts":0,"calls":{"calls":0,"errors":0}}
+            "#]],
+        },
+        Row {
+            method: "mcp/restart",
+            good: &[|facts| json!({ "server": "docs", "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 1 }), |_| json!({ "server": "dcos" })],
+            brief: |result| without(result, &["/pid", "/stderr", "/toolNames"]),
+            again: |first, again| assert_ne!(first["pid"], again["pid"], "it is another program"),
+            restarted: |first, again| assert_eq!(first["state"], again["state"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: is required
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                NOT_FOUND: no settings name a server `dcos`
+                {"name":"docs","state":"ready","origin":"user","transport":"stdio","tools":12,"server":"of-the-tests 1.2","calls":{"calls":0,"errors":0},"restarts":0}
+            "#]],
+        },
+        Row {
+            method: "mcp/setEnabled",
+            good: &[
+                |_| json!({ "server": "docs", "enabled": false }),
+                |_| json!({ "server": "docs", "enabled": true }),
+                |_| json!({ "server": "gone", "enabled": true }),
+            ],
+            bad: &[
+                |_| json!({ "server": 1, "enabled": "no" }),
+                |_| json!({ "server": "gone", "enabled": false }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                  /enabled: value is not of type "boolean"
+                NOT_FOUND: no settings name a server `gone`
+                {"server":"docs","enabled":false}
+                {"server":"docs","enabled":true}
+                {"server":"gone","enabled":true}
+            "#]],
+        },
+        Row {
+            method: "mcp/prompts",
+            good: &[
+                |_| json!({ "server": "docs" }),
+                |_| json!({ "server": "docs", "prompt": "greet", "arguments": { "who": "Ada" } }),
+            ],
+            bad: &[
+                |_| json!({ "prompt": 1, "arguments": 2 }),
+                |_| json!({ "server": "dcos" }),
+                |_| json!({ "server": "off" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: is required
+                  /prompt: value is not of types "null", "string"
+                  /arguments: value is not of type "object"
+                NOT_FOUND: no settings name a server `dcos`
+                CONFLICT: the server off is away: it is not used: its entry says `disabled`
+                {"prompts":[{"name":"greet","description":"Greets.","arguments":[{"name":"who","required":true}]}]}
+                {"parts":[{"type":"text","text":"Greet Ada."}]}
+            "#]],
+        },
+        Row {
+            method: "mcp/resources",
+            good: &[|_| json!({ "server": "docs" })],
+            bad: &[
+                |_| json!({ "server": 1 }),
+                |_| json!({ "server": "dcos" }),
+                |_| json!({ "server": "off" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                NOT_FOUND: no settings name a server `dcos`
+                CONFLICT: the server off is away: it is not used: its entry says `disabled`
+                {"resources":[{"uri":"note://1","name":"one","mimeType":"text/plain"}]}
+            "#]],
+        },
+        Row {
+            method: "mcp/readResource",
+            good: &[|_| json!({ "server": "docs", "uri": "note://1" })],
+            bad: &[|_| json!({ "server": 1, "uri": "" }), |_| json!({ "server": "off", "uri": "note://1" })],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                  /uri: value is shorter than 1 character
+                CONFLICT: the server off is away: it is not used: its entry says `disabled`
+                {"parts":[{"type":"text","text":"what is noted"}]}
+            "#]],
+        },
+        Row {
+            method: "mcp/template",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: |result| without(result, &["/text"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                {"file":"server.py","entry":"{\n  \"mine\": {\n    \"command\": \"python3\",\n    \"args\": [\n      \"server.py\"\n    ]\n  }\n}"}
             "#]],
         },
         Row {
@@ -2085,6 +2268,10 @@ fn house() -> House {
         .file("brought/reader.md", READER)
         .file("brought/none.md", "no agent\n")
         .rules("house", "[[rule]]\ntool = \"probe\"\ndecision = \"ask\"\n");
+    let off = json!({ "url": "http://127.0.0.1:9/mcp", "disabled": true });
+    let servers = json!({ "mcpServers": { "docs": server::entry("plain"), "off": off } });
+    std::fs::write(&house.sources.files.user, servers.to_string()).unwrap();
+    (house.config, _) = Config::load(&house.sources);
     let written = json!({ "path": "notes.txt", "content": "to be kept\n" });
     let writes = Script::new([Reply::calls(&[("write_file", written)]), Reply::done("written")]);
     house.models = house.models.with_model("writes", std::sync::Arc::new(writes));

@@ -364,6 +364,10 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         approval.notifyCommand          []                                                default
         approval.webhook.url            null                                              default
         approval.webhook.secret         null                                              default
+        mcpServers                      {}                                                default
+        mcp.allowed                     null                                              default
+        mcp.excluded                    []                                                default
+        mcp.idleTimeoutMs               600000                                            default
         agents.places.project.own       true                                              default
         agents.places.project.gemini    true                                              default
         agents.places.project.claude    true                                              default

@@ -39,6 +39,7 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
         fields.put("initialMessages", definition.initial_messages.iter().map(message).collect::<Vec<_>>());
     }
     fields.maybe("tools", tools(&definition.tools));
+    fields.maybe("mcp", definition.mcp.servers.as_ref().map(|servers| json!({ "servers": servers })));
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {

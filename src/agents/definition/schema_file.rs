@@ -11,6 +11,7 @@ use super::{
     approval::{APPROVAL_FIELDS, RISKS},
     inputs::{INPUT_FIELDS, SHORT_TYPES},
     look::{CSS_COLORS, SCOPES},
+    mcp::{MCP_FIELDS, MOST_SERVERS},
     messages::{MESSAGE_FIELDS, ROLES},
     model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, MOST_DOLLARS, ON_BUDGET, RUN_FIELDS},
     output::OUTPUT_FIELDS,
@@ -118,6 +119,16 @@ fn field(name: &str) -> Option<Value> {
             json!({ "anyOf": [tool_names(), map(TOOLS_FIELDS, tools_field)] }),
         ),
         "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
+        "mcp" => {
+            let server = json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$" });
+            let servers = said(
+                "Names of servers that the settings have (`mcpServers`). Where the file says nothing of `tools.allow`, it \
+                 gets all their tools besides the usual ones.",
+                json!({ "type": "array", "items": server, "maxItems": MOST_SERVERS }),
+            );
+            let fields = map(MCP_FIELDS, |_| Some(servers.clone()));
+            said("Which MCP servers the agent may use. Default: those that its tools name.", or_null(fields))
+        }
         "sandbox" => said(
             "How closely its commands are confined: they may write their temporary folder (`readOnly`), the workspace too \
              (`workspaceWrite`), or everything (`full`). Never wider than the setting `sandbox.profile`, which is the default.",

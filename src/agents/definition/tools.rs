@@ -40,7 +40,7 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> (ToolSelecti
     let (deny, forbidden) =
         fields.get("deny").map(|node| denied(node, "tools.deny", findings)).unwrap_or_default();
     narrowings.extend(forbidden);
-    (ToolSelection { allow, deny, inherits, agents }, narrowings)
+    (ToolSelection { allow, deny, inherits, agents, ..ToolSelection::default() }, narrowings)
 }
 
 /// Tools that are switched on and off, as OpenCode has it: read as fields nobody knows, what is off would not be.

@@ -150,7 +150,6 @@ fn fields_that_do_nothing_yet_say_so() {
     check_fields(
         "mcp: {servers: [x]}\nhandoffs: []\nguardrails: {}\nmemory: {}\ntracing: {}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
         expect![[r#"
-            warning UnknownField my-file.md:5:1: `mcp` has no effect in this version
             warning UnknownField my-file.md:6:1: `handoffs` has no effect in this version
             warning UnknownField my-file.md:7:1: `guardrails` has no effect in this version
             warning UnknownField my-file.md:8:1: `memory` has no effect in this version

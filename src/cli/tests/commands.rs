@@ -72,6 +72,13 @@ fn session() -> Value {
     })
 }
 
+fn server() -> Value {
+    json!({
+        "name": "docs", "state": "ready", "origin": "user", "transport": "http", "tools": 1, "restarts": 0,
+        "toolNames": ["mcp.docs.search"], "calls": {"calls": 2, "errors": 0, "p50Ms": 3, "p99Ms": 5},
+    })
+}
+
 fn context() -> Value {
     json!({
         "contextId": "c1", "sessionId": "s1", "agent": "scout", "parentRunId": "r1",
@@ -271,6 +278,18 @@ pub(super) fn rows() -> Vec<Row> {
             }),
         ),
         Row::plain(&["policy", "remove", "x"], "policy/remove", json!({"ruleId": "x", "seq": 3})),
+        Row::new(&["mcp", "list"], "mcp/status", json!({"servers": [server()]})),
+        Row::new(&["mcp", "status", "docs"], "mcp/status", json!({"servers": [server()]})),
+        Row::plain(&["mcp", "tools"], "mcp/status", json!({"servers": [server()]})),
+        Row::new(&["mcp", "connect", "docs"], "mcp/connect", server()),
+        Row::new(&["mcp", "disconnect", "docs"], "mcp/disconnect", server()),
+        Row::new(&["mcp", "restart", "docs"], "mcp/restart", server()),
+        Row::plain(&["mcp", "enable", "docs"], "mcp/setEnabled", json!({"server": "docs", "enabled": true})),
+        Row::plain(
+            &["mcp", "disable", "docs"],
+            "mcp/setEnabled",
+            json!({"server": "docs", "enabled": false}),
+        ),
         Row::plain(
             &["undo", "--session", "s1"],
             "session/undo",
@@ -367,6 +386,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("attach", "shows events: see `following.rs`, and `versions.rs` for those of other daemons"),
     ("completions", "asks nobody"),
     ("edit", "opens an editor: see `editing.rs`"),
+    ("mcp template", "prints a text as it is"),
     ("rpc", "prints any answer as it is"),
 ];
 

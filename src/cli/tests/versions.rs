@@ -89,6 +89,7 @@ const NEEDED: &[&str] = &[
     "workspace",
     "files",
     "templates",
+    "servers",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

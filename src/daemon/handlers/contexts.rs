@@ -18,7 +18,7 @@ use super::{
 use crate::{
     models::OFFLINE,
     protocol::{
-        AgentDefinition, AgentFormat, AgentLimits, AgentName, ApprovalParams, ClientId, Completion,
+        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, Completion,
         CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind,
         EventBody, ForeignTools, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError,
         RunCompleted, RunId, RunQueued, RunTask, Sampling, Seq, SessionClear, SessionClearResult,
@@ -238,6 +238,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         completion: Some(Completion::Message),
         inputs: Vec::new(),
         output: None,
+        mcp: AgentMcp::default(),
         narrowings: Vec::new(),
         auto_approve: Vec::new(),
         query: title.to_owned(),

@@ -102,7 +102,7 @@ async fn check(
         .map_err(|error| internal("the workspace could not be read", &error))?;
     let agent = agent.or(usual).unwrap_or_else(|| usual_agent(&state, &project));
     let (definition, _) = definition(&project.catalog, &agent)?;
-    let foreign = foreign(&state, &project, session_id.as_ref()).await;
+    let foreign = foreign(&state, &project, session_id.as_ref(), Some(&definition)).await;
     let request =
         CheckRequest { definition, project, roots, tool, arguments, mode, session: session_id, foreign };
     let checked = state.executor.check(request).await.map_err(refused)?;

@@ -109,7 +109,7 @@ async fn start_once(
         Where::Session(session) => Some(session),
         Where::NewSession => None,
     };
-    let foreign = foreign(state, &project, session).await;
+    let foreign = foreign(state, &project, session, Some(&definition)).await;
     let request = RunRequest {
         definition,
         digest,

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     models::{DICTATED, Dictated},
     protocol::{
-        AgentDefinition, AgentFormat, AgentLimits, AgentName, ApprovalParams, ClientId, Completion,
+        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, Completion,
         ErrorKind, EventBody, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask,
         Sampling, Seq, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
     },
@@ -54,9 +54,10 @@ async fn call(
         return Err(RpcError::new(ErrorKind::InvalidParams, message));
     }
     let by = by(&caller);
-    let foreign = foreign(&state, &project, Some(&session_id)).await;
+    let definition = definition(&tool);
+    let foreign = foreign(&state, &project, Some(&session_id), Some(&definition)).await;
     let request = RunRequest {
-        definition: Arc::new(definition(&tool)),
+        definition: Arc::new(definition),
         digest: format!("sha256:{:x}", Sha256::digest(tool.as_str())),
         project,
         roots,
@@ -110,6 +111,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
             schema: serde_json::json!({ "type": "string" }),
         }],
         output: None,
+        mcp: AgentMcp::default(),
         narrowings: Vec::new(),
         auto_approve: Vec::new(),
         query: "${prompt}".to_owned(),

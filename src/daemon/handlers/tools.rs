@@ -39,7 +39,8 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
         }
     };
     let project = discovery::project(&state, roots).await?;
-    let foreign = foreign(&state, &project, session_id.as_ref()).await;
+    let found = agent.as_ref().map(|agent| definition(&project.catalog, agent)).transpose()?;
+    let foreign = foreign(&state, &project, session_id.as_ref(), found.as_ref().map(|(it, _)| &**it)).await;
     let mut exclusions = state.executor.exclusions(&project);
     let mut warnings = state
         .discoveries
@@ -54,11 +55,10 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
     warnings.extend(exclusions.iter().filter_map(idle).map(|warning| redactor.owned(warning)));
     let has_search = state.settings.get().config.tools.web_search.backend.value.is_some();
     let listed = |tool: &Arc<dyn Tool>| listed(tool, &exclusions, has_search);
-    let Some(agent) = agent else {
+    let Some((definition, _)) = found else {
         warnings.extend(registry.warnings().iter().cloned());
         return Ok(ToolsListResult { tools: registry.tools().map(listed).collect(), warnings });
     };
-    let (definition, _) = definition(&project.catalog, &agent)?;
     let definition = state.executor.overriding(&definition).map_or(definition, Arc::new);
     let toolset = state.executor.toolset(&definition, &project, foreign.clone());
     warnings.extend(toolset.warnings_of(&definition.tools));
@@ -66,7 +66,7 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
     // What it would get if nothing were excluded, so that what is excluded shows.
     let mut wanted = (*definition).clone();
     wanted.tools.deny = Vec::new();
-    let tools = registry.select(&wanted.tools);
+    let tools = registry.select(&wanted.selection());
     let mut tools: Vec<ListedTool> =
         tools.tools().map(|tool| self::listed(tool, &exclusions, has_search)).collect();
     let declaration = state.executor.completion_declaration(&definition)?;

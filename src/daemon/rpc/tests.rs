@@ -170,6 +170,16 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<SessionClear, _, _>(async |_, _, _| not_found());
     api.cancellable::<ModelsList, _, _>(async |_, _, _| not_found());
     api.cancellable::<ModelsTest, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpStatus, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpConnect, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpDisconnect, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpRestart, _, _>(async |_, _, _| not_found());
+    api.method::<McpSetEnabled, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpPrompts, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpResources, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpReadResource, _, _>(async |_, _, _| not_found());
+    api.cancellable::<McpTemplate, _, _>(async |_, _, _| not_found());
     api.method::<SessionUpdate, _, _>(async |_, _, _| not_found());
     api.method::<SessionClose, _, _>(async |_, _, _| not_found());
     api.method::<SessionDelete, _, _>(async |_, _, _| not_found());

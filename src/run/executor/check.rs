@@ -65,7 +65,7 @@ impl Executor {
         if let Some(refusal) = callables.untrusted(&tool) {
             return Err(CheckError::Refused(refusal));
         }
-        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
         let workspace = workspace.closed_at(supplies.own_files.state_dir());

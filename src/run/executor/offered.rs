@@ -29,14 +29,14 @@ impl Executor {
         let overriding = supplies.defaults.overriding(definition);
         let definition = overriding.as_ref().unwrap_or(definition);
         let callables = Callables::of(definition, &project.catalog);
-        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         plan::toolset(definition, &callables, project, &foreign, &supplies)
     }
 
     /// What to ask of many agents of one workspace.
     pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: ForeignTools) -> NamedInVain<'a> {
         let supplies = self.supplies();
-        let foreign = Foreign::new(foreign, &supplies.lenders);
+        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         let registry = supplies.registry.clone().with_foreign(&foreign);
         NamedInVain { supplies, project, foreign, registry, known: HashMap::new() }
     }
@@ -46,7 +46,7 @@ impl Executor {
         let supplies = self.supplies();
         let agents = Callables::every(&project.catalog);
         let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
-        registry.with_foreign(&Foreign::new(foreign, &supplies.lenders))
+        registry.with_foreign(&Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots)))
     }
 
     /// Why no run gets the model of this agent as it is named, if none does. No key is looked for.

@@ -77,6 +77,8 @@ impl RunMachine {
             | EventBody::SessionDeleted(_)
             | EventBody::ConfigChanged(_)
             | EventBody::AgentsChanged(_)
+            | EventBody::McpServerStateChanged(_)
+            | EventBody::McpToolsChanged(_)
             | EventBody::RouteSelected(_)
             | EventBody::Thought(_)
             | EventBody::TodosUpdated(_)

@@ -17,7 +17,7 @@ pub(in crate::run) fn toolset(
     foreign: &Foreign,
     supplies: &Supplies,
 ) -> Toolset {
-    let mut selection = definition.tools.clone();
+    let mut selection = definition.selection();
     selection.deny.extend(exclusions(project, supplies).into_iter().map(|it| it.entry));
     if let Some(allow) = &mut selection.allow {
         allow.retain(|entry| callables.untrusted(entry).is_none());
@@ -32,6 +32,8 @@ pub(in crate::run) fn toolset(
         )),
         false => registry.select(&selection),
     };
+    let toolset = toolset.expecting(|entry| foreign.may_have(entry));
+    let toolset = foreign.away().fold(toolset, Toolset::with_warning);
     callables.warnings().fold(toolset, Toolset::with_warning)
 }
 

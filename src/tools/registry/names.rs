@@ -69,6 +69,22 @@ pub fn entry_matches(entry: &str, canonical: &str) -> bool {
         || aliases.into_iter().any(|(alias, _)| pattern_matches(entry, alias))
 }
 
+/// Whether an entry of an allow list may mean a tool of this MCP server.
+pub fn entry_means_server(entry: &str, server: &str) -> bool {
+    if let Some(rest) = entry.strip_prefix("mcp.") {
+        return rest.split_once('.').is_some_and(|(part, _)| {
+            segment_matches(part, server) || underscored(part) == underscored(server)
+        });
+    }
+    let spelled = |prefix: &str, parting: &str| {
+        let Some(rest) = entry.strip_prefix(prefix) else { return false };
+        // A name may have the parting in it, so any beginning will do.
+        let named = format!("{server}{parting}");
+        rest.starts_with(&named) || rest.split_once('*').is_some_and(|(head, _)| named.starts_with(head))
+    };
+    spelled("mcp__", "__") || spelled("mcp_", "_")
+}
+
 /// `mcp.server.tool` as it stands on the wire to models and in other programs' files.
 fn mcp_spellings(canonical: &str) -> Vec<String> {
     let parts: Vec<&str> = canonical.splitn(3, '.').collect();

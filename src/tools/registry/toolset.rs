@@ -77,6 +77,14 @@ impl Toolset {
         self
     }
 
+    /// Without those about entries whose tools are not here, but may come.
+    #[must_use]
+    pub fn expecting(mut self, may_come: impl Fn(&ToolName) -> bool) -> Toolset {
+        self.warnings.retain(|(entry, _)| !entry.as_ref().is_some_and(&may_come));
+        self.told = self.warnings.iter().map(|(_, text)| text.clone()).collect();
+        self
+    }
+
     /// What the model is told, in the registry's order; the run adds `complete_task` at the end.
     pub fn declarations(&self) -> impl Iterator<Item = &ToolDeclaration> {
         self.selected.iter().map(|tool| tool.declaration())

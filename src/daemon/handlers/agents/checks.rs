@@ -71,6 +71,12 @@ pub fn of(
         CheckOutcome::Warn,
         of_file.chain(tools).collect(),
     ));
+    if let Some(listed) = &definition.mcp.servers {
+        let names = state.servers.names(&project.roots);
+        let unknown = listed.iter().filter(|name| !names.contains(*name));
+        let unknown = unknown.map(|name| format!("`mcp.servers`: no settings name a server `{name}` here"));
+        checks.push(check("the MCP servers it lists are configured", CheckOutcome::Warn, unknown.collect()));
+    }
     let model = state.executor.model_warning(definition);
     checks.push(check("the model is known", CheckOutcome::Warn, model.into_iter().collect()));
     let sandbox = too_wide(definition, state.settings.get().config.sandbox.profile.value);

@@ -1,0 +1,220 @@
+//! `subagent mcp`: which servers of the Model Context Protocol are there, how are they, and switching them by hand.
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Format, Output, Surroundings, Telling,
+    failure::{EXIT_FAILED, Failure},
+    link::Link,
+    paging, safe_text,
+    table::{self, Cell, cell, free, standing, whole},
+};
+use crate::protocol::{
+    McpConnect, McpDisconnect, McpRestart, McpServerParams, McpSetEnabled, McpSetEnabledParams, McpStatus,
+    McpStatusParams, McpTemplate, Method, NoParams,
+};
+
+/// Characters of a line that a server printed.
+const LONGEST_LINE: usize = 400;
+
+#[derive(Subcommand)]
+pub(super) enum McpVerb {
+    /// List the servers that the settings have for this folder; none is started
+    List(McpArguments),
+    /// Show how servers are: errors, restarts, calls, the last that they complained of
+    Status(McpArguments),
+    /// List the tools of servers that are ready
+    Tools(McpArguments),
+    /// Start a server, or try it at once; exits 1 when it is away
+    Connect(ServerArguments),
+    /// Stop a server, until somebody needs it
+    Disconnect(ServerArguments),
+    /// Stop a server and start it; exits 1 when it is away
+    Restart(ServerArguments),
+    /// Let a server be used again that was switched off
+    Enable(ServerArguments),
+    /// Switch a server off everywhere, until it is enabled
+    Disable(ServerArguments),
+    /// Print a small server that works, to begin one of your own with
+    Template,
+}
+
+#[derive(Args)]
+pub(super) struct McpArguments {
+    /// This one alone
+    server: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Args)]
+pub(super) struct ServerArguments {
+    /// Its name in the settings
+    server: String,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
+}
+
+/// A server, with open states.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Server {
+    name: String,
+    state: String,
+    reason: Option<String>,
+    transport: Option<String>,
+    tools: u64,
+    tool_names: Vec<String>,
+    restarts: u64,
+    warnings: Vec<String>,
+    stderr: String,
+    calls: Calls,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Calls {
+    calls: u64,
+    errors: u64,
+    p50_ms: Option<u64>,
+    p99_ms: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    file: String,
+    text: String,
+    entry: String,
+}
+
+pub(super) fn mcp(verb: &McpVerb, link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+    match verb {
+        McpVerb::List(arguments) => show(arguments, link, surroundings, draw),
+        McpVerb::Status(arguments) => show(arguments, link, surroundings, describe),
+        McpVerb::Tools(arguments) => show(arguments, link, surroundings, name_tools),
+        McpVerb::Connect(arguments) => change::<McpConnect>(arguments, true, link, surroundings),
+        McpVerb::Disconnect(arguments) => change::<McpDisconnect>(arguments, false, link, surroundings),
+        McpVerb::Restart(arguments) => change::<McpRestart>(arguments, true, link, surroundings),
+        McpVerb::Enable(arguments) => switch(arguments, true, link, surroundings),
+        McpVerb::Disable(arguments) => switch(arguments, false, link, surroundings),
+        McpVerb::Template => {
+            link.open(&mut surroundings.stderr)?;
+            let answer = link.ask_value::<McpTemplate>(&NoParams {})?;
+            let Template { file, text, entry } = paging::view(&answer)?;
+            surroundings.stdout.write(&text)?;
+            // A pipe gets the server only.
+            surroundings.stderr.write(&format!(
+                "Save it as {file}, and put this under mcpServers in your settings:\n{entry}\n"
+            ))?;
+            Ok(0)
+        }
+    }
+}
+
+fn show(
+    arguments: &McpArguments,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+    told: fn(&[Server], &Output) -> String,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let params = McpStatusParams { server: arguments.server.clone(), workspace: surroundings.workspace() };
+    let answer = link.ask_value::<McpStatus>(&params)?;
+    if arguments.format == Format::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let servers: Vec<Server> = paging::entries(&answer, "servers")?;
+    let text = match servers.is_empty() {
+        true => "no servers; they stand in the settings under mcpServers\n".to_owned(),
+        false => told(&servers, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    Ok(0)
+}
+
+fn draw(servers: &[Server], stdout: &Output) -> String {
+    let cells = |server: &Server| {
+        [
+            cell(&server.name),
+            standing(&server.state),
+            cell(&server.tools.to_string()),
+            cell(server.transport.as_deref().unwrap_or_default()),
+            cell(server.reason.as_deref().unwrap_or_default()),
+        ]
+    };
+    let rows: Vec<[Cell; 5]> = servers.iter().map(cells).collect();
+    let columns = [whole("SERVER"), whole("STATE"), whole("TOOLS"), whole("BY"), free("WHY")];
+    table::draw(columns, &rows, stdout)
+}
+
+fn describe(servers: &[Server], stdout: &Output) -> String {
+    let mut text = draw(servers, stdout);
+    for server in servers {
+        let Calls { calls, errors, p50_ms, p99_ms } = &server.calls;
+        let mut lines = vec![format!("{calls} calls, {errors} failed, {} restarts", server.restarts)];
+        if let (Some(p50), Some(p99)) = (p50_ms, p99_ms) {
+            lines.push(format!("half of the calls within {p50} ms, nearly all within {p99} ms"));
+        }
+        lines.extend(server.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(server.stderr.lines().map(|line| format!("| {line}")));
+        text.push_str(&format!("\n{}\n", server.name));
+        for line in lines {
+            text.push_str(&format!("  {}\n", safe_text::line(&line, LONGEST_LINE)));
+        }
+    }
+    text
+}
+
+fn name_tools(servers: &[Server], _: &Output) -> String {
+    let names: String =
+        servers.iter().flat_map(|server| &server.tool_names).map(|name| format!("{name}\n")).collect();
+    match names.is_empty() {
+        true => "no server is ready; `subagent mcp connect SERVER` starts one\n".to_owned(),
+        false => names,
+    }
+}
+
+/// `is_to_be_ready`: it is a failure when the server is away then.
+fn change<M: Method<Params = McpServerParams>>(
+    arguments: &ServerArguments,
+    is_to_be_ready: bool,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let params = McpServerParams { server: arguments.server.clone(), workspace: surroundings.workspace() };
+    let answer: Value = link.ask_value::<M>(&params)?;
+    let server: Server = paging::view(&answer)?;
+    let told = || match &server.reason {
+        Some(reason) => format!("{} is {}: {reason}", server.name, server.state),
+        None if server.state == "ready" => format!("{} is ready, with {} tools", server.name, server.tools),
+        None => format!("{} is {}", server.name, server.state),
+    };
+    paging::tell(&answer, arguments.format, told, surroundings)?;
+    // One that is not there, and is not about to be, says why.
+    Ok(if is_to_be_ready && server.reason.is_some() { EXIT_FAILED } else { 0 })
+}
+
+fn switch(
+    arguments: &ServerArguments,
+    enabled: bool,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    link.open(&mut surroundings.stderr)?;
+    let params = McpSetEnabledParams { server: arguments.server.clone(), enabled };
+    let answer = link.ask_value::<McpSetEnabled>(&params)?;
+    let word = if enabled { "on" } else { "off" };
+    paging::tell(
+        &answer,
+        arguments.format,
+        || format!("{} is switched {word}", arguments.server),
+        surroundings,
+    )?;
+    Ok(0)
+}

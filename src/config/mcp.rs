@@ -1,0 +1,374 @@
+//! Which servers of the Model Context Protocol are there, and how is each reached? The shape that people already have in
+//! their files (spec 07; spec 12, `mcpServers`).
+//!
+//! The settings, a project's file and agents' files are read by one reader, [`read_server`]. What is wrong with an entry costs
+//! the whole entry: half of one could start the wrong program, or send a header to the wrong place.
+
+use std::collections::BTreeMap;
+
+use jsonc_parser::ast::Value;
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    Setting,
+    entries::{Entry, EntryShape, Fields, Mistake, object_schema},
+    nearest,
+    shapes::{Flag, ListOf, Name, OneOf, Shape, Whole, Word},
+};
+use crate::protocol::{FileProblemCode, McpServer, McpTransport};
+
+/// A server's name at most: it stands in the names of its tools, which providers cut at 64.
+const MAX_NAME_CHARS: usize = 40;
+/// How long a call may take that the entry says nothing of (spec 07).
+const CALL_TIMEOUT_MS: u64 = 600_000;
+/// Longest time-out of a call: a day.
+const MOST_TIMEOUT_MS: u64 = 24 * 3_600 * 1_000;
+/// Words of a command, variables, headers and entries of a list at most: more is no list that somebody wrote.
+const MOST_ENTRIES: usize = 1_000;
+
+const FIELDS: &[&str] = &[
+    "type",
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "timeout",
+    "trust",
+    "includeTools",
+    "excludeTools",
+    "autoStart",
+    "network",
+    "disabled",
+];
+const TYPES: &[&str] = &["stdio", "http", "streamable-http", "streamableHttp"];
+/// What belongs to a program, and to an address.
+const OF_PROGRAM: &[&str] = &["args", "env", "cwd", "network"];
+const OF_ADDRESS: &[&str] = &["headers"];
+/// What only the people may say who run the daemon.
+const OWN_ONLY: &[&str] = &["network", "autoStart"];
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpSettings {
+    /// By name.
+    pub servers: Setting<BTreeMap<String, McpServer>>,
+    /// Names, with `*`; `None` = every server may be used.
+    pub allowed: Setting<Option<Vec<String>>>,
+    /// Names, with `*`, of servers that are not used.
+    pub excluded: Setting<Vec<String>>,
+    /// Milliseconds after which a server that nobody uses is stopped; 0 = never.
+    pub idle_timeout_ms: Setting<u64>,
+}
+
+impl Default for McpSettings {
+    fn default() -> McpSettings {
+        McpSettings {
+            servers: Setting::default_of(BTreeMap::new()),
+            allowed: Setting::default_of(None),
+            excluded: Setting::default_of(Vec::new()),
+            idle_timeout_ms: Setting::default_of(10 * 60 * 1_000),
+        }
+    }
+}
+
+/// Who wrote an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerOf {
+    /// Whoever runs the daemon, in settings of their own.
+    User,
+    /// Somebody else, in a project's file or an agent's: acknowledged, but it does not widen what programs may do.
+    Other,
+}
+
+/// What is wrong with an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerProblem {
+    /// The field that it is about; `None` = the entry.
+    pub field: Option<String>,
+    pub message: String,
+    /// It has no effect, but the entry counts.
+    pub is_warning: bool,
+}
+
+/// Why no server can be called so.
+pub fn server_name_problem(name: &str) -> Option<String> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let is_name = !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_letter);
+    (!is_name).then(|| {
+        format!(
+            "a server's name is 1 to {MAX_NAME_CHARS} letters, digits, `-` or `_`, since its tools are named \
+             `mcp.<server>.<tool>`"
+        )
+    })
+}
+
+/// Reads an entry, and tells everything that is wrong with it; there is none when anything but a warning was told.
+pub fn read_server(value: &Json, of: ServerOf) -> (Option<McpServer>, Vec<ServerProblem>) {
+    let Json::Object(fields) = value else {
+        let message = "expected an object with `command` or `url`".to_owned();
+        return (None, vec![ServerProblem { field: None, message, is_warning: false }]);
+    };
+    let mut reading = Reading { fields, of, problems: Vec::new() };
+    let server = reading.server();
+    let is_whole = reading.problems.iter().all(|problem| problem.is_warning);
+    (server.filter(|_| is_whole), reading.problems)
+}
+
+struct Reading<'a> {
+    fields: &'a Map<String, Json>,
+    of: ServerOf,
+    problems: Vec<ServerProblem>,
+}
+
+impl Reading<'_> {
+    fn server(&mut self) -> Option<McpServer> {
+        for name in self.fields.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
+            let meant = nearest(name, FIELDS.iter().copied());
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+            let message = format!("is no field of a server; it has no effect{meant}");
+            self.problems.push(ServerProblem { field: Some(name.clone()), message, is_warning: true });
+        }
+        if self.of == ServerOf::Other {
+            for name in OWN_ONLY.iter().filter(|name| self.fields.contains_key(**name)) {
+                self.refuse(name, "only your own settings may say this");
+            }
+        }
+        let transport = self.transport();
+        let timeout_ms = match self.fields.get("timeout").map(Json::as_u64) {
+            None => CALL_TIMEOUT_MS,
+            Some(Some(ms)) if (1..=MOST_TIMEOUT_MS).contains(&ms) => ms,
+            Some(_) => {
+                self.refuse("timeout", "expected a whole number of milliseconds from 1 to a day");
+                CALL_TIMEOUT_MS
+            }
+        };
+        let (trust, disabled) = (self.flag("trust"), self.flag("disabled"));
+        let (auto_start, network) = (self.flag("autoStart"), self.flag("network"));
+        let (include_tools, exclude_tools) = (self.texts("includeTools"), self.texts("excludeTools"));
+        let transport = transport?;
+        Some(McpServer {
+            transport,
+            timeout_ms,
+            trust,
+            include_tools,
+            exclude_tools,
+            auto_start,
+            network,
+            disabled,
+        })
+    }
+
+    fn transport(&mut self) -> Option<McpTransport> {
+        let kind = self.text("type");
+        if let Some(kind) = kind.filter(|kind| !TYPES.contains(&kind.as_str())) {
+            let problem = match kind.as_str() {
+                "sse" => "the old transport `sse` is not spoken here; most such servers also speak `http`",
+                _ => "expected \"stdio\" or \"http\"",
+            };
+            self.refuse("type", problem);
+        }
+        let (command, url) = (self.text("command"), self.text("url"));
+        let foreign = if command.is_some() { OF_ADDRESS } else { OF_PROGRAM };
+        match (command, url) {
+            (Some(_), Some(_)) => {
+                self.refuse("url", "a server has a `command` or a `url`, not both");
+                None
+            }
+            (None, None) => {
+                let is_told = ["command", "url"].iter().any(|name| self.fields.contains_key(*name));
+                if !is_told {
+                    let message =
+                        "expected a `command` that starts the server, or the `url` of one".to_owned();
+                    self.problems.push(ServerProblem { field: None, message, is_warning: false });
+                }
+                None
+            }
+            (command, url) => {
+                for name in foreign.iter().filter(|name| self.fields.contains_key(**name)) {
+                    self.refuse(name, "does not go with this kind of server");
+                }
+                let (args, env, cwd) = (self.texts("args"), self.map("env"), self.text("cwd"));
+                let headers = self.map("headers");
+                if let Some(command) = command {
+                    return Some(McpTransport::Stdio { command, args, env, cwd });
+                }
+                let url = url?;
+                if !(url.starts_with("https://") || url.starts_with("http://") || url.starts_with("${")) {
+                    self.refuse("url", "expected an address that begins with https:// or http://");
+                }
+                Some(McpTransport::Http { url, headers })
+            }
+        }
+    }
+
+    fn refuse(&mut self, field: &str, problem: &str) {
+        let (field, message) = (Some(field.to_owned()), problem.to_owned());
+        self.problems.push(ServerProblem { field, message, is_warning: false });
+    }
+
+    /// A text that says something.
+    fn text(&mut self, field: &str) -> Option<String> {
+        match self.fields.get(field)? {
+            Json::String(text) if !text.trim().is_empty() && !text.contains('\0') => Some(text.clone()),
+            _ => {
+                self.refuse(field, "expected a text");
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, field: &str) -> bool {
+        match self.fields.get(field) {
+            None => false,
+            Some(Json::Bool(flag)) => *flag,
+            Some(_) => {
+                self.refuse(field, "expected true or false");
+                false
+            }
+        }
+    }
+
+    fn texts(&mut self, field: &str) -> Vec<String> {
+        let Some(value) = self.fields.get(field) else { return Vec::new() };
+        let texts: Option<Vec<String>> = value.as_array().and_then(|list| {
+            list.iter().map(|it| it.as_str().filter(|it| !it.contains('\0')).map(str::to_owned)).collect()
+        });
+        match texts.filter(|texts| texts.len() <= MOST_ENTRIES) {
+            Some(texts) => texts,
+            None => {
+                self.refuse(field, "expected a list of texts");
+                Vec::new()
+            }
+        }
+    }
+
+    fn map(&mut self, field: &str) -> BTreeMap<String, String> {
+        let Some(value) = self.fields.get(field) else { return BTreeMap::new() };
+        let is_name = |name: &str| !name.is_empty() && !name.contains(['\0', '=', '\n', '\r', ' ']);
+        let map: Option<BTreeMap<String, String>> = value.as_object().and_then(|map| {
+            let pair = |(name, value): (&String, &Json)| {
+                let value = value.as_str().filter(|it| !it.contains('\0') && is_name(name))?;
+                Some((name.clone(), value.to_owned()))
+            };
+            map.iter().map(pair).collect()
+        });
+        match map.filter(|map| map.len() <= MOST_ENTRIES) {
+            Some(map) => map,
+            None => {
+                self.refuse(field, "expected an object of texts by name");
+                BTreeMap::new()
+            }
+        }
+    }
+}
+
+/// Shape of one of `mcpServers`.
+pub(super) struct ServerShape;
+
+impl EntryShape for ServerShape {
+    type Out = McpServer;
+
+    fn name_problem(&self, name: &str) -> Option<String> {
+        server_name_problem(name)
+    }
+
+    fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<McpServer> {
+        let (server, problems) = read_server(&Json::from(value.clone()), ServerOf::User);
+        let Value::Object(object) = value else {
+            let message = format!("`{}`: expected an object with `command` or `url`", entry.path);
+            mistakes.push(Mistake::error(value, FileProblemCode::WrongType, message));
+            return None;
+        };
+        let mut fields = Fields::of(&entry.path, object, mistakes);
+        for ServerProblem { field, message, is_warning } in problems {
+            let place = field.as_deref().and_then(|field| fields.get(field)).unwrap_or(value);
+            let path = field.map_or_else(|| entry.path.clone(), |field| format!("{}.{field}", entry.path));
+            let message = format!("`{path}`: {message}");
+            let mut mistake = Mistake::error(place, FileProblemCode::BadValue, message);
+            if is_warning {
+                mistake.severity = crate::protocol::Severity::Warning;
+                mistake.code = FileProblemCode::UnknownField;
+            }
+            fields.mistakes().push(mistake);
+        }
+        server
+    }
+
+    fn schema(&self) -> Json {
+        let texts = || json!({ "type": "array", "items": Word.schema() });
+        let map = || json!({ "type": "object", "additionalProperties": Word.schema() });
+        let timeout = Whole { least: 1, most: MOST_TIMEOUT_MS };
+        let properties = [
+            ("type", OneOf(TYPES).schema()),
+            ("command", Name.schema()),
+            ("args", texts()),
+            ("env", map()),
+            ("cwd", Name.schema()),
+            ("url", Name.schema()),
+            ("headers", map()),
+            ("timeout", timeout.schema()),
+            ("trust", Flag.schema()),
+            ("includeTools", ListOf(Word).schema()),
+            ("excludeTools", ListOf(Word).schema()),
+            ("autoStart", Flag.schema()),
+            ("network", Flag.schema()),
+            ("disabled", Flag.schema()),
+        ];
+        let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema));
+        object_schema(properties.collect(), &[])
+    }
+
+    fn schema_of_names(&self) -> Json {
+        json!({ "pattern": format!("^[A-Za-z0-9_-]{{1,{MAX_NAME_CHARS}}}$") })
+    }
+}
+
+/// As a file would say it, but for values that may be secrets: of variables and headers those are shown that name a variable.
+pub(super) fn servers_shown(servers: &BTreeMap<String, McpServer>) -> Json {
+    Json::Object(servers.iter().map(|(name, server)| (name.clone(), server_shown(server))).collect())
+}
+
+fn server_shown(server: &McpServer) -> Json {
+    let mut shown = Map::new();
+    let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
+    let hidden = |map: &BTreeMap<String, String>| -> Json {
+        let hide = |text: &String| if text.contains("${") { text.clone() } else { "(hidden)".to_owned() };
+        map.iter().map(|(name, text)| (name.clone(), json!(hide(text)))).collect::<Map<_, _>>().into()
+    };
+    match &server.transport {
+        McpTransport::Stdio { command, args, env, cwd } => {
+            put("command", json!(command));
+            put("args", json!(args));
+            if !env.is_empty() {
+                put("env", hidden(env));
+            }
+            if let Some(cwd) = cwd {
+                put("cwd", json!(cwd));
+            }
+        }
+        McpTransport::Http { url, headers } => {
+            put("url", json!(url));
+            if !headers.is_empty() {
+                put("headers", hidden(headers));
+            }
+        }
+    }
+    put("timeout", json!(server.timeout_ms));
+    for (name, flag) in [
+        ("trust", server.trust),
+        ("autoStart", server.auto_start),
+        ("network", server.network),
+        ("disabled", server.disabled),
+    ] {
+        if flag {
+            put(name, json!(true));
+        }
+    }
+    for (name, list) in [("includeTools", &server.include_tools), ("excludeTools", &server.exclude_tools)] {
+        if !list.is_empty() {
+            put(name, json!(list));
+        }
+    }
+    shown.into()
+}

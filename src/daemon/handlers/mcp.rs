@@ -1,0 +1,348 @@
+//! `mcp/*`: which servers are there, how are they, and what else do they have? (spec 07, "As a client")
+//!
+//! That a server is away is data; only what no settings name is `NOT_FOUND`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::{
+        discovery, mcp,
+        rpc::{Api, Caller},
+        state::State,
+    },
+    roots,
+};
+use crate::{
+    config::nearest,
+    models::Media,
+    protocol::{
+        ErrorKind, ListedMcpServer, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
+        McpListResult, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts, McpPromptsParams,
+        McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult, McpResource,
+        McpResources, McpResourcesResult, McpRestart, McpServerParams, McpServerStatus, McpSetEnabled,
+        McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus, McpStatusParams, McpStatusResult,
+        McpTemplate, McpTemplateResult, McpTransport, McpTransportKind, NoParams, RpcError, Timestamp,
+        WorkspaceParam,
+    },
+    tools::mcp::{List, Meaning, Origin, Ready, Seen, Server, Standing, Tally, Unanswered, Use, parts},
+};
+
+/// Prompts and resources that are answered: an answer stays a message's size.
+const MOST_LISTED: usize = 1_000;
+
+/// A server that works, for whoever writes one.
+const TEMPLATE: &str = include_str!("mcp/server.py");
+
+pub fn register(api: &mut Api<State>) {
+    api.cancellable::<McpList, _, _>(list)
+        .cancellable::<McpStatus, _, _>(status)
+        .cancellable::<McpConnect, _, _>(connect)
+        .cancellable::<McpDisconnect, _, _>(disconnect)
+        .cancellable::<McpRestart, _, _>(restart)
+        .method::<McpSetEnabled, _, _>(set_enabled)
+        .cancellable::<McpPrompts, _, _>(prompts)
+        .cancellable::<McpResources, _, _>(resources)
+        .cancellable::<McpReadResource, _, _>(read_resource)
+        .cancellable::<McpTemplate, _, _>(template);
+}
+
+async fn list(state: Arc<State>, _: Caller, params: McpListParams) -> Result<McpListResult, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    let servers = state.servers.seen(&roots).iter().map(listed).collect();
+    Ok(McpListResult { servers })
+}
+
+async fn status(state: Arc<State>, _: Caller, params: McpStatusParams) -> Result<McpStatusResult, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    let servers = match params.server {
+        None => state.servers.seen(&roots).iter().map(|seen| told(&state, seen)).collect(),
+        Some(name) => vec![status_of(&state, &roots, &name)?],
+    };
+    Ok(McpStatusResult { servers })
+}
+
+async fn connect(state: Arc<State>, _: Caller, params: McpServerParams) -> Result<McpServerStatus, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    if let Some(server) = used(&state, &roots, &params.server)? {
+        state.servers.begin(&server);
+        // That it is away is told by the status.
+        drop(state.servers.ready(&roots, &params.server).await);
+    }
+    status_of(&state, &roots, &params.server)
+}
+
+async fn disconnect(
+    state: Arc<State>,
+    _: Caller,
+    params: McpServerParams,
+) -> Result<McpServerStatus, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    if let Some(server) = used(&state, &roots, &params.server)? {
+        server.end();
+        server.ended().await;
+    }
+    status_of(&state, &roots, &params.server)
+}
+
+async fn restart(state: Arc<State>, _: Caller, params: McpServerParams) -> Result<McpServerStatus, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    if let Some(server) = used(&state, &roots, &params.server)? {
+        server.end();
+        server.ended().await;
+        drop(state.servers.ready(&roots, &params.server).await);
+    }
+    status_of(&state, &roots, &params.server)
+}
+
+async fn set_enabled(
+    state: Arc<State>,
+    _: Caller,
+    params: McpSetEnabledParams,
+) -> Result<McpSetEnabledResult, RpcError> {
+    let McpSetEnabledParams { server, enabled } = params;
+    // A workspace's own server is known once somebody looked at that workspace; what nobody knows can be switched on alone.
+    if !enabled && !state.servers.is_known(&server) {
+        return Err(not_found(&state, &[], &server));
+    }
+    mcp::switch(&state, &server, enabled).await?;
+    Ok(McpSetEnabledResult { server, enabled })
+}
+
+async fn prompts(
+    state: Arc<State>,
+    _: Caller,
+    params: McpPromptsParams,
+) -> Result<McpPromptsResult, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    let (ready, _use) = ready(&state, &roots, &params.server).await?;
+    let Some(name) = &params.prompt else {
+        let listed = ready.connection.list(List::Prompts, &state.stop).await;
+        let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
+        let prompts = listed.iter().filter_map(prompt).take(MOST_LISTED).collect();
+        return Ok(McpPromptsResult { prompts, ..McpPromptsResult::default() });
+    };
+    let arguments: Map<String, Value> =
+        params.arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let said = ready.connection.prompt(name, arguments, &state.stop).await;
+    let said = said.map_err(|error| refused(&state, &error))?;
+    let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+    let blocks: Vec<Value> = messages.into_iter().filter_map(|it| it.get("content").cloned()).collect();
+    Ok(McpPromptsResult {
+        parts: parts(&blocks, Media { audio: true, pdf: true }),
+        ..McpPromptsResult::default()
+    })
+}
+
+async fn resources(
+    state: Arc<State>,
+    _: Caller,
+    params: McpServerParams,
+) -> Result<McpResourcesResult, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    let (ready, _use) = ready(&state, &roots, &params.server).await?;
+    let listed = ready.connection.list(List::Resources, &state.stop).await;
+    let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
+    Ok(McpResourcesResult { resources: listed.iter().filter_map(resource).take(MOST_LISTED).collect() })
+}
+
+async fn read_resource(
+    state: Arc<State>,
+    _: Caller,
+    params: McpReadResourceParams,
+) -> Result<McpReadResourceResult, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    let (ready, _use) = ready(&state, &roots, &params.server).await?;
+    let read = ready.connection.read(&params.uri, &state.stop).await;
+    let read = read.map_err(|error| refused(&state, &error))?;
+    let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
+    let blocks: Vec<Value> =
+        contents.into_iter().map(|it| json!({ "type": "resource", "resource": it })).collect();
+    Ok(McpReadResourceResult { parts: parts(&blocks, Media { audio: true, pdf: true }) })
+}
+
+async fn template(_: Arc<State>, _: Caller, _: NoParams) -> Result<McpTemplateResult, RpcError> {
+    let entry = json!({ "mine": { "command": "python3", "args": ["server.py"] } });
+    Ok(McpTemplateResult {
+        file: "server.py".to_owned(),
+        text: TEMPLATE.to_owned(),
+        entry: format!("{entry:#}"),
+    })
+}
+
+/// The folders of a workspace, canonical, and what it brings along noted.
+async fn workspace(state: &State, workspace: Option<&WorkspaceParam>) -> Result<Vec<String>, RpcError> {
+    let given: Vec<PathBuf> = workspace.map(roots).transpose()?.unwrap_or_default();
+    let project = discovery::project(state, given).await?;
+    state.servers.meet(&project);
+    Ok(project.roots.clone())
+}
+
+/// A server that may be used; `None` = there is one, which may not.
+fn used(state: &State, roots: &[String], name: &str) -> Result<Option<Arc<Server>>, RpcError> {
+    match state.servers.meaning(roots, name) {
+        Meaning::Server { server, .. } => Ok(Some(server)),
+        Meaning::Disabled(_) | Meaning::Blocked(_) | Meaning::Untrusted => Ok(None),
+        Meaning::Unknown => Err(not_found(state, roots, name)),
+    }
+}
+
+async fn ready(state: &State, roots: &[String], name: &str) -> Result<(Arc<Ready>, Use), RpcError> {
+    if let Meaning::Unknown = state.servers.meaning(roots, name) {
+        return Err(not_found(state, roots, name));
+    }
+    match state.servers.ready(roots, name).await {
+        Ok((ready, in_use, _)) => Ok((ready, in_use)),
+        Err(why) => {
+            let message = state.redactor.get().owned(format!("the server {name} is away: {why}"));
+            Err(RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells more"))
+        }
+    }
+}
+
+/// A server that has none of something may not know the question.
+fn nothing_is_none(listed: Result<Vec<Value>, Unanswered>) -> Result<Vec<Value>, Unanswered> {
+    match listed {
+        Err(Unanswered::Refused(_)) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+fn refused(state: &State, error: &Unanswered) -> RpcError {
+    RpcError::new(
+        ErrorKind::Conflict,
+        state.redactor.get().owned(format!("the server did not answer: {error}")),
+    )
+}
+
+fn not_found(state: &State, roots: &[String], name: &str) -> RpcError {
+    let redactor = state.redactor.get();
+    let names = state.servers.names(roots);
+    let message = redactor.owned(format!("no settings name a server `{name}`"));
+    let error = RpcError::new(ErrorKind::NotFound, message);
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => {
+            error.with_hint(format!("did you mean `{near}`?")).with_details(json!({ "didYouMean": near }))
+        }
+        None => error.with_hint("`mcp/list` answers those there are; a workspace's own need `workspace`"),
+    }
+}
+
+fn status_of(state: &State, roots: &[String], name: &str) -> Result<McpServerStatus, RpcError> {
+    let seen = state.servers.seen(roots);
+    let seen = seen.iter().find(|seen| seen.name == name);
+    seen.map(|seen| told(state, seen)).ok_or_else(|| not_found(state, roots, name))
+}
+
+fn listed(seen: &Seen) -> ListedMcpServer {
+    let unused = |state, reason: Option<String>| (state, reason, None, None);
+    let (now, reason, origin, transport) = match &seen.meaning {
+        Meaning::Server { server, origin } => {
+            let (now, error) = mcp::standing_told(&seen.standing);
+            let origin = match origin {
+                Origin::User => McpOrigin::User,
+                Origin::Project => McpOrigin::Project,
+            };
+            let transport = match server.entry.transport {
+                McpTransport::Stdio { .. } => McpTransportKind::Stdio,
+                McpTransport::Http { .. } => McpTransportKind::Http,
+            };
+            (now, error, Some(origin), Some(transport))
+        }
+        Meaning::Disabled(why) => unused(McpState::Disabled, Some(why.clone())),
+        Meaning::Blocked(why) => unused(McpState::Blocked, Some(why.clone())),
+        Meaning::Untrusted | Meaning::Unknown => unused(
+            McpState::Untrusted,
+            Some(
+                "no person has acknowledged the workspace's settings as they are (`subagent trust`)"
+                    .to_owned(),
+            ),
+        ),
+    };
+    let tools = match &seen.standing {
+        Standing::Ready(ready) => u32::try_from(ready.tools.len()).unwrap_or(u32::MAX),
+        _ => 0,
+    };
+    ListedMcpServer { name: seen.name.clone(), state: now, reason, origin, transport, tools }
+}
+
+fn told(state: &State, seen: &Seen) -> McpServerStatus {
+    let redactor = state.redactor.get();
+    let record = &seen.record;
+    let ready = match &seen.standing {
+        Standing::Ready(ready) => Some(ready),
+        _ => None,
+    };
+    let next_try_at = match seen.standing {
+        Standing::Backoff { until, .. } => {
+            let wait = until.saturating_sub(state.clock.monotonic());
+            let Timestamp(now) = state.clock.now();
+            Some(Timestamp(now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX))))
+        }
+        _ => None,
+    };
+    let mut all = Tally::default();
+    for tally in record.tallies.values() {
+        all.calls += tally.calls;
+        all.errors += tally.errors;
+        all.times.extend(&tally.times);
+    }
+    McpServerStatus {
+        listed: listed(seen),
+        server: ready.and_then(|ready| ready.server.clone()).map(|server| redactor.owned(server)),
+        pid: ready.and_then(|ready| u32::try_from(ready.pid?).ok()),
+        last_error: record.last_error.clone(),
+        restarts: record.restarts,
+        next_try_at,
+        tool_names: ready
+            .map_or_else(Vec::new, |ready| ready.tools.iter().map(|it| it.canonical.clone()).collect()),
+        warnings: ready.map_or_else(Vec::new, |ready| ready.warnings.clone()),
+        stderr: redactor.owned(seen.complaints.clone()),
+        calls: calls(&all),
+        by_tool: record.tallies.iter().map(|(name, tally)| (name.clone(), calls(tally))).collect(),
+    }
+}
+
+fn calls(tally: &Tally) -> McpCalls {
+    let mut times: Vec<u64> = tally.times.iter().copied().collect();
+    times.sort_unstable();
+    // The least time that so many of a hundred did not exceed.
+    let share = |percent: usize| {
+        let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
+        times.get(at).copied()
+    };
+    McpCalls { calls: tally.calls, errors: tally.errors, p50_ms: share(50), p99_ms: share(99) }
+}
+
+fn word(value: &Value, name: &str) -> Option<String> {
+    value.get(name)?.as_str().map(str::to_owned)
+}
+
+fn prompt(told: &Value) -> Option<McpPrompt> {
+    let argument = |told: &Value| {
+        Some(McpPromptArgument {
+            name: word(told, "name")?,
+            description: word(told, "description"),
+            required: told.get("required") == Some(&Value::Bool(true)),
+        })
+    };
+    let arguments = told.get("arguments").and_then(Value::as_array);
+    Some(McpPrompt {
+        name: word(told, "name")?,
+        title: word(told, "title"),
+        description: word(told, "description"),
+        arguments: arguments.into_iter().flatten().filter_map(argument).collect(),
+    })
+}
+
+fn resource(told: &Value) -> Option<McpResource> {
+    let uri = word(told, "uri")?;
+    Some(McpResource {
+        name: word(told, "name").unwrap_or_else(|| uri.clone()),
+        uri,
+        description: word(told, "description"),
+        mime_type: word(told, "mimeType"),
+        size: told.get("size").and_then(Value::as_u64),
+    })
+}

@@ -1,0 +1,117 @@
+//! The servers of the Model Context Protocol, as the daemon keeps them: with the settings in force, and with followers of the
+//! log told what becomes of them.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Settings, command_rules, state::State};
+use crate::{
+    config::Config,
+    protocol::{EventBody, EventHead, McpServerStateChanged, McpState, McpToolsChanged, Private, ToolName},
+    redact::Redactor,
+    store::{NewEvent, Store, StoreError},
+    sys::clock::Clock,
+    tools::{
+        Commands,
+        mcp::{Change, ServerRules, Servers, Standing},
+    },
+};
+
+/// Under which the names are left of servers that somebody switched off.
+const OFF: &str = "mcp.off";
+/// Tools listed in one event: nobody reads more, and an event stays a message's size.
+const MOST_LISTED: usize = 1_000;
+
+/// The servers, as settings and the last daemon left them. None is started.
+pub(super) async fn servers(
+    settings: &Settings,
+    store: &Store,
+    commands: &Arc<Commands>,
+    clock: &Arc<dyn Clock>,
+    (tasks, stop): (&TaskTracker, &CancellationToken),
+) -> Result<Servers, StoreError> {
+    let off = store.note(OFF).await?;
+    let off: BTreeSet<String> = match off.as_deref().map(serde_json::from_str) {
+        Some(Ok(off)) => off,
+        Some(Err(error)) => {
+            tracing::warn!(%error, "which servers were switched off cannot be read; all are as the settings say");
+            BTreeSet::new()
+        }
+        None => BTreeSet::new(),
+    };
+    let rules = rules(&settings.config, &settings.redactor);
+    let tasks = (tasks.clone(), stop.clone());
+    Ok(Servers::new(Arc::clone(commands), Arc::clone(clock), tasks, rules, off))
+}
+
+/// Switches a server off or on, for the next daemon too.
+pub(super) async fn switch(state: &State, name: &str, enabled: bool) -> Result<(), StoreError> {
+    let off = state.servers.set_off(name, !enabled);
+    // Names are plain text.
+    state.store.leave_note(OFF, serde_json::to_string(&off).unwrap_or_default()).await
+}
+
+/// What the settings say of servers.
+pub(super) fn rules(config: &Config, redactor: &Redactor) -> ServerRules {
+    let mcp = &config.mcp;
+    let idle = mcp.idle_timeout_ms.value;
+    ServerRules {
+        servers: mcp.servers.value.clone(),
+        allowed: mcp.allowed.value.clone(),
+        excluded: mcp.excluded.value.clone(),
+        idle_timeout: (idle != 0).then(|| Duration::from_millis(idle)),
+        commands: command_rules(config),
+        redactor: redactor.clone(),
+    }
+}
+
+/// Tells what becomes of servers until the daemon stops.
+pub(super) async fn follow(state: Arc<State>) {
+    loop {
+        let changes = tokio::select! {
+            () = state.stop.cancelled() => return,
+            changes = state.servers.changes() => changes,
+        };
+        let events: Vec<NewEvent> = changes.iter().flat_map(|change| events(&state, change)).collect();
+        if let Err(error) = state.store.append(events).await {
+            tracing::warn!(%error, "what became of MCP servers could not be told");
+        }
+    }
+}
+
+fn events(state: &State, change: &Change) -> Vec<NewEvent> {
+    let Change { server, roots, standing, tools } = change;
+    let (server, workspace) = (server.clone(), roots.clone());
+    let mut bodies: Vec<EventBody> = Vec::new();
+    let (now, error) = standing_told(standing);
+    if *tools && let Standing::Ready(ready) = standing {
+        let (server, workspace) = (server.clone(), workspace.clone());
+        let all: Vec<ToolName> = ready.tools.iter().map(|tool| tool.canonical.clone()).collect();
+        let more = u64::try_from(all.len().saturating_sub(MOST_LISTED)).unwrap_or_default();
+        let tools = all.into_iter().take(MOST_LISTED).collect();
+        bodies.push(McpToolsChanged { server, workspace, tools, more }.into());
+    }
+    bodies.insert(0, McpServerStateChanged { server, workspace, state: now, error }.into());
+    let event = |body: EventBody| NewEvent {
+        at: state.clock.now(),
+        session: None,
+        run: None,
+        context: None,
+        head: EventHead::default(),
+        body,
+        private: Private::default(),
+    };
+    bodies.into_iter().map(event).collect()
+}
+
+/// A standing as the wire has it, and why a server is away.
+pub(super) fn standing_told(standing: &Standing) -> (McpState, Option<String>) {
+    match standing {
+        Standing::Idle => (McpState::Idle, None),
+        Standing::Connecting => (McpState::Connecting, None),
+        Standing::Ready(_) => (McpState::Ready, None),
+        Standing::Backoff { error, .. } => (McpState::Backoff, Some(error.clone())),
+        Standing::Failed { error } => (McpState::Failed, Some(error.clone())),
+    }
+}

@@ -1,0 +1,54 @@
+//! What followers of the log are told of servers of the Model Context Protocol.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_default;
+use crate::protocol::ToolName;
+
+/// Whether a server can be used (spec 07).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum McpState {
+    /// Somebody switched it off, or its entry is.
+    Disabled,
+    /// The settings do not allow it.
+    Blocked,
+    /// A workspace's own settings name it, which nobody has acknowledged as they are.
+    Untrusted,
+    /// Nobody needs it; it is started when somebody does.
+    Idle,
+    Connecting,
+    Ready,
+    /// It is away, and is not tried again by itself: its entry is wrong, or nobody needs it any more.
+    Failed,
+    /// It is away, and is tried again soon.
+    Backoff,
+}
+
+/// Data of `mcp.serverState`. States that a server had for a moment only may be left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerStateChanged {
+    pub server: String,
+    /// The folders of the workspace that it serves.
+    pub workspace: Vec<String>,
+    pub state: McpState,
+    /// Why it is away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Data of `mcp.toolsChanged`: what runs that begin from now on may be given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpToolsChanged {
+    pub server: String,
+    /// The folders of the workspace that it serves.
+    pub workspace: Vec<String>,
+    /// All that it has now.
+    pub tools: Vec<ToolName>,
+    /// How many more there are that are not listed; `mcp/status` has all.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub more: u64,
+}

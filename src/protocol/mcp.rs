@@ -1,0 +1,95 @@
+//! Servers that speak the Model Context Protocol, as settings and agents' files name them, and what they told of themselves
+//! (spec 07, "As a client").
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Risk, ToolKind, ToolName};
+
+/// How one server is reached, and what it is trusted with. Texts are as they were written: `${VAR}` is filled in when it is
+/// started, so nothing of the environment stands in here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServer {
+    pub transport: McpTransport,
+    /// How long it may take for one call without a word about its progress.
+    pub timeout_ms: u64,
+    /// What it says of its tools' kind and risk is believed. No rule is skipped for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trust: bool,
+    /// By its own names, with `*`; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include_tools: Vec<String>,
+    /// By its own names, with `*`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_tools: Vec<String>,
+    /// Started as soon as somebody looks at a workspace, and not stopped for want of use. Of the user's own servers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_start: bool,
+    /// Its program reaches the network, whatever `sandbox.network` says. Of the user's own servers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
+    /// It stands in the file, but is not used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disabled: bool,
+}
+
+/// The way to a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum McpTransport {
+    /// A program that is started, and spoken to by its standard input and output.
+    Stdio {
+        command: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        args: Vec<String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+        /// Below the workspace's first folder, or absolute; missing = that folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// Streamable HTTP.
+    Http {
+        url: String,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// The tools of one server that a run was planned with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerTools {
+    pub server: String,
+    /// Of how it was configured then: what is configured otherwise now is another server.
+    pub digest: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<McpTool>,
+    /// Why there are none, of a server that the run asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<String>,
+}
+
+/// One tool of a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpTool {
+    /// `mcp.<server>.<tool>`, each part of letters, digits, `_` and `-`.
+    pub canonical: ToolName,
+    /// As its server knows it.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// JSON Schema of the arguments, an object.
+    pub parameters: Value,
+    pub kind: ToolKind,
+    pub risk: Risk,
+    /// Its server, which is trusted, says that it changes nothing: a call that a restart cut off may be made again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+}

@@ -1,0 +1,26 @@
+//! Tools of servers that speak the Model Context Protocol: which servers there are, how they are started and kept, and how
+//! their tools are called (spec 07, "As a client").
+//!
+//! A server belongs to a workspace and is shared by all its runs ([`Servers`]). It is started when somebody first needs it,
+//! kept by one task ([`server`]), and stopped when nobody used it for long. What it lists becomes data of the runs that are
+//! planned with it; what it answers is read piece by piece, since nobody here knows who wrote it. A server that is away costs
+//! its own tools and a warning.
+
+mod call;
+mod connection;
+mod content;
+mod expand;
+mod launch;
+mod lines;
+mod listing;
+mod opening;
+mod rules;
+mod server;
+mod servers;
+
+pub use call::tools;
+pub use connection::{List, Unanswered};
+pub use content::parts;
+pub use rules::ServerRules;
+pub use server::{Ready, Record, Server, Standing, Tally, Use};
+pub use servers::{Change, Meaning, Origin, Seen, Servers};

@@ -1,0 +1,190 @@
+//! A call of a server's tool.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::{BoxFuture, ready};
+use serde_json::Value;
+
+use super::{
+    connection::{Bounds, Unanswered},
+    content,
+    servers::Servers,
+};
+use crate::{
+    models::Media,
+    protocol::{
+        Access, Location, McpServerTools, McpTool, Replay, ToolDeclaration, ToolError, ToolErrorType,
+        ToolResult, ToolSource,
+    },
+    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::Parameters},
+};
+
+/// Characters of a call's arguments in its description.
+const LONGEST_SHOWN: usize = 2_000;
+
+/// A tool of a server.
+pub struct ServerTool {
+    declaration: ToolDeclaration,
+    parameters: Parameters,
+    of: Arc<Of>,
+    /// As its server knows it.
+    name: String,
+    read_only: bool,
+}
+
+/// Whose tools they are.
+struct Of {
+    servers: Servers,
+    server: String,
+    digest: String,
+    /// Canonical.
+    roots: Vec<String>,
+}
+
+/// The tools that a run was planned with, ready to be called.
+pub fn tools(told: &McpServerTools, roots: &[String], servers: &Servers) -> Vec<Arc<dyn Tool>> {
+    let of = Arc::new(Of {
+        servers: servers.clone(),
+        server: told.server.clone(),
+        digest: told.digest.clone(),
+        roots: roots.to_vec(),
+    });
+    told.tools.iter().filter_map(|tool| ServerTool::tool(tool, &of)).collect()
+}
+
+impl ServerTool {
+    fn tool(told: &McpTool, of: &Arc<Of>) -> Option<Arc<dyn Tool>> {
+        let title = told.title.as_deref().unwrap_or(&told.name);
+        let declaration = ToolDeclaration {
+            name: told.canonical.clone(),
+            title: format!("{title} ({} MCP)", of.server),
+            description: told.description.clone(),
+            kind: told.kind,
+            risk: told.risk,
+            parameters: told.parameters.clone(),
+        };
+        Some(Arc::new(ServerTool {
+            // What is no schema was replaced when the tools were listed.
+            parameters: Parameters::compile(&told.parameters)?,
+            declaration,
+            of: Arc::clone(of),
+            name: told.name.clone(),
+            read_only: told.read_only,
+        }))
+    }
+
+    fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let arguments: Value = self.parameters.read(arguments)?;
+        let shown = cx.redactor.text(&arguments.to_string()).into_owned();
+        let what = format!("`{}` of the MCP server {}", self.name, self.of.server);
+        Ok(Box::new(Call {
+            of: Arc::clone(&self.of),
+            canonical: self.declaration.name.as_str().to_owned(),
+            name: self.name.clone(),
+            arguments,
+            accesses: vec![Access::Opaque { what }],
+            shown,
+            media: cx.media,
+        }))
+    }
+}
+
+impl Tool for ServerTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn source(&self) -> ToolSource {
+        ToolSource::Mcp
+    }
+
+    fn replay(&self) -> Replay {
+        if self.read_only { Replay::Safe } else { Replay::Unsafe }
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a PrepareContext,
+    ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
+        Box::pin(ready(self.check(arguments, cx)))
+    }
+}
+
+struct Call {
+    of: Arc<Of>,
+    canonical: String,
+    /// As its server knows the tool.
+    name: String,
+    arguments: Value,
+    accesses: Vec<Access>,
+    /// The arguments, for people.
+    shown: String,
+    media: Media,
+}
+
+impl Invocation for Call {
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn description(&self) -> String {
+        let arguments: String = self.shown.chars().take(LONGEST_SHOWN).collect();
+        let more = if arguments.len() < self.shown.len() { "…" } else { "" };
+        format!("{} {arguments}{more}\nthe MCP server {} does it", self.name, self.of.server)
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
+        Box::pin(async move { self.call(&cx).await })
+    }
+}
+
+impl Call {
+    async fn call(self, cx: &CallContext) -> ToolResult {
+        let Call { of, canonical, name, arguments, media, .. } = self;
+        let found = tokio::select! {
+            biased;
+            found = of.servers.ready(&of.roots, &of.server) => found,
+            () = cx.cancel.cancelled() => return crate::tools::work::cancelled(),
+        };
+        let (ready, _use, server) = match found {
+            Ok(found) => found,
+            Err(why) => return failed(&of, &format!("is away: {why}; nothing was called")),
+        };
+        if server.digest != of.digest {
+            let why = "is configured otherwise than when this run began; nothing was called, and runs that begin now have it";
+            return failed(&of, why);
+        }
+        let begun = cx.clock.monotonic();
+        let silence = Duration::from_millis(server.entry.timeout_ms);
+        let bounds = Bounds { silence, total: cx.deadline, cancel: &cx.cancel };
+        let answer = ready.connection.call(&name, arguments, &bounds).await;
+        let result = match answer {
+            Ok(answer) => content::result(&answer, media),
+            Err(Unanswered::Cancelled) => crate::tools::work::cancelled(),
+            Err(Unanswered::TimedOut(time)) => {
+                let message = format!(
+                    "the MCP server {} did not answer within {} s, and was told that nobody waits any more",
+                    of.server,
+                    time.as_secs_f64()
+                );
+                ToolResult::failure(ToolErrorType::McpToolError, message)
+            }
+            Err(Unanswered::Gone) => {
+                failed(&of, "ended while it was at this call; whether it did anything is not known")
+            }
+            Err(error) => failed(&of, &format!("refused the call: {error}")),
+        };
+        server.count(&canonical, cx.clock.monotonic().saturating_sub(begun), result.error.is_some());
+        result
+    }
+}
+
+fn failed(of: &Of, how: &str) -> ToolResult {
+    let message = of.servers.redacted(format!("the MCP server {} {how}", of.server));
+    ToolResult::failure(ToolErrorType::McpToolError, message)
+}

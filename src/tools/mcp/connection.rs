@@ -1,0 +1,305 @@
+//! One connection to a server: what is asked over it, in what time, and what the server says unasked.
+//!
+//! Every request has a bound by the daemon's clock, and is taken back (`notifications/cancelled`) when nobody waits for it any
+//! more. Answers are handed on as plain JSON: who reads them decides what to make of what they do not know.
+
+#![allow(deprecated, reason = "the protocol will drop roots some day; the servers of today ask for them")]
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use rmcp::{
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest,
+        GetPromptRequest, GetPromptRequestParams, Implementation, JsonObject, ListPromptsRequest,
+        ListResourcesRequest, ListRootsResult, ListToolsRequest, PaginatedRequestParams, PingRequest,
+        ProgressNotificationParam, ProgressToken, ReadResourceRequest, ReadResourceRequestParams, Root,
+        RootsCapabilities, ServerResult,
+    },
+    service::{NotificationContext, Peer, PeerRequestOptions, RequestContext, ServiceError},
+};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::sys::clock::Clock;
+
+/// How long a server may take for anything but a call: listing, reading, an answer to a ping.
+pub const REQUEST_TIME: Duration = Duration::from_secs(30);
+/// However often a server tells of its progress, a call ends by then: a day, as of a call that a client answers.
+const LONGEST_CALL: Duration = Duration::from_secs(24 * 3_600);
+/// How long telling a server that nobody waits any more may take.
+const TAKE_BACK_TIME: Duration = Duration::from_secs(1);
+/// Pages of one list: more is a server that turns in circles.
+const MOST_PAGES: usize = 200;
+/// Entries of one list.
+const MOST_LISTED: usize = 20_000;
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    /// In the server's words.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the connection ended before it answered")]
+    Gone,
+    #[error("it did not answer within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    #[error("nobody waits for its answer any more")]
+    Cancelled,
+    #[error("what it listed has no end")]
+    Endless,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl List {
+    fn field(self) -> &'static str {
+        match self {
+            List::Tools => "tools",
+            List::Prompts => "prompts",
+            List::Resources => "resources",
+        }
+    }
+
+    fn request(self, cursor: Option<String>) -> ClientRequest {
+        let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        match self {
+            List::Tools => ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() }),
+            List::Prompts => {
+                ClientRequest::ListPromptsRequest(ListPromptsRequest { params, ..Default::default() })
+            }
+            List::Resources => {
+                ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() })
+            }
+        }
+    }
+}
+
+/// In what time, and for whom.
+pub struct Bounds<'a> {
+    /// Without a word about progress.
+    pub silence: Duration,
+    /// In all; `None` = a day.
+    pub total: Option<Duration>,
+    pub cancel: &'a CancellationToken,
+}
+
+/// A cheap handle on a connection.
+#[derive(Clone)]
+pub struct Connection {
+    peer: Peer<RoleClient>,
+    ears: Ears,
+    clock: Arc<dyn Clock>,
+}
+
+impl Connection {
+    pub fn new(peer: Peer<RoleClient>, ears: Ears, clock: Arc<dyn Clock>) -> Connection {
+        Connection { peer, ears, clock }
+    }
+
+    /// Calls a tool by the server's own name.
+    pub async fn call(&self, tool: &str, arguments: Value, bounds: &Bounds<'_>) -> Result<Value, Unanswered> {
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => JsonObject::new(),
+        };
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params)), bounds).await
+    }
+
+    /// Every page of a list.
+    pub async fn list(&self, list: List, cancel: &CancellationToken) -> Result<Vec<Value>, Unanswered> {
+        let bounds = Bounds { silence: REQUEST_TIME, total: Some(REQUEST_TIME), cancel };
+        let (mut listed, mut cursor) = (Vec::new(), None);
+        for _ in 0..MOST_PAGES {
+            let mut answer = self.ask(list.request(cursor.take()), &bounds).await?;
+            if let Some(Value::Array(page)) = answer.get_mut(list.field()) {
+                listed.append(page);
+            }
+            cursor = answer.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+            if MOST_LISTED < listed.len() {
+                return Err(Unanswered::Endless);
+            }
+            if cursor.is_none() {
+                return Ok(listed);
+            }
+        }
+        Err(Unanswered::Endless)
+    }
+
+    pub async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, Unanswered> {
+        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
+        let bounds = Bounds { silence: REQUEST_TIME, total: None, cancel };
+        self.ask(ClientRequest::ReadResourceRequest(request), &bounds).await
+    }
+
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Unanswered> {
+        let request = GetPromptRequest::new(GetPromptRequestParams::new(name).with_arguments(arguments));
+        let bounds = Bounds { silence: REQUEST_TIME, total: None, cancel };
+        self.ask(ClientRequest::GetPromptRequest(request), &bounds).await
+    }
+
+    /// Whether it is there.
+    pub async fn ping(&self, cancel: &CancellationToken) -> Result<(), Unanswered> {
+        let bounds = Bounds { silence: REQUEST_TIME, total: None, cancel };
+        match self.ask(ClientRequest::PingRequest(PingRequest::default()), &bounds).await {
+            // Whoever says that it does not know the question is there.
+            Ok(_) | Err(Unanswered::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn ask(&self, request: ClientRequest, bounds: &Bounds<'_>) -> Result<Value, Unanswered> {
+        let total = bounds.total.unwrap_or(LONGEST_CALL);
+        let mut over = self.clock.sleep(total);
+        // A server that reads nothing keeps its requests waiting.
+        let sending = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
+        let mut handle = tokio::select! {
+            biased;
+            handle = sending => handle.map_err(unanswered)?,
+            () = bounds.cancel.cancelled() => return Err(Unanswered::Cancelled),
+            () = &mut over => return Err(Unanswered::TimedOut(total)),
+        };
+        let progress = self.ears.listen(&handle.progress_token);
+        let mut silence = self.clock.sleep(bounds.silence.min(total));
+        let why = loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => {
+                    return match answer {
+                        Ok(Ok(result)) => Ok(plain(result)),
+                        Ok(Err(error)) => Err(unanswered(error)),
+                        Err(_) => Err(Unanswered::Gone),
+                    };
+                }
+                () = bounds.cancel.cancelled() => break Unanswered::Cancelled,
+                () = &mut over => break Unanswered::TimedOut(total),
+                () = progress.heard.notified() => silence = self.clock.sleep(bounds.silence),
+                () = &mut silence => break Unanswered::TimedOut(bounds.silence),
+            }
+        };
+        let reason = match &why {
+            Unanswered::Cancelled => "the call was stopped",
+            _ => "it took too long",
+        };
+        tokio::select! {
+            // One that is gone needs not be told.
+            _told = handle.cancel(Some(reason.to_owned())) => (),
+            () = self.clock.sleep(TAKE_BACK_TIME) => (),
+        }
+        Err(why)
+    }
+}
+
+fn plain(result: ServerResult) -> Value {
+    // It was read from JSON, so it can be written as such.
+    serde_json::to_value(result).unwrap_or(Value::Null)
+}
+
+fn unanswered(error: ServiceError) -> Unanswered {
+    match error {
+        ServiceError::McpError(ErrorData { code, message, .. }) => {
+            Unanswered::Refused(format!("{message} (code {})", code.0))
+        }
+        ServiceError::TransportClosed => Unanswered::Gone,
+        other => Unanswered::Refused(other.to_string()),
+    }
+}
+
+/// What hears what a server says unasked. A cheap handle.
+#[derive(Clone)]
+pub struct Ears(Arc<Heard>);
+
+struct Heard {
+    /// Of the workspace, as URIs.
+    roots: Vec<Root>,
+    /// Who waits for a request's progress.
+    progress: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
+    /// Its tools are others now.
+    tools_changed: Notify,
+}
+
+/// Hears of one request's progress until it is dropped.
+struct Listening<'a> {
+    ears: &'a Ears,
+    token: ProgressToken,
+    heard: Arc<Notify>,
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        self.ears.progress().remove(&self.token);
+    }
+}
+
+impl Ears {
+    pub fn new(roots: &[String]) -> Ears {
+        let root = |path: &String| {
+            let uri = url::Url::from_file_path(path).ok()?;
+            let name = std::path::Path::new(path).file_name()?.to_string_lossy().into_owned();
+            Some(Root::new(uri.to_string()).with_name(name))
+        };
+        let roots = roots.iter().filter_map(root).collect();
+        Ears(Arc::new(Heard { roots, progress: Mutex::default(), tools_changed: Notify::new() }))
+    }
+
+    /// Completes when the server says that its tools are others.
+    pub async fn tools_changed(&self) {
+        self.0.tools_changed.notified().await;
+    }
+
+    /// What it said of that up to now has been seen.
+    pub fn forget_tools_changed(&self) {
+        let _was_told = self.0.tools_changed.notified().now_or_never();
+    }
+
+    fn listen(&self, token: &ProgressToken) -> Listening<'_> {
+        let heard = Arc::new(Notify::new());
+        self.progress().insert(token.clone(), Arc::clone(&heard));
+        Listening { ears: self, token: token.clone(), heard }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Notify>>> {
+        // Nothing panics while it is held.
+        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientHandler for Ears {
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(self.0.roots.clone()))
+    }
+
+    async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        if let Some(heard) = self.progress().get(&told.progress_token) {
+            heard.notify_one();
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.0.tools_changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        ClientConfig::new(capabilities, Implementation::new("subagentd", env!("CARGO_PKG_VERSION")))
+    }
+}

@@ -1,0 +1,267 @@
+//! What does an answer of a server say to a model? (spec 07, "Content")
+//!
+//! Answers are read as plain JSON, part by part: one part that nobody understands must not cost the others.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
+use serde_json::Value;
+
+use crate::{
+    models::Media,
+    protocol::{Part, ToolError, ToolErrorType, ToolResult},
+    tools::{MAX_INLINE_BYTES, whole_image},
+};
+
+/// Bytes of an answer that are taken, of all its parts together.
+pub const MAX_CONTENT_BYTES: usize = 50 << 20;
+
+/// Characters of a failure that whoever reads one line is shown.
+const LONGEST_MESSAGE: usize = 300;
+
+/// What is said in place of an answer that says nothing that can be understood.
+const UNREADABLE: &str = "[Error: could not parse tool response]";
+
+/// The result of a call.
+pub fn result(answer: &Value, media: Media) -> ToolResult {
+    let structured = answer.get("structuredContent").filter(|it| !it.is_null());
+    let mut reading = Reading::new(media);
+    let is_readable = match answer.get("content") {
+        Some(Value::Array(blocks)) => {
+            blocks.iter().for_each(|block| reading.block(block));
+            true
+        }
+        None => structured.is_some(),
+        Some(_) => false,
+    };
+    if !is_readable {
+        return ToolResult {
+            llm_content: vec![Part::text(UNREADABLE)],
+            error: Some(error("its answer could not be understood")),
+            ..ToolResult::default()
+        };
+    }
+    let data = structured.cloned();
+    if reading.parts.is_empty()
+        && let Some(data) = &data
+    {
+        reading.text(&data.to_string());
+    }
+    let parts = reading.finish();
+    let failed = answer.get("isError") == Some(&Value::Bool(true));
+    let error = failed.then(|| {
+        let text = parts.iter().find_map(Part::as_text).unwrap_or("it told no reason");
+        error(text)
+    });
+    ToolResult { llm_content: parts, data, error, ..ToolResult::default() }
+}
+
+/// The contents of a resource, or one message of a prompt, as parts.
+pub fn parts(blocks: &[Value], media: Media) -> Vec<Part> {
+    let mut reading = Reading::new(media);
+    blocks.iter().for_each(|block| reading.block(block));
+    reading.finish()
+}
+
+fn error(message: &str) -> ToolError {
+    let mut letters = message.trim().chars();
+    let mut message: String = letters.by_ref().take(LONGEST_MESSAGE).collect();
+    if letters.next().is_some() {
+        message.push('…');
+    }
+    ToolError { kind: ToolErrorType::McpToolError, message }
+}
+
+struct Reading {
+    /// What the model takes as it is.
+    media: Media,
+    parts: Vec<Part>,
+    /// Bytes that are still taken.
+    left: usize,
+    /// Of these, for what is no text.
+    inline: usize,
+    /// Bytes that were not.
+    cut: usize,
+}
+
+impl Reading {
+    fn new(media: Media) -> Reading {
+        Reading { media, parts: Vec::new(), left: MAX_CONTENT_BYTES, inline: MAX_INLINE_BYTES, cut: 0 }
+    }
+
+    fn block(&mut self, block: &Value) {
+        let word = |name: &str| block.get(name).and_then(Value::as_str);
+        match word("type") {
+            Some("text") => match word("text") {
+                Some(text) => self.text(text),
+                None => self.text(UNREADABLE),
+            },
+            Some(kind @ ("image" | "audio")) => match (word("mimeType"), word("data")) {
+                (Some(mime), Some(data)) => self.bytes(kind, mime, data),
+                _ => self.text(UNREADABLE),
+            },
+            Some("resource") => match block.get("resource") {
+                Some(resource) => self.resource(resource),
+                None => self.text(UNREADABLE),
+            },
+            Some("resource_link") => {
+                let (name, uri) = (word("name").unwrap_or("a resource"), word("uri").unwrap_or_default());
+                let about = word("description").map(|about| format!(": {about}")).unwrap_or_default();
+                self.text(&format!("[resource {name} <{uri}>{about}]"));
+            }
+            Some(kind) => {
+                let kind: String = kind.chars().take(64).collect();
+                self.text(&format!("[a part of the kind `{kind}`, which nobody here understands]"));
+            }
+            None => self.text(UNREADABLE),
+        }
+    }
+
+    fn resource(&mut self, resource: &Value) {
+        let word = |name: &str| resource.get(name).and_then(Value::as_str);
+        let uri = word("uri").unwrap_or_default();
+        match (word("text"), word("blob")) {
+            (Some(text), _) => self.text(text),
+            (None, Some(blob)) => {
+                let mime = word("mimeType").unwrap_or("application/octet-stream");
+                self.bytes(&format!("resource {uri}"), mime, blob);
+            }
+            (None, None) => self.text(&format!("[the resource {uri} has no content]")),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let taken = text.floor_char_boundary(text.len().min(self.left));
+        self.left -= taken;
+        self.cut += text.len() - taken;
+        if 0 < taken || text.is_empty() {
+            self.parts.push(Part::text(&text[..taken]));
+        }
+    }
+
+    /// In base64.
+    fn bytes(&mut self, what: &str, mime: &str, data: &str) {
+        let size = data.len() / 4 * 3;
+        if self.inline < size {
+            return self.text(&format!(
+                "[{what} ({mime}, {size} bytes) left out: the images, sounds and files of one answer may have \
+                 {MAX_INLINE_BYTES} bytes]"
+            ));
+        }
+        // One that is not what it says would have the whole request refused by most providers.
+        let Some(mime) = self.taken(mime, data) else {
+            return self
+                .text(&format!("[{what} ({mime}, {size} bytes) left out: no model takes it as it is]"));
+        };
+        self.inline -= size;
+        self.parts.push(Part::InlineData { mime_type: mime, data: data.to_owned() });
+    }
+
+    /// The format of bytes in base64 that the model takes; `None` = it does not.
+    fn taken(&self, mime: &str, data: &str) -> Option<String> {
+        let bytes = STANDARD.decode(data).ok()?;
+        match mime.split('/').next() {
+            Some("image") => whole_image(&bytes).map(str::to_owned),
+            Some("audio") => Some(mime.to_owned()).filter(|_| self.media.audio),
+            _ => Some(mime.to_owned()).filter(|mime| self.media.pdf && mime == "application/pdf"),
+        }
+    }
+
+    fn finish(mut self) -> Vec<Part> {
+        if 0 < self.cut {
+            let (kept, cut) = (MAX_CONTENT_BYTES >> 20, self.cut);
+            self.parts.push(Part::text(format!(
+                "[the answer was cut: {cut} bytes more than the {kept} MiB that are taken of one are left out]"
+            )));
+        }
+        self.parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A picture of one dot.
+    const PIXEL: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
+    fn said(answer: &Value) -> Vec<String> {
+        let result = result(answer, Media { audio: true, pdf: true });
+        let mut lines: Vec<String> = result
+            .llm_content
+            .iter()
+            .map(|part| match part {
+                Part::Text { text } => text.clone(),
+                Part::InlineData { mime_type, data } => format!("{mime_type}: {data}"),
+                other => format!("{other:?}"),
+            })
+            .collect();
+        lines.extend(result.error.map(|error| format!("! {}", error.message)));
+        lines.extend(result.data.map(|data| format!("= {data}")));
+        lines
+    }
+
+    #[test]
+    fn every_kind_of_part_arrives_or_is_named() {
+        let answer = json!({ "content": [
+            { "type": "text", "text": "hello" },
+            { "type": "image", "mimeType": "image/x-odd", "data": PIXEL },
+            { "type": "image", "mimeType": "image/png", "data": "AAAA" },
+            { "type": "audio", "mimeType": "audio/wav", "data": "BBBB" },
+            { "type": "resource", "resource": { "uri": "file:///a", "text": "inside" } },
+            { "type": "resource", "resource": { "uri": "file:///b", "mimeType": "application/pdf", "blob": "CCCC" } },
+            { "type": "resource_link", "uri": "file:///c", "name": "c", "description": "the third" },
+            { "type": "hologram", "data": 1 },
+            { "type": "text" },
+            7,
+        ], "structuredContent": { "a": 1 } });
+        expect_test::expect![[r#"
+            hello
+            image/png: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==
+            [image (image/png, 3 bytes) left out: no model takes it as it is]
+            audio/wav: BBBB
+            inside
+            application/pdf: CCCC
+            [resource c <file:///c>: the third]
+            [a part of the kind `hologram`, which nobody here understands]
+            [Error: could not parse tool response]
+            [Error: could not parse tool response]
+            = {"a":1}"#]]
+        .assert_eq(&said(&answer).join("\n"));
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_is_an_error_and_never_empty() {
+        let unreadable = ["[Error: could not parse tool response]", "! its answer could not be understood"];
+        for answer in [json!({}), json!(null), json!({ "content": "x" }), json!([1])] {
+            assert_eq!(said(&answer), unreadable, "{answer}");
+        }
+        assert_eq!(said(&json!({ "structuredContent": [1] })), ["[1]", "= [1]"]);
+        assert_eq!(said(&json!({ "content": [], "isError": true })), ["! it told no reason"]);
+        let failed =
+            json!({ "content": [{ "type": "text", "text": "no such repository" }], "isError": true });
+        assert_eq!(said(&failed), ["no such repository", "! no such repository"]);
+    }
+
+    #[test]
+    fn what_is_too_much_is_cut_and_told() {
+        let text = "x".repeat(MAX_CONTENT_BYTES + 5);
+        let told = said(
+            &json!({ "content": [{ "type": "text", "text": text }, { "type": "text", "text": "end" }] }),
+        );
+        assert_eq!(told[0].len(), MAX_CONTENT_BYTES);
+        assert_eq!(
+            told[1],
+            "[the answer was cut: 8 bytes more than the 50 MiB that are taken of one are left out]"
+        );
+        let data = "A".repeat(6 << 20);
+        let told = said(&json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": data }] }));
+        assert_eq!(
+            told,
+            [
+                "[image (image/png, 4718592 bytes) left out: the images, sounds and files of one answer may have 3932160 bytes]"
+            ]
+        );
+    }
+}

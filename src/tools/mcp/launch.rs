@@ -1,0 +1,153 @@
+//! How is a server's program started, and how is it spoken to?
+//!
+//! It runs in the sandbox like any command of an agent, so whoever descends from it cannot answer a question, and nothing of
+//! it outlives it. What the sandbox runs has a standard input that is known beforehand; a server is spoken to while it runs,
+//! so it reads from a named pipe in its own temporary folder instead.
+
+use std::{
+    ffi::OsString,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::expand::expand;
+use crate::{
+    protocol::McpTransport,
+    redact::Redactor,
+    sandbox::{Environment, Hold, Launch, Running},
+    sys::ids,
+    tools::{CommandRules, Commands, remove_tree, work},
+};
+
+/// The pipe that the program reads, in its temporary folder.
+const INPUT: &str = "mcp-input";
+
+/// Puts the pipe in the place of standard input and becomes the program. It opens the pipe for reading alone, so the program
+/// reads its end when the daemon lets go of it.
+const WRAPPER: &str = r#"exec "$@" <"$TMPDIR/mcp-input""#;
+
+/// A program that runs.
+pub struct Launched {
+    pub input: Sender,
+    pub output: Receiver,
+    pub complaints: Receiver,
+    /// Dropping it ends the program.
+    pub hold: Hold,
+    /// Dropped after the program has gone.
+    pub folder: Temporary,
+}
+
+/// Where and with what it is started.
+pub struct Ground<'a> {
+    pub commands: &'a Commands,
+    pub rules: &'a CommandRules,
+    pub redactor: &'a Redactor,
+    /// Canonical.
+    pub roots: &'a [String],
+}
+
+/// Starts the program of an entry; what is wrong is told in words.
+pub async fn launch(
+    transport: &McpTransport,
+    network: bool,
+    ground: &Ground<'_>,
+) -> Result<Launched, String> {
+    let McpTransport::Stdio { command, args, env, cwd } = transport else {
+        return Err("it has no program".to_owned());
+    };
+    let all = ground.commands.environment();
+    let fill = |text: &String| expand(text, all).map_err(|error| error.to_string());
+    let mut words: Vec<String> = ["/bin/sh", "-c", WRAPPER, "sh"].map(str::to_owned).to_vec();
+    words.push(fill(command)?);
+    for argument in args {
+        words.push(fill(argument)?);
+    }
+    let mut environment = Environment::of(all, &ground.rules.environment, ground.redactor);
+    for (name, text) in env {
+        environment.set(name, &fill(text)?);
+    }
+    let cwd = cwd.as_ref().map(fill).transpose()?;
+    let directory = directory(ground.roots, cwd.as_deref())?;
+    let (folder, input) = work::aside(Temporary::make)
+        .await
+        .map_err(|error| format!("the folder for its temporary files cannot be made: {error}"))?;
+    // Where the sandbox shows it elsewhere, it says where.
+    environment.set("TMPDIR", &folder.0.to_string_lossy());
+    let mut confinement = ground.rules.confinement;
+    confinement.network |= network;
+    let launch = Launch {
+        words,
+        directory,
+        environment,
+        roots: ground.roots.iter().map(PathBuf::from).collect(),
+        temporary: folder.0.clone(),
+        readable: Vec::new(),
+        rules: confinement,
+        terminal: None,
+        input: Vec::new(),
+    };
+    let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
+    let Running { stdout, stderr, hold, .. } = running;
+    let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
+    Ok(Launched { input, output: stdout, complaints: stderr, hold, folder })
+}
+
+fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {
+    let first = roots.first().map(PathBuf::from);
+    let directory = match (first, cwd) {
+        (Some(first), Some(cwd)) => first.join(cwd),
+        (Some(first), None) => first,
+        (None, Some(cwd)) if Path::new(cwd).is_absolute() => PathBuf::from(cwd),
+        (None, Some(_)) => return Err("its `cwd` is relative, and there is no workspace".to_owned()),
+        (None, None) => std::env::temp_dir(),
+    };
+    if directory.is_dir() {
+        Ok(directory)
+    } else {
+        Err(format!("its folder {} is not there", directory.display()))
+    }
+}
+
+/// A folder of one program, gone with it.
+pub struct Temporary(PathBuf);
+
+impl Temporary {
+    /// The folder, with the pipe in it, and our end of that.
+    fn make() -> io::Result<(Temporary, fs::File)> {
+        let folder = std::env::temp_dir().join(format!("subagentd-mcp-{}", ids::fresh::<String>()));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let folder = Temporary(folder);
+        let pipe = folder.0.join(INPUT);
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        // For both, so that opening it does not wait for the program; only writing is done here.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let input = fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(&pipe)?;
+        Ok((folder, input))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = remove_tree(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "what a server left behind cannot be removed");
+        }
+    }
+}
+
+/// The values of an entry's headers.
+pub fn headers(
+    transport: &McpTransport,
+    environment: &[(OsString, OsString)],
+) -> Result<(String, Vec<(String, String)>), String> {
+    let McpTransport::Http { url, headers } = transport else {
+        return Err("it has no address".to_owned());
+    };
+    let fill = |text: &str| expand(text, environment).map_err(|error| error.to_string());
+    let filled = headers.iter().map(|(name, text)| Ok((name.clone(), fill(text)?)));
+    Ok((fill(url)?, filled.collect::<Result<_, String>>()?))
+}

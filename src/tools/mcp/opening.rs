@@ -1,0 +1,276 @@
+//! How does a connection to a server come about, and what is there to know when it is there?
+
+use std::{
+    future::pending,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    service::{RunningService, RunningServiceCancellationToken, serve_client},
+    transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig},
+};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    connection::{Connection, Ears, List, Unanswered},
+    launch::{self, Ground, Launched, Temporary},
+    lines::Lines,
+    listing::{self, Listing},
+};
+use crate::{
+    models::patient_client,
+    protocol::{McpServer, McpTransport},
+    sandbox::Hold,
+    sys::{clock::Clock, warden::Ended},
+    tools::commands::Capture,
+};
+
+/// How long a server may take until it has listed its tools (spec 07).
+pub const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// How long a program may take to end when it is not spoken to any more.
+const LEAVE_TIME: Duration = Duration::from_secs(2);
+/// How long the end of a program is waited for that has closed its output.
+const END_TIME: Duration = Duration::from_secs(1);
+/// Bytes kept of what a program prints on standard error: its end.
+const KEPT_COMPLAINTS: usize = 16 << 10;
+/// Bytes of an answer over HTTP, as of a line.
+const MAX_ANSWER: usize = 80 << 20;
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unopened {
+    /// It is the same with the next try: the entry is wrong, or the environment lacks something.
+    Wrong(String),
+    /// The server may be there later.
+    Away(String),
+}
+
+/// The last that a program printed on standard error. A cheap handle.
+#[derive(Clone)]
+pub struct Complaints(Arc<Mutex<Capture>>);
+
+impl Default for Complaints {
+    fn default() -> Complaints {
+        Complaints(Arc::new(Mutex::new(Capture::of(0, KEPT_COMPLAINTS))))
+    }
+}
+
+impl Complaints {
+    /// The last that was printed, without what comes before.
+    pub fn tail(&self) -> String {
+        let capture = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = capture.total().saturating_sub(KEPT_COMPLAINTS as u64);
+        let (_, bytes) = capture.from(from, KEPT_COMPLAINTS);
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+
+    /// Its last line that says something.
+    fn last_line(&self) -> Option<String> {
+        let tail = self.tail();
+        let line = tail.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(line.trim().chars().take(300).collect())
+    }
+
+    /// Takes whatever comes, so that a program never waits for somebody to read it.
+    async fn take(self, mut pipe: Receiver) {
+        let mut piece = vec![0; 16 << 10];
+        while let Ok(length @ 1..) = pipe.read(&mut piece).await {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(&piece[..length]);
+        }
+    }
+}
+
+/// What it takes to open connections.
+pub struct Opener<'a> {
+    pub name: &'a str,
+    pub entry: &'a McpServer,
+    pub ground: Ground<'a>,
+    pub clock: &'a Arc<dyn Clock>,
+    pub tasks: &'a TaskTracker,
+    /// Nobody wants it any more.
+    pub stop: &'a CancellationToken,
+    pub complaints: &'a Complaints,
+}
+
+/// An open connection, with its server's program if it has one. Dropping it ends both.
+pub struct Open {
+    pub connection: Connection,
+    pub ears: Ears,
+    pub listing: Listing,
+    /// Of the program, or of what watches over it.
+    pub pid: Option<i32>,
+    /// In the server's own words: its name and version.
+    pub server: Option<String>,
+    service: RunningService<RoleClient, Ears>,
+    program: Option<Program>,
+}
+
+struct Program {
+    hold: Hold,
+    _folder: Temporary,
+}
+
+impl Opener<'_> {
+    /// Opens a connection and lists the tools, within [`CONNECT_TIME`].
+    pub async fn open(&self) -> Result<Open, Unopened> {
+        tokio::select! {
+            biased;
+            open = self.opening() => open,
+            () = self.stop.cancelled() => Err(Unopened::Away("it is not wanted any more".to_owned())),
+            () = self.clock.sleep(CONNECT_TIME) => {
+                let said = self.complaints.last_line().map(|line| format!("; it said: {line}")).unwrap_or_default();
+                let seconds = CONNECT_TIME.as_secs();
+                Err(Unopened::Away(format!("it was not ready within {seconds} s{said}")))
+            }
+        }
+    }
+
+    async fn opening(&self) -> Result<Open, Unopened> {
+        let ears = Ears::new(self.ground.roots);
+        let (service, program) = match &self.entry.transport {
+            McpTransport::Stdio { .. } => self.with_program(ears.clone()).await?,
+            McpTransport::Http { .. } => (self.over_http(ears.clone()).await?, None),
+        };
+        let connection = Connection::new(service.peer().clone(), ears.clone(), Arc::clone(self.clock));
+        let server = service.peer_info().and_then(|info| {
+            let told = serde_json::to_value(&info.server_info).ok()?;
+            let word =
+                |name: &str| told.get(name)?.as_str().map(|it| it.chars().take(100).collect::<String>());
+            Some(format!("{} {}", word("name")?, word("version")?))
+        });
+        let mut open = Open {
+            connection,
+            ears,
+            listing: Listing::default(),
+            pid: program.as_ref().and_then(|program| program.hold.pid()),
+            server,
+            service,
+            program,
+        };
+        let listing = self.list(&open.connection).await;
+        open.listing =
+            listing.map_err(|error| Unopened::Away(format!("its tools could not be listed: {error}")))?;
+        Ok(open)
+    }
+
+    /// The tools that the entry leaves.
+    pub async fn list(&self, connection: &Connection) -> Result<Listing, Unanswered> {
+        match connection.list(List::Tools, self.stop).await {
+            Ok(listed) => Ok(listing::read(self.name, self.entry, &listed)),
+            // Whoever has none may not know the question.
+            Err(Unanswered::Refused(_)) => Ok(Listing::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn with_program(
+        &self,
+        ears: Ears,
+    ) -> Result<(RunningService<RoleClient, Ears>, Option<Program>), Unopened> {
+        let launched = launch::launch(&self.entry.transport, self.entry.network, &self.ground).await;
+        let Launched { input, output, complaints, mut hold, folder } = launched.map_err(Unopened::Wrong)?;
+        self.tasks.spawn(self.complaints.clone().take(complaints));
+        match serve_client(ears, Lines::new(input, output)).await {
+            Ok(service) => Ok((service, Some(Program { hold, _folder: folder }))),
+            Err(error) => {
+                let ended = tokio::select! {
+                    ended = hold.ended() => Some(ended.map_err(|error| Unopened::Away(error.to_string()))?),
+                    () = self.clock.sleep(END_TIME) => None,
+                };
+                Err(Unopened::Away(match ended {
+                    Some(ended) => self.how(&ended),
+                    None => format!("it does not speak the protocol: {}", shortened(&error.to_string())),
+                }))
+            }
+        }
+    }
+
+    /// How a program ended, in words.
+    pub fn how(&self, ended: &Ended) -> String {
+        let how = match (ended.code, ended.signal) {
+            (Some(code), _) => format!("its program ended with code {code}"),
+            (None, Some(signal)) => format!("its program was ended by signal {signal}"),
+            (None, None) => "its program ended".to_owned(),
+        };
+        match self.complaints.last_line() {
+            Some(line) => format!("{how}; it said: {line}"),
+            None => how,
+        }
+    }
+
+    async fn over_http(&self, ears: Ears) -> Result<RunningService<RoleClient, Ears>, Unopened> {
+        let environment = self.ground.commands.environment();
+        let (url, headers) = launch::headers(&self.entry.transport, environment).map_err(Unopened::Wrong)?;
+        let client = patient_client(&url)
+            .ok_or_else(|| Unopened::Wrong("its `url` is no address of the web".to_owned()))?
+            .map_err(|_| Unopened::Away("there is no way to the network".to_owned()))?;
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+            .max_sse_event_size(MAX_ANSWER)
+            .max_json_response_size(MAX_ANSWER);
+        for (name, value) in headers {
+            let (Ok(key), Ok(value)) = (name.parse(), value.parse()) else {
+                return Err(Unopened::Wrong(format!("its header `{name}` is none that can be sent")));
+            };
+            config.custom_headers.insert(key, value);
+        }
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let service = serve_client(ears, transport).await;
+        service.map_err(|error| Unopened::Away(shortened(&error.to_string())))
+    }
+}
+
+/// Ends a connection that is attended.
+pub struct Ending {
+    token: RunningServiceCancellationToken,
+    program: Option<Program>,
+}
+
+impl Open {
+    /// Completes when the connection has ended, or the program. `None` = nobody knows more.
+    pub fn attended(self) -> (impl Future<Output = ()> + Send, Ending) {
+        let token = self.service.cancellation_token();
+        let service = self.service;
+        let closed = async move { drop(service.waiting().await) };
+        (closed, Ending { token, program: self.program })
+    }
+}
+
+impl Ending {
+    /// Completes when the program has ended; never without one.
+    pub async fn program_ended(&mut self) -> Option<Ended> {
+        match &mut self.program {
+            Some(program) => program.hold.ended().await.ok(),
+            None => pending().await,
+        }
+    }
+
+    /// Lets the program read its end, gives it a little time, and ends what is left. `closed` is the connection's own end.
+    pub async fn end(self, closed: impl Future<Output = ()>, clock: &Arc<dyn Clock>) {
+        let Ending { token, program } = self;
+        token.cancel();
+        let mut leave_time = clock.sleep(LEAVE_TIME);
+        let leaving = async {
+            closed.await;
+            if let Some(Program { hold, .. }) = &mut { program } {
+                drop(hold.ended().await);
+            }
+        };
+        let leaving = pin!(leaving);
+        tokio::select! {
+            () = leaving => (),
+            () = &mut leave_time => (),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    /// Characters of a failure in the words of the other side.
+    const LONGEST: usize = 300;
+    let mut letters = text.chars();
+    let short: String = letters.by_ref().take(LONGEST).collect();
+    if letters.next().is_some() { format!("{short}…") } else { short }
+}

@@ -1,0 +1,45 @@
+//! Which servers may be used in a workspace, as the settings have it?
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::listing::matches;
+use crate::{
+    protocol::McpServer,
+    redact::Redactor,
+    tools::{CommandRules, digest},
+};
+
+/// What the settings say of servers; swapped whole with them.
+#[derive(Clone)]
+pub struct ServerRules {
+    /// The user's own, by name.
+    pub servers: BTreeMap<String, McpServer>,
+    /// Names, with `*`; `None` = all.
+    pub allowed: Option<Vec<String>>,
+    /// Names, with `*`.
+    pub excluded: Vec<String>,
+    /// How long a server is kept that nobody uses; `None` = for ever.
+    pub idle_timeout: Option<Duration>,
+    /// How programs of servers are confined.
+    pub commands: CommandRules,
+    pub redactor: Redactor,
+}
+
+impl ServerRules {
+    /// Why no server of this name is used, if none is.
+    pub fn blocked(&self, name: &str) -> Option<String> {
+        let means = |pattern: &&String| matches(pattern, name);
+        if let Some(pattern) = self.excluded.iter().find(means) {
+            return Some(format!("the setting mcp.excluded has `{pattern}`"));
+        }
+        let allowed = self.allowed.as_ref()?;
+        allowed.iter().find(means).is_none().then(|| "the setting mcp.allowed does not have it".to_owned())
+    }
+}
+
+/// Of how a server is configured, so that another one of the same name is told from it.
+pub fn digest_of(name: &str, entry: &McpServer) -> String {
+    // It is plain data, so it can be written as JSON.
+    let text = serde_json::to_string(entry).unwrap_or_default();
+    digest::of_parts([name, &text])
+}

@@ -1,0 +1,253 @@
+//! One server of one workspace: whether it is there, who uses it, and the task that keeps it.
+//!
+//! The task begins when somebody needs the server and ends when nobody has for long, when somebody says so, or when trying
+//! again is of no use. Whoever needs the server waits on its [`Standing`], which the task alone changes while it lives.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::{Notify, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{connection::Connection, opening::Complaints, rules::ServerRules};
+use crate::{
+    protocol::{McpServer, McpTool},
+    sys::clock::Clock,
+    tools::Commands,
+};
+
+mod keeping;
+
+/// Calls whose times are kept of each tool.
+const KEPT_TIMES: usize = 256;
+/// Tools whose calls are counted: what is called by a name that is none does not count.
+const COUNTED_TOOLS: usize = 2_000;
+
+/// Whether it is there.
+#[derive(Clone)]
+pub enum Standing {
+    /// Nobody has needed it, or not for long.
+    Idle,
+    Connecting,
+    Ready(Arc<Ready>),
+    /// It is tried again at that moment, by the clock that never jumps.
+    Backoff {
+        error: String,
+        until: Duration,
+    },
+    /// It is not tried again by itself.
+    Failed {
+        error: String,
+    },
+}
+
+/// What there is to use.
+pub struct Ready {
+    pub connection: Connection,
+    pub tools: Arc<[McpTool]>,
+    pub warnings: Vec<String>,
+    pub pid: Option<i32>,
+    /// In its own words.
+    pub server: Option<String>,
+}
+
+/// How often one tool was called.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    pub calls: u64,
+    pub errors: u64,
+    /// In milliseconds, the last ones.
+    pub times: VecDeque<u64>,
+}
+
+/// What is known of it beside its standing.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    pub last_error: Option<String>,
+    pub restarts: u64,
+    /// By canonical name.
+    pub tallies: BTreeMap<String, Tally>,
+}
+
+/// Who uses it.
+struct Uses {
+    now: usize,
+    /// When the last one ended, by the clock that never jumps.
+    last: Duration,
+    /// Ends the task that keeps it; `None` = there is none.
+    keeper: Option<CancellationToken>,
+}
+
+pub struct Server {
+    pub name: String,
+    /// Canonical.
+    pub roots: Vec<String>,
+    pub entry: McpServer,
+    pub digest: String,
+    standing: watch::Sender<Standing>,
+    /// It is tried again at once.
+    again: Notify,
+    uses: Mutex<Uses>,
+    record: Mutex<Record>,
+    complaints: Complaints,
+}
+
+/// What a server's task works with.
+pub trait Household: Send + Sync + 'static {
+    fn commands(&self) -> &Commands;
+    fn clock(&self) -> &Arc<dyn Clock>;
+    fn tasks(&self) -> &TaskTracker;
+    /// The daemon's own end.
+    fn stop(&self) -> &CancellationToken;
+    fn rules(&self) -> Arc<ServerRules>;
+    /// It stands otherwise than before, or has other tools.
+    fn changed(&self, server: &Server, tools: bool);
+}
+
+/// Keeps a server from being stopped for want of use.
+pub struct Use {
+    server: Arc<Server>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        let mut uses = self.server.uses();
+        uses.now -= 1;
+        uses.last = self.clock.monotonic();
+    }
+}
+
+impl Server {
+    pub fn new(name: &str, roots: &[String], entry: McpServer, digest: String) -> Server {
+        Server {
+            name: name.to_owned(),
+            roots: roots.to_vec(),
+            entry,
+            digest,
+            standing: watch::Sender::new(Standing::Idle),
+            again: Notify::new(),
+            uses: Mutex::new(Uses { now: 0, last: Duration::ZERO, keeper: None }),
+            record: Mutex::default(),
+            complaints: Complaints::default(),
+        }
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    pub fn record(&self) -> Record {
+        lock(&self.record).clone()
+    }
+
+    /// The last that its program printed on standard error.
+    pub fn complaints(&self) -> String {
+        self.complaints.tail()
+    }
+
+    /// Begins to keep it, unless somebody does already.
+    pub fn begin(self: &Arc<Self>, household: &Arc<dyn Household>) {
+        let token = {
+            let mut uses = self.uses();
+            if uses.keeper.is_some() || household.stop().is_cancelled() {
+                return;
+            }
+            uses.last = household.clock().monotonic();
+            let token = household.stop().child_token();
+            uses.keeper = Some(token.clone());
+            self.standing.send_replace(Standing::Connecting);
+            token
+        };
+        let (server, keeping) = (Arc::clone(self), Arc::clone(household));
+        household.changed(self, false);
+        household.tasks().spawn(async move { server.keep(&keeping, token).await });
+    }
+
+    /// Stops keeping it. Calls that are under way end with an error.
+    pub fn end(&self) {
+        if let Some(keeper) = &self.uses().keeper {
+            keeper.cancel();
+        }
+    }
+
+    /// Completes when nobody keeps it.
+    pub async fn ended(&self) {
+        let mut standings = self.standing.subscribe();
+        // Its sender lives as long as `self`.
+        let _there = standings.wait_for(|it| matches!(it, Standing::Idle | Standing::Failed { .. })).await;
+    }
+
+    /// Has it tried again at once, if it waits to be.
+    pub fn hurry_if_waiting(&self) {
+        if let Standing::Backoff { .. } = self.standing() {
+            self.again.notify_one();
+        }
+    }
+
+    /// Ends the connection and opens another one, if it is kept.
+    pub fn restart(&self) {
+        if let Standing::Ready(_) | Standing::Backoff { .. } = self.standing() {
+            self.again.notify_one();
+        }
+    }
+
+    /// What there is to use, once it is known; it is begun if nobody did. Cancel safe.
+    pub async fn ready(
+        self: &Arc<Self>,
+        household: &Arc<dyn Household>,
+    ) -> Result<(Arc<Ready>, Use), String> {
+        /// A server that goes just now for want of use is begun anew; more often it was somebody's wish.
+        const TRIES: usize = 3;
+        let in_use = self.enter(household);
+        for _ in 0..TRIES {
+            self.begin(household);
+            let mut standings = self.standing.subscribe();
+            let is_known = |it: &Standing| !matches!(it, Standing::Connecting);
+            // Its sender lives as long as `self`.
+            let Ok(standing) = standings.wait_for(is_known).await.map(|it| it.clone()) else { break };
+            return match standing {
+                Standing::Ready(ready) => Ok((ready, in_use)),
+                Standing::Backoff { error, until } => {
+                    let wait = until.saturating_sub(household.clock().monotonic()).as_secs_f64().ceil();
+                    Err(format!("{error} (it is tried again within {wait} s)"))
+                }
+                Standing::Failed { error } => Err(error),
+                Standing::Idle | Standing::Connecting => continue,
+            };
+        }
+        Err("it was stopped".to_owned())
+    }
+
+    fn enter(self: &Arc<Self>, household: &Arc<dyn Household>) -> Use {
+        self.uses().now += 1;
+        Use { server: Arc::clone(self), clock: Arc::clone(household.clock()) }
+    }
+
+    /// Notes how a call of one of its tools went.
+    pub fn count(&self, tool: &str, took: Duration, failed: bool) {
+        let mut record = lock(&self.record);
+        if COUNTED_TOOLS <= record.tallies.len() && !record.tallies.contains_key(tool) {
+            return;
+        }
+        let tally = record.tallies.entry(tool.to_owned()).or_default();
+        tally.calls += 1;
+        tally.errors += u64::from(failed);
+        if KEPT_TIMES <= tally.times.len() {
+            tally.times.pop_front();
+        }
+        tally.times.push_back(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+    }
+
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        lock(&self.uses)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks, so a poisoned one is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

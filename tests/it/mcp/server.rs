@@ -1,0 +1,206 @@
+//! A server of the tests' own, which speaks the protocol by hand so that it can misbehave. It is this test program once more,
+//! with only the test below running, and [`MODE`] in its environment.
+
+use std::{
+    collections::HashSet,
+    io::Write as _,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::{Value, json};
+
+/// How it behaves.
+const MODE: &str = "MCP_TEST_SERVER";
+
+/// The entry of a server that behaves so.
+pub fn entry(mode: &str) -> Value {
+    let program = std::env::current_exe().unwrap();
+    json!({
+        "command": program,
+        "args": ["--exact", "mcp::server::is_a_server_when_it_is_told_to_be", "--nocapture"],
+        "env": { MODE: mode },
+    })
+}
+
+#[test]
+fn is_a_server_when_it_is_told_to_be() {
+    let Ok(mode) = std::env::var(MODE) else { return };
+    match mode.as_str() {
+        "gone" => {
+            eprintln!("no license found");
+            std::process::exit(3);
+        }
+        "mute" => while std::io::stdin().lines().next().is_some_and(|line| line.is_ok()) {},
+        "noise" => {
+            println!("Starting up...\n{{\"not\": \"a message\"}}\n[1, 2\n{{}}");
+            for number in 0..50_000 {
+                eprintln!("line {number} of what nobody wants to read");
+            }
+            serve(&mode);
+        }
+        _ => serve(&mode),
+    }
+    // The harness would print what came of this test.
+    std::process::exit(0);
+}
+
+fn print(message: &Value) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{message}").unwrap();
+    out.flush().unwrap();
+}
+
+fn serve(mode: &str) {
+    let cancelled: Arc<Mutex<HashSet<String>>> = Arc::default();
+    let mut tools = tools(mode);
+    for line in std::io::stdin().lines() {
+        let Ok(line) = line else { return };
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let id = message["id"].clone();
+        let answer = |result: Value| print(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        match message["method"].as_str() {
+            Some("initialize") => answer(json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": { "tools": { "listChanged": true }, "resources": {}, "prompts": {} },
+                "serverInfo": { "name": "of-the-tests", "version": "1.2" },
+            })),
+            Some("tools/list") if mode == "pages" => {
+                // Three pages of two.
+                let from: usize = message["params"]["cursor"].as_str().map_or(0, |it| it.parse().unwrap());
+                let page = (from..from + 2).map(|number| json!({ "name": format!("t{number}") }));
+                let mut result = json!({ "tools": page.collect::<Vec<_>>() });
+                if from < 4 {
+                    result["nextCursor"] = (from + 2).to_string().into();
+                }
+                answer(result);
+            }
+            Some("tools/list") if mode == "endless" => {
+                answer(json!({ "tools": [{ "name": "again" }], "nextCursor": "x" }));
+            }
+            Some("tools/list") => answer(json!({ "tools": tools })),
+            Some("prompts/list") => answer(json!({ "prompts": [
+                { "name": "greet", "description": "Greets.", "arguments": [{ "name": "who", "required": true }] },
+            ] })),
+            Some("prompts/get") => answer(json!({ "messages": [
+                { "role": "user", "content": { "type": "text",
+                  "text": format!("Greet {}.", message["params"]["arguments"]["who"].as_str().unwrap()) } },
+            ] })),
+            Some("resources/list") => {
+                answer(
+                    json!({ "resources": [{ "uri": "note://1", "name": "one", "mimeType": "text/plain" }] }),
+                );
+            }
+            Some("resources/read") => {
+                let uri = &message["params"]["uri"];
+                answer(
+                    json!({ "contents": [{ "uri": uri, "mimeType": "text/plain", "text": "what is noted" }] }),
+                );
+            }
+            Some("ping") => answer(json!({})),
+            Some("notifications/cancelled") => {
+                let id = message["params"]["requestId"].to_string();
+                eprintln!("cancelled {id}");
+                cancelled.lock().unwrap().insert(id);
+            }
+            Some("tools/call") => {
+                let params = &message["params"];
+                if params["name"] == "grow" {
+                    tools.as_array_mut().unwrap().push(json!({ "name": "grown" }));
+                    let told = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+                    // As some do.
+                    print(&told);
+                    print(&told);
+                }
+                match call(params, &id, &cancelled) {
+                    Some(Ok(result)) => answer(result),
+                    Some(Err(error)) => print(&json!({ "jsonrpc": "2.0", "id": id, "error": error })),
+                    None => (),
+                }
+            }
+            _ => (),
+        }
+    }
+}
+
+fn tools(mode: &str) -> Value {
+    if mode == "odd" {
+        return json!([
+            { "name": "with.dots and blanks", "inputSchema": { "type": "object" } },
+            { "name": "x".repeat(200) },
+            { "name": "mcp.other.tool" },
+            { "name": "broken", "inputSchema": { "type": 7 } },
+            { "name": "broken2", "inputSchema": "nothing" },
+            { "name": "far", "inputSchema": { "type": "object", "properties": { "a": { "$ref": "http://127.0.0.1:9/x" } } } },
+            17,
+        ]);
+    }
+    let text = json!({
+        "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"],
+    });
+    let read_only = json!({ "readOnlyHint": true });
+    json!([
+        { "name": "echo", "title": "Echo", "description": "Says it again.", "inputSchema": text, "annotations": read_only },
+        { "name": "refuses" }, { "name": "fails" }, { "name": "kinds" }, { "name": "nonsense" },
+        { "name": "dies" }, { "name": "waits" }, { "name": "works" }, { "name": "big" }, { "name": "huge" },
+        { "name": "environment" }, { "name": "grow" },
+    ])
+}
+
+/// A picture of one dot.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
+/// `None` = it is answered later, or never.
+fn call(params: &Value, id: &Value, cancelled: &Arc<Mutex<HashSet<String>>>) -> Option<Result<Value, Value>> {
+    let says = |text: &str| Some(Ok(json!({ "content": [{ "type": "text", "text": text }] })));
+    match params["name"].as_str().unwrap() {
+        "echo" => says(params["arguments"]["text"].as_str().unwrap()),
+        "refuses" => Some(Err(json!({ "code": -32602, "message": "not like that" }))),
+        "fails" => {
+            Some(Ok(json!({ "content": [{ "type": "text", "text": "no such page" }], "isError": true })))
+        }
+        "kinds" => Some(Ok(json!({
+            "content": [
+                { "type": "text", "text": "first" },
+                { "type": "image", "mimeType": "image/png", "data": PIXEL },
+                { "type": "resource", "resource": { "uri": "note://1", "text": "inside" } },
+                { "type": "resource_link", "uri": "note://2", "name": "two" },
+                { "type": "hologram", "data": "?" },
+            ],
+            "structuredContent": { "count": 5 },
+        }))),
+        "nonsense" => Some(Ok(json!({ "content": "what?" }))),
+        "dies" => {
+            eprintln!("out of memory");
+            std::process::exit(9);
+        }
+        "waits" => None,
+        "works" => {
+            let (id, cancelled) = (id.to_string(), Arc::clone(cancelled));
+            let token = params["_meta"]["progressToken"].clone();
+            std::thread::spawn(move || {
+                let mut number = 0;
+                while !cancelled.lock().unwrap().contains(&id) {
+                    number += 1;
+                    print(&json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+                                   "params": { "progressToken": token, "progress": number } }));
+                    std::thread::yield_now();
+                }
+            });
+            None
+        }
+        "big" => says(&"x".repeat(50 << 20)),
+        "huge" => says(&"x".repeat(90 << 20)),
+        "environment" => {
+            let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+            names.sort();
+            let token = std::env::var("TOKEN").unwrap_or_default();
+            says(&format!(
+                "{} TOKEN={token} in {}",
+                names.join(" "),
+                std::env::current_dir().unwrap().display()
+            ))
+        }
+        _ => says("done"),
+    }
+}

@@ -1717,6 +1717,8 @@ export interface ImportedAgent {
 export interface ImportedAgentMay {
   /** Tools, aliases and patterns that it names; missing = the usual set, which only reads. */
   tools?: ToolName[] | null;
+  /** Besides `tools` every tool of these MCP servers. */
+  servers?: string[];
   /** Beats `tools`. */
   deny?: ToolName[];
   /** Besides `tools` every tool there is. */

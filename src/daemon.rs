@@ -13,19 +13,19 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     agents::{AgentPlaces, Library, PlaceSwitches},
-    config::{Config, Origin, SandboxSettings, Searcher, Setting, Sources, WebSearchSettings},
+    config::{Config, Sources},
     models::Models,
     project::Projects,
-    protocol::{ApprovalParams, DiscoveryCommands, FileProblem, LimitsParams, WorkspaceTrusted},
+    protocol::{FileProblem, WorkspaceTrusted},
     redact::Redactor,
     rules::{RuleFiles, RulePlaces, RulesInForce},
-    run::{CompressionRules, Executor, ExecutorParts, LoopRules, ModelRoles, RunDefaults},
-    sandbox::{self, Sandbox},
+    run::{Executor, ExecutorParts},
+    sandbox::Sandbox,
     store::{Store, StoreError, StoredTrust},
-    sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier, warden::Limits},
-    tools::{Background, CommandRules, Commands, OutputLimits, OwnFiles, Registry},
+    sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier},
+    tools::{Background, Commands, OwnFiles, Registry},
     trust::Trust,
-    web::{Outside, SearchRules, Searching, Web, WebRules},
+    web::{Outside, Web},
 };
 
 mod agent_changes;
@@ -48,11 +48,13 @@ mod mcp;
 mod once;
 mod reload;
 pub mod rpc;
+mod run_defaults;
 mod service;
 mod state;
 
 pub use command::{DaemonError, Options, main};
 use reload::{InForce, max_concurrent, without_secrets};
+use run_defaults::{command_rules, defaults, web_rules};
 use state::State;
 
 /// How long a stop waits for each kind of task; each has a shorter bound of its own.
@@ -364,91 +366,4 @@ fn agent_switches(config: &Config) -> PlaceSwitches {
     let overrides = config.agents.overrides.value.iter();
     let disabled = overrides.filter(|(_, said)| said.enabled == Some(false));
     PlaceSwitches::of(&config.agents.places).without(disabled.map(|(name, _)| name.as_str().into()))
-}
-
-fn defaults(config: &Config) -> RunDefaults {
-    let run = &config.run;
-    // What nobody set is left to the run, whose defaults depend on how it ends.
-    let ms = |setting: &Setting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
-    let is_set = |origin: Origin| origin != Origin::Default;
-    RunDefaults {
-        approval: ApprovalParams { mode: Some(handlers::usual_mode(config)), ..ApprovalParams::default() },
-        allow_yolo: config.approval.allow_yolo.value,
-        model: config.models.default.value.clone(),
-        roles: ModelRoles {
-            small: config.models.small.value.clone(),
-            compression: config.models.compression.value.clone(),
-            fallback: config.models.fallback.value.clone(),
-            fast: config.models.auto.fast.value.clone(),
-            strong: config.models.auto.strong.value.clone(),
-        },
-        compression: CompressionRules {
-            enabled: config.compression.enabled.value,
-            threshold: config.compression.threshold.value,
-        },
-        loops: LoopRules {
-            calls: config.loop_detection.calls.value,
-            text: config.loop_detection.text.value,
-            judge: config.loop_detection.judge.value,
-        },
-        next_speaker_check: config.next_speaker_check.value,
-        overrides: Arc::new(config.agents.overrides.value.clone()),
-        limits: LimitsParams {
-            max_turns: is_set(run.max_turns.origin).then_some(run.max_turns.value),
-            max_time_ms: is_set(run.max_time.origin).then(|| ms(&run.max_time)),
-            max_tokens: run.max_tokens.value,
-            max_cost: run.max_cost.value,
-            on_budget: is_set(run.on_budget.origin).then_some(run.on_budget.value),
-            grace_ms: is_set(run.grace.origin).then(|| ms(&run.grace)),
-            max_depth: is_set(run.max_depth.origin).then_some(run.max_depth.value),
-        },
-        max_context_tokens: run.max_context_tokens.value,
-        output: OutputLimits { max_chars: config.tools.output_max_chars.value },
-        commands: command_rules(config),
-        excluded: config.tools.exclude.value.clone(),
-        discovery: DiscoveryCommands {
-            discovery: config.tools.discovery_command.value.clone(),
-            call: config.tools.call_command.value.clone(),
-        },
-        web: web_rules(config),
-    }
-}
-
-/// Which of the web agents reach.
-fn web_rules(config: &Config) -> WebRules {
-    let WebSearchSettings { backend, url, key } = &config.tools.web_search;
-    let searching = |searcher| match searcher {
-        Searcher::Gemini => Searching::Model,
-        Searcher::Backend(backend) => {
-            let rules = SearchRules { backend, url: url.value.clone(), key: key.value.clone() };
-            Searching::Backend(Arc::new(rules))
-        }
-    };
-    WebRules {
-        allowed: config.tools.web_fetch_allow_hosts.value.clone().into(),
-        search: backend.value.map(searching),
-    }
-}
-
-/// What commands of agents may do that say nothing of it themselves.
-fn command_rules(config: &Config) -> CommandRules {
-    let SandboxSettings { required, profile, network, environment, limits } = &config.sandbox;
-    let bytes = |mebibytes: &Setting<Option<u64>>| mebibytes.value.map(|it| it.saturating_mul(1 << 20));
-    CommandRules {
-        confinement: sandbox::Rules {
-            profile: profile.value,
-            network: network.value,
-            required: required.value,
-            limits: Limits {
-                cpu_seconds: limits.cpu_seconds.value,
-                memory_bytes: bytes(&limits.memory_mb),
-                processes: limits.processes.value,
-                open_files: limits.open_files.value,
-            },
-        },
-        environment: environment.value.clone().into(),
-        inactivity: config.tools.shell_inactivity.value,
-        timeout: config.tools.shell_timeout.value,
-        max_output: bytes(&limits.output_mb),
-    }
 }

@@ -214,8 +214,9 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
 }
 
 fn may(definition: &AgentDefinition) -> ImportedAgentMay {
-    let ToolSelection { allow, deny, inherits, agents } = definition.tools.clone();
-    ImportedAgentMay { tools: allow, deny, inherits, agents, auto_approve: definition.auto_approve.clone() }
+    let ToolSelection { allow, deny, inherits, agents, servers } = definition.selection();
+    let auto_approve = definition.auto_approve.clone();
+    ImportedAgentMay { tools: allow, servers, deny, inherits, agents, auto_approve }
 }
 
 /// What a stranger's file in our format claims for itself.
@@ -238,7 +239,8 @@ fn says_the_same(ours: &AgentDefinition, theirs: &AgentDefinition) -> bool {
         let AgentDefinition {
             tools, narrowings, auto_approve, sandbox, triggers, hidden, query, limits, ..
         } = it;
-        let (tools, narrowings, triggers) = (tools.clone(), narrowings.clone(), triggers.clone());
+        let (tools, narrowings, triggers) =
+            ((tools.clone(), it.mcp.clone()), narrowings.clone(), triggers.clone());
         (tools, narrowings, auto_approve.clone(), *sandbox, triggers, *hidden, query.clone(), *limits)
     };
     of(ours) == of(theirs)

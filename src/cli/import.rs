@@ -115,6 +115,7 @@ struct Origin {
 #[serde(rename_all = "camelCase", default)]
 struct May {
     tools: Option<Vec<String>>,
+    servers: Vec<String>,
     deny: Vec<String>,
     inherits: bool,
     agents: bool,
@@ -247,11 +248,12 @@ fn absolute(path: &PathBuf, surroundings: &Surroundings) -> Result<Sought, Failu
 /// What would come from a URL, and what it may do.
 fn show_coming(coming: &Imported, surroundings: &mut Surroundings) -> Result<(), Failure> {
     let cells = |file: &ImportedFile| {
-        let May { tools, deny, inherits, agents, auto_approve } = &file.may;
+        let May { tools, servers, deny, inherits, agents, auto_approve } = &file.may;
         let mut may = match tools {
             Some(tools) => tools.clone(),
             None => vec!["those that only read".to_owned()],
         };
+        may.extend(servers.iter().map(|server| format!("mcp.{server}.*")));
         may.extend(inherits.then(|| "every other tool".to_owned()));
         may.extend(agents.then(|| "every agent".to_owned()));
         may.extend(deny.iter().map(|tool| format!("not {tool}")));

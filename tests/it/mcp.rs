@@ -1,10 +1,10 @@
 //! Servers of the Model Context Protocol: how they are configured, started and kept, what their tools are to a run, and what
 //! becomes of it all when they misbehave (spec 07, "As a client").
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use subagentd::{config::Config, sys::clock::ManualClock};
+use subagentd::sys::clock::ManualClock;
 
 use crate::support::{Client, House, Reply, Running, Script};
 
@@ -26,27 +26,13 @@ fn calling(calls: &[(&str, Value)]) -> Script {
     Script::new(replies)
 }
 
-trait Served {
-    fn settings(self, settings: Value) -> Self;
-}
-
-impl Served for House {
-    fn settings(mut self, settings: Value) -> House {
-        fs::write(&self.sources.files.user, settings.to_string()).unwrap();
-        let (config, problems) = Config::load(&self.sources);
-        assert_eq!(problems, []);
-        self.config = config;
-        self
-    }
-}
-
 /// A house whose agent `user` has all tools of the server `s`, which behaves as `mode` says.
 fn house(script: &Script, mode: &str) -> House {
     House::new()
         .script(script)
         .agent("user", &agent("user", "mcp: {servers: [s]}"))
         .rules("all", ALLOW)
-        .settings(json!({ "mcpServers": { "s": server::entry(mode) } }))
+        .settings(&json!({ "mcpServers": { "s": server::entry(mode) } }))
 }
 
 /// The ends of calls but `complete_task`.
@@ -175,7 +161,7 @@ async fn a_server_that_is_away_costs_a_warning_and_nothing_else() {
         let script =
             calling(&[("mcp.s.echo", json!({ "text": "x" })), ("mcp.t.echo", json!({ "text": "here" }))]);
         let (house, clock) = house(&script, mode).manual_clock();
-        let house = house.agent("user", &agent("user", "mcp: {servers: [s, t, nobody]}")).settings(json!({
+        let house = house.agent("user", &agent("user", "mcp: {servers: [s, t, nobody]}")).settings(&json!({
             "mcpServers": { "s": server::entry(mode), "t": server::entry("plain") },
         }));
         let running = house.boot().await;
@@ -251,7 +237,7 @@ async fn a_call_has_its_time_again_with_each_word_of_progress_and_is_taken_back_
     let (house, clock) = house(&script, "plain").manual_clock();
     let mut entry = server::entry("plain");
     entry["timeout"] = 20_000.into();
-    let house = house.settings(json!({ "mcpServers": { "s": entry } }));
+    let house = house.settings(&json!({ "mcpServers": { "s": entry } }));
     let running = house.boot().await;
     let (mut client, mut other) = (running.client(), running.client());
     let (run, _) = client.start(&running, "user", json!({})).await;
@@ -348,7 +334,7 @@ async fn a_program_gets_its_own_variables_and_none_of_the_daemons_secrets() {
             .to_vec();
     let mut entry = server::entry("plain");
     entry["env"]["TOKEN"] = "<${MY_TOKEN}${NOT_SET:-!}>".into();
-    let house = house.settings(json!({ "mcpServers": { "s": entry } }));
+    let house = house.settings(&json!({ "mcpServers": { "s": entry } }));
     let running = house.boot().await;
     run(&running).await;
     let ends = ends(&running).await;
@@ -367,7 +353,7 @@ async fn a_missing_variable_keeps_that_server_away_and_no_other() {
     entry["env"]["TOKEN"] = "${SURELY_NOT_SET_ANYWHERE}".into();
     let house = house(&script, "plain")
         .agent("user", &agent("user", "tools: [\"mcp.*.*\"]"))
-        .settings(json!({ "mcpServers": { "s": entry, "t": server::entry("plain") } }));
+        .settings(&json!({ "mcpServers": { "s": entry, "t": server::entry("plain") } }));
     let running = house.boot().await;
     run(&running).await;
     assert_eq!(text(&ends(&running).await[0]), "here");
@@ -393,7 +379,7 @@ async fn servers_that_no_agent_uses_cost_no_process() {
     servers["s3"]["autoStart"] = true.into();
     let house = house(&script, "plain")
         .agent("user", &agent("user", "tools: [read_file, \"mcp.s7.*\"]"))
-        .settings(json!({ "mcpServers": servers }));
+        .settings(&json!({ "mcpServers": servers }));
     let running = house.boot().await;
     run(&running).await;
     let mut client = running.client();
@@ -408,7 +394,7 @@ async fn servers_that_no_agent_uses_cost_no_process() {
 async fn a_server_that_nobody_uses_is_stopped_and_started_again() {
     let script = calling(&[("mcp.s.echo", json!({ "text": "one" }))]);
     let (house, clock) = house(&script, "plain").manual_clock();
-    let house = house.settings(json!({
+    let house = house.settings(&json!({
         "mcpServers": { "s": server::entry("plain") }, "mcp": { "idleTimeoutMs": 50_000 },
     }));
     let running = house.boot().await;
@@ -439,7 +425,7 @@ async fn rules_hold_for_tools_of_servers_and_lists_choose_among_them() {
     let house = house(&script, "plain")
         .agent("user", &agent("user", "tools: {allow: [mcp__s__*], deny: [mcp.s.grow]}"))
         .rules("all", "[[rule]]\ntool = \"mcp.s.*\"\ndecision = \"deny\"\n")
-        .settings(json!({ "mcpServers": { "s": entry } }));
+        .settings(&json!({ "mcpServers": { "s": entry } }));
     let running = house.boot().await;
     run(&running).await;
     assert_eq!(declared(&script), ["mcp.s.echo"]);
@@ -459,7 +445,7 @@ async fn rules_hold_for_tools_of_servers_and_lists_choose_among_them() {
 #[tokio::test]
 async fn a_server_is_switched_off_and_blocked_by_hand_and_by_settings() {
     let script = calling(&[]);
-    let house = house(&script, "plain").settings(json!({
+    let house = house(&script, "plain").settings(&json!({
         "mcpServers": { "a": server::entry("plain"), "b": server::entry("plain"), "c": server::entry("plain") },
         "mcp": { "allowed": ["a", "b*"], "excluded": ["b"] },
     }));
@@ -527,7 +513,7 @@ async fn a_server_over_http_gets_its_headers_and_may_be_killed_in_a_call() {
     let entry = json!({ "url": far.url, "headers": { "Authorization": "Bearer ${DOCS_TOKEN}" } });
     let house = house
         .agent("user", &agent("user", "mcp: {servers: [far]}"))
-        .settings(json!({ "mcpServers": { "far": entry } }));
+        .settings(&json!({ "mcpServers": { "far": entry } }));
     let running = house.boot().await;
     let (mut client, mut other) = (running.client(), running.client());
     let (run, _) = client.start(&running, "user", json!({})).await;

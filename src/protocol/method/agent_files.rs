@@ -246,6 +246,9 @@ pub struct ImportedAgentMay {
     /// Tools, aliases and patterns that it names; missing = the usual set, which only reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
+    /// Besides `tools` every tool of these MCP servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
     /// Beats `tools`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<ToolName>,

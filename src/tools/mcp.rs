@@ -2,7 +2,7 @@
 //! their tools are called (spec 07, "As a client").
 //!
 //! A server belongs to a workspace and is shared by all its runs ([`Servers`]). It is started when somebody first needs it,
-//! kept by one task ([`server`]), and stopped when nobody used it for long. What it lists becomes data of the runs that are
+//! kept by one task (`server`), and stopped when nobody used it for long. What it lists becomes data of the runs that are
 //! planned with it; what it answers is read piece by piece, since nobody here knows who wrote it. A server that is away costs
 //! its own tools and a warning.
 

@@ -124,7 +124,7 @@ impl Daemon {
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
         let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
-        let servers = mcp::servers(&settings, &store, &commands, &clock, (&connections, &stop)).await?;
+        let servers = mcp::servers(&settings, &store, &commands, &clock, &projects, (&connections, &stop)).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -358,7 +358,8 @@ async fn projects(settings: &Settings, store: &Store) -> Result<Projects, StoreE
     }
     let switches = agent_switches(&settings.config);
     let agents = Library::new(settings.agents.clone(), switches);
-    Ok(Projects::new(agents, places.home, rules, trust))
+    let environment = settings.sources.environment.clone();
+    Ok(Projects::new(agents, (places.home, environment), rules, trust))
 }
 
 /// Which places of agents count, and which agents do not.

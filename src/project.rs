@@ -8,6 +8,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,7 +17,7 @@ use crate::{
     agents::{Catalog, Library},
     config::{ProjectSettings, problem, read_bounded},
     policy::{self, RuleFile},
-    protocol::{DiscoveryCommands, FileProblem, FileProblemCode::BadValue, PolicyRule, PolicyTier},
+    protocol::{DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier},
     rules::{PROJECT_RULES, ReadFile, RulesInForce, WorkspaceRules, read_folder},
     sys::current::Current,
     trust::{Consent, Trust, canonical, digest},
@@ -45,6 +46,8 @@ struct Shared {
     agents: Library,
     /// What `~` means in rule files.
     home: PathBuf,
+    /// The daemon's own, for what is filled in where servers are named.
+    environment: Vec<(OsString, OsString)>,
     rules: RulesInForce,
     trust: Current<Trust>,
 }
@@ -68,8 +71,15 @@ pub struct Project {
 }
 
 impl Projects {
-    pub fn new(agents: Library, home: PathBuf, rules: RulesInForce, trust: Trust) -> Projects {
-        Projects { shared: Arc::new(Shared { agents, home, rules, trust: Current::new(trust) }) }
+    /// `environment`: the daemon's own.
+    pub fn new(
+        agents: Library,
+        (home, environment): (PathBuf, Vec<(OsString, OsString)>),
+        rules: RulesInForce,
+        trust: Trust,
+    ) -> Projects {
+        let trust = Current::new(trust);
+        Projects { shared: Arc::new(Shared { agents, home, environment, rules, trust }) }
     }
 
     /// What holds in a workspace with these folders. Blocks on the file system.
@@ -133,13 +143,19 @@ impl Projects {
             survey.add_rules(self.rule_files(root), root, &trust);
             survey.add_settings(settings_file(root), root, &trust);
         }
-        survey.add_programs(user, &trust);
+        survey.add_servers_of(&catalog);
+        survey.add_programs(user, &self.shared.environment, &trust);
         survey.finish()
     }
 
     /// The files of a workspace that these commands run, and whether they count. Blocks on the file system.
     pub fn programs(&self, roots: &[String], commands: &DiscoveryCommands) -> Vec<Program> {
         programs::named_by(roots, commands, &self.trust())
+    }
+
+    /// The files of a workspace that are run, or named, where this server is started. Blocks on the file system.
+    pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> Vec<Program> {
+        programs::of_server(roots, transport, &self.shared.environment, &self.trust())
     }
 
     /// Every agent file that was read.

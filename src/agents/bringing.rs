@@ -221,7 +221,7 @@ fn may(definition: &AgentDefinition) -> ImportedAgentMay {
 
 /// What a stranger's file in our format claims for itself.
 fn loosens(definition: &AgentDefinition) -> Vec<String> {
-    let AgentDefinition { auto_approve, sandbox, triggers, .. } = definition;
+    let AgentDefinition { auto_approve, sandbox, triggers, mcp, .. } = definition;
     let risks: Vec<&str> = auto_approve.iter().map(|risk| risk.as_str()).collect();
     let unasked = (!risks.is_empty()).then(|| {
         format!("`approval.autoApprove`: its calls of risk {} run without a question", risks.join(", "))
@@ -230,7 +230,10 @@ fn loosens(definition: &AgentDefinition) -> Vec<String> {
         .then(|| "`sandbox: full`: its commands are not confined, where the settings allow that".to_owned());
     let summons = (!triggers.is_empty())
         .then(|| "`triggers`: prompts that name no agent may go to it by themselves".to_owned());
-    [unasked, unconfined, summons].into_iter().flatten().collect()
+    let names: Vec<&str> = mcp.own.keys().map(String::as_str).collect();
+    let starts = (!names.is_empty())
+        .then(|| format!("`mcp.servers`: each of its runs starts MCP servers of its own: {}", names.join(", ")));
+    [unasked, unconfined, summons, starts].into_iter().flatten().collect()
 }
 
 /// Whether an agent may do, and comes to do, what the other one does.

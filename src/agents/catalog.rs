@@ -203,6 +203,11 @@ impl Catalog {
         self.entries.iter().filter(|entry| entry.path.as_deref() == Some(path)).map(Entry::summary).collect()
     }
 
+    /// Every definition that could be read, whether it counts or is hidden.
+    pub fn definitions(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
+        self.entries.iter().filter_map(|entry| entry.file.definition.as_ref())
+    }
+
     /// The agent files that the workspace brings along and that could be read, by name.
     pub fn of_project(&self) -> impl Iterator<Item = ProjectAgent<'_>> {
         let of_project = self.of_project.iter().map(|at| &self.entries[*at]);

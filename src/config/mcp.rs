@@ -15,7 +15,7 @@ use super::{
     nearest,
     shapes::{Flag, ListOf, Name, OneOf, Shape, Whole, Word},
 };
-use crate::protocol::{FileProblemCode, McpServer, McpTransport};
+use crate::protocol::{FileProblemCode, McpPin, McpServer, McpTransport};
 
 /// A server's name at most: it stands in the names of its tools, which providers cut at 64.
 const MAX_NAME_CHARS: usize = 40;
@@ -36,6 +36,7 @@ const FIELDS: &[&str] = &[
     "headers",
     "timeout",
     "trust",
+    "pin",
     "includeTools",
     "excludeTools",
     "autoStart",
@@ -146,11 +147,13 @@ impl Reading<'_> {
         let (trust, disabled) = (self.flag("trust"), self.flag("disabled"));
         let (auto_start, network) = (self.flag("autoStart"), self.flag("network"));
         let (include_tools, exclude_tools) = (self.texts("includeTools"), self.texts("excludeTools"));
+        let pin = self.pin();
         let transport = transport?;
         Some(McpServer {
             transport,
             timeout_ms,
             trust,
+            pin,
             include_tools,
             exclude_tools,
             auto_start,
@@ -205,6 +208,34 @@ impl Reading<'_> {
     fn refuse(&mut self, field: &str, problem: &str) {
         let (field, message) = (Some(field.to_owned()), problem.to_owned());
         self.problems.push(ServerProblem { field, message, is_warning: false });
+    }
+
+    /// What it must be.
+    fn pin(&mut self) -> Option<McpPin> {
+        let told = self.fields.get("pin")?;
+        let digest = |text: &str| {
+            let hex = text.strip_prefix("sha256:")?;
+            let is_hex = hex.len() == 64 && hex.chars().all(|letter| letter.is_ascii_hexdigit());
+            is_hex.then(|| text.to_ascii_lowercase())
+        };
+        let Some(fields) = told.as_object().filter(|fields| !fields.is_empty()) else {
+            self.refuse("pin", "expected an object with `command`, `version` or both");
+            return None;
+        };
+        let mut pin = McpPin::default();
+        for (name, value) in fields {
+            match (name.as_str(), value.as_str()) {
+                ("command", Some(text)) if let Some(digest) = digest(text) => pin.command = Some(digest),
+                ("command", _) => self.refuse("pin", "`command` is `sha256:` and 64 hexadecimal digits"),
+                ("version", Some(text)) if !text.trim().is_empty() && !text.contains(char::is_whitespace) => {
+                    pin.version = Some(text.to_owned());
+                }
+                ("version", _) => self.refuse("pin", "`version` is a version as the server tells it"),
+                // Half of a pin holds nothing.
+                _ => self.refuse("pin", "it has `command` and `version`, and nothing else"),
+            }
+        }
+        Some(pin)
     }
 
     /// A text that says something.
@@ -309,6 +340,16 @@ impl EntryShape for ServerShape {
             ("headers", map()),
             ("timeout", timeout.schema()),
             ("trust", Flag.schema()),
+            (
+                "pin",
+                object_schema(
+                    [("command", Name.schema()), ("version", Name.schema())]
+                        .map(|(name, schema)| (name.to_owned(), schema))
+                        .into_iter()
+                        .collect(),
+                    &[],
+                ),
+            ),
             ("includeTools", ListOf(Word).schema()),
             ("excludeTools", ListOf(Word).schema()),
             ("autoStart", Flag.schema()),
@@ -324,22 +365,42 @@ impl EntryShape for ServerShape {
     }
 }
 
+/// Schema of an entry that somebody else wrote than who runs the daemon: an agent's.
+pub fn server_schema() -> Json {
+    let mut schema = ServerShape.schema();
+    if let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) {
+        OWN_ONLY.iter().for_each(|name| drop(properties.remove(*name)));
+    }
+    schema
+}
+
 /// As a file would say it, but for values that may be secrets: of variables and headers those are shown that name a variable.
 pub(super) fn servers_shown(servers: &BTreeMap<String, McpServer>) -> Json {
     Json::Object(servers.iter().map(|(name, server)| (name.clone(), server_shown(server))).collect())
 }
 
+/// One as its file would say it, with all that it says.
+pub fn server_fields(server: &McpServer) -> Json {
+    written(server, |text| text.clone())
+}
+
 fn server_shown(server: &McpServer) -> Json {
+    written(server, |text| if text.contains("${") { text.clone() } else { "(hidden)".to_owned() })
+}
+
+/// `value` is what stands for the value of a variable or of a header.
+fn written(server: &McpServer, value: impl Fn(&String) -> String) -> Json {
     let mut shown = Map::new();
     let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
     let hidden = |map: &BTreeMap<String, String>| -> Json {
-        let hide = |text: &String| if text.contains("${") { text.clone() } else { "(hidden)".to_owned() };
-        map.iter().map(|(name, text)| (name.clone(), json!(hide(text)))).collect::<Map<_, _>>().into()
+        map.iter().map(|(name, text)| (name.clone(), json!(value(text)))).collect::<Map<_, _>>().into()
     };
     match &server.transport {
         McpTransport::Stdio { command, args, env, cwd } => {
             put("command", json!(command));
-            put("args", json!(args));
+            if !args.is_empty() {
+                put("args", json!(args));
+            }
             if !env.is_empty() {
                 put("env", hidden(env));
             }
@@ -354,7 +415,9 @@ fn server_shown(server: &McpServer) -> Json {
             }
         }
     }
-    put("timeout", json!(server.timeout_ms));
+    if server.timeout_ms != CALL_TIMEOUT_MS {
+        put("timeout", json!(server.timeout_ms));
+    }
     for (name, flag) in [
         ("trust", server.trust),
         ("autoStart", server.auto_start),
@@ -364,6 +427,11 @@ fn server_shown(server: &McpServer) -> Json {
         if flag {
             put(name, json!(true));
         }
+    }
+    if let Some(McpPin { command, version }) = &server.pin {
+        let pinned = [("command", command), ("version", version)];
+        let pinned = pinned.into_iter().filter_map(|(name, it)| Some((name.to_owned(), json!(it.as_ref()?))));
+        put("pin", Json::Object(pinned.collect()));
     }
     for (name, list) in [("includeTools", &server.include_tools), ("excludeTools", &server.exclude_tools)] {
         if !list.is_empty() {

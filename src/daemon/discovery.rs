@@ -27,7 +27,9 @@ use crate::{
         WorkspaceDiscovery,
     },
     sys::ids,
-    tools::{Attendance, Discovery, DiscoveryGround, commands_in_force, discover, remove_tree},
+    tools::{
+        Attendance, Discovery, DiscoveryGround, Foreign, commands_in_force, discover, mcp::Owned, remove_tree,
+    },
     trust::Consent,
 };
 
@@ -241,10 +243,10 @@ pub(super) async fn foreign(
     project: &Project,
     session: Option<&SessionId>,
     definition: Option<&AgentDefinition>,
-) -> ForeignTools {
+) -> Foreign {
     let found = of(state, project, Fresh::Enough);
     let served = async {
-        let Some(definition) = definition else { return state.servers.known(project) };
+        let Some(definition) = definition else { return (state.servers.known(project), Owned::default()) };
         let overriding = state.executor.overriding(definition);
         let excluded: Vec<ToolName> =
             state.executor.exclusions(project).into_iter().map(|it| it.entry).collect();
@@ -252,17 +254,19 @@ pub(super) async fn foreign(
         state.servers.for_agent(definition, project, &excluded).await
     };
     // Neither waits for the other.
-    let (found, mcp) = tokio::join!(found, served);
+    let (found, (mcp, owned)) = tokio::join!(found, served);
     let lent = state.executor.lenders().tools_for(session);
-    ForeignTools { discovered: found.discovery.tools.clone(), mcp, lent }
+    let told = ForeignTools { discovered: found.discovery.tools.clone(), mcp, lent };
+    Foreign::new(told, owned, &state.executor.lenders(), (&state.servers, &project.roots))
 }
 
 /// The same as far as it is known; nothing is run.
-pub(super) fn foreign_known(state: &State, project: &Project) -> ForeignTools {
+pub(super) fn foreign_known(state: &State, project: &Project) -> Foreign {
     let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
     let lent = state.executor.lenders().tools_for(None);
     let mcp = state.servers.known(project);
-    ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), mcp, lent }
+    let told = ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), mcp, lent };
+    Foreign::new(told, Owned::default(), &state.executor.lenders(), (&state.servers, &project.roots))
 }
 
 /// Asks every known workspace again, in the background.

@@ -8,6 +8,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{Settings, command_rules, state::State};
 use crate::{
     config::Config,
+    project::Projects,
     protocol::{EventBody, EventHead, McpServerStateChanged, McpState, McpToolsChanged, Private, ToolName},
     redact::Redactor,
     store::{NewEvent, Store, StoreError},
@@ -29,6 +30,7 @@ pub(super) async fn servers(
     store: &Store,
     commands: &Arc<Commands>,
     clock: &Arc<dyn Clock>,
+    projects: &Projects,
     (tasks, stop): (&TaskTracker, &CancellationToken),
 ) -> Result<Servers, StoreError> {
     let off = store.note(OFF).await?;
@@ -42,7 +44,7 @@ pub(super) async fn servers(
     };
     let rules = rules(&settings.config, &settings.redactor);
     let tasks = (tasks.clone(), stop.clone());
-    Ok(Servers::new(Arc::clone(commands), Arc::clone(clock), tasks, rules, off))
+    Ok(Servers::new((Arc::clone(commands), projects.clone()), Arc::clone(clock), tasks, rules, off))
 }
 
 /// Switches a server off or on, for the next daemon too.
@@ -81,18 +83,18 @@ pub(super) async fn follow(state: Arc<State>) {
 }
 
 fn events(state: &State, change: &Change) -> Vec<NewEvent> {
-    let Change { server, roots, standing, tools } = change;
-    let (server, workspace) = (server.clone(), roots.clone());
+    let Change { server, agent, roots, standing, tools } = change;
+    let (server, agent, workspace) = (server.clone(), agent.clone(), roots.clone());
     let mut bodies: Vec<EventBody> = Vec::new();
     let (now, error) = standing_told(standing);
     if *tools && let Standing::Ready(ready) = standing {
-        let (server, workspace) = (server.clone(), workspace.clone());
+        let (server, agent, workspace) = (server.clone(), agent.clone(), workspace.clone());
         let all: Vec<ToolName> = ready.tools.iter().map(|tool| tool.canonical.clone()).collect();
         let more = u64::try_from(all.len().saturating_sub(MOST_LISTED)).unwrap_or_default();
         let tools = all.into_iter().take(MOST_LISTED).collect();
-        bodies.push(McpToolsChanged { server, workspace, tools, more }.into());
+        bodies.push(McpToolsChanged { server, agent, workspace, tools, more }.into());
     }
-    bodies.insert(0, McpServerStateChanged { server, workspace, state: now, error }.into());
+    bodies.insert(0, McpServerStateChanged { server, agent, workspace, state: now, error }.into());
     let event = |body: EventBody| NewEvent {
         at: state.clock.now(),
         session: None,

@@ -3,12 +3,15 @@
 //! A command is trusted by its words; but a word that names a file of the workspace means whatever stands in that file,
 //! which an agent may write. So such a file counts like a settings file: as somebody acknowledged it, and not otherwise.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use super::{Consent, Trust, below, digest};
 use crate::{
-    config::{command_words, read_bounded},
-    protocol::{DiscoveryCommands, ProgramDigest},
+    config::{command_words, expand, read_bounded},
+    protocol::{DiscoveryCommands, McpTransport, ProgramDigest},
 };
 
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
@@ -39,32 +42,61 @@ impl Program {
 /// on the file system.
 pub(super) fn named_by(roots: &[String], commands: &DiscoveryCommands, trust: &Trust) -> Vec<Program> {
     let Some(directory) = roots.first() else { return Vec::new() };
-    let mut programs: Vec<Program> = Vec::new();
-    let words = |command: &Option<String>, is_for_calls: bool| {
+    let mut named = Named { roots, trust, programs: Vec::new() };
+    for (command, is_for_calls) in [(&commands.discovery, false), (&commands.call, true)] {
         let words = command.as_deref().and_then(|command| command_words(command).ok()).unwrap_or_default();
-        words.into_iter().map(move |word| (word, is_for_calls))
-    };
-    for (word, is_for_calls) in words(&commands.discovery, false).chain(words(&commands.call, true)) {
+        words.iter().for_each(|word| named.add(Path::new(directory), word, is_for_calls));
+    }
+    named.programs
+}
+
+/// The files that what starts a server leads to: its command, arguments and variables. Blocks on the file system.
+pub(super) fn of_server(
+    roots: &[String],
+    transport: &McpTransport,
+    environment: &[(OsString, OsString)],
+    trust: &Trust,
+) -> Vec<Program> {
+    let McpTransport::Stdio { command, args, env, cwd } = transport else { return Vec::new() };
+    // What cannot be filled in is not started.
+    let fill = |text: &String| expand(text, environment).unwrap_or_else(|_| text.clone());
+    let directory = cwd.as_ref().map(fill).unwrap_or_default();
+    let directory = roots.first().map_or_else(|| directory.clone().into(), |root| Path::new(root).join(&directory));
+    let mut named = Named { roots, trust, programs: Vec::new() };
+    let words = std::iter::once(command).chain(args).chain(env.values());
+    words.for_each(|word| named.add(&directory, &fill(word), true));
+    named.programs
+}
+
+struct Named<'a> {
+    roots: &'a [String],
+    trust: &'a Trust,
+    programs: Vec<Program>,
+}
+
+impl Named<'_> {
+    /// The file of the workspace that a word means in this folder, if it means one.
+    fn add(&mut self, directory: &Path, word: &str, is_for_calls: bool) {
         // Also of `--file=NAME`.
-        let names = [Some(word.as_str()), word.split_once('=').map(|(_, name)| name)];
+        let names = [Some(word), word.split_once('=').map(|(_, name)| name)];
         for name in names.into_iter().flatten().filter(|name| !name.is_empty()) {
-            let Ok(file) = Path::new(directory).join(name).canonicalize() else { continue };
-            let Some(root) = roots.iter().find(|root| file.starts_with(root)).filter(|_| file.is_file())
-            else {
+            let Ok(file) = directory.join(name).canonicalize() else { continue };
+            let mut roots = self.roots.iter();
+            let Some(root) = roots.find(|root| file.starts_with(root)).filter(|_| file.is_file()) else {
                 continue;
             };
             let path = below(root, &file);
-            if let Some(known) = programs.iter_mut().find(|known| known.root == *root && known.path == path) {
+            let known = self.programs.iter_mut().find(|known| known.root == *root && known.path == path);
+            if let Some(known) = known {
                 known.is_for_calls |= is_for_calls;
                 continue;
             }
             let digest = current_digest(&file);
             // No file has this digest, so it only says whether any was acknowledged.
-            let consent = trust.consent(root, &path, digest.as_deref().unwrap_or(""));
-            programs.push(Program { root: root.clone(), path, digest, consent, is_for_calls });
+            let consent = self.trust.consent(root, &path, digest.as_deref().unwrap_or(""));
+            self.programs.push(Program { root: root.clone(), path, digest, consent, is_for_calls });
         }
     }
-    programs
 }
 
 fn current_digest(file: &Path) -> Option<String> {

@@ -1,8 +1,8 @@
 //! Which files does a workspace bring along, and what would each of them mean? For a person who is to acknowledge them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ffi::OsString};
 
-use super::programs::named_by;
+use super::programs::{named_by, of_server};
 use super::{
     Consent, FileProblem, Path, Program, ProjectSettings, ReadFile, SettingsFile, Trust, below, digest,
     problem,
@@ -37,6 +37,8 @@ pub struct Survey {
     pub problems: Vec<FileProblem>,
     /// The first that each command was set to by the workspace's own settings.
     commands: OwnCommands,
+    /// Those that its settings and agents name; who names each, and how it is started.
+    servers: Vec<(String, McpTransport)>,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +74,7 @@ impl Survey {
         let is_project = |problem: &&FileProblem| roots.iter().any(|root| problem.path.starts_with(root));
         let problems = catalog.problems().iter().filter(is_project).chain(catalog.unread_of_project());
         let problems = problems.cloned().collect();
-        Survey { roots, files, problems, commands: OwnCommands::default() }
+        Survey { roots, files, problems, commands: OwnCommands::default(), servers: Vec::new() }
     }
 
     pub(super) fn add_rules(&mut self, files: Vec<ReadFile>, root: &str, trust: &Trust) {
@@ -126,17 +128,12 @@ impl Survey {
             effects.push(sentence(format!("no run here gets the tools {names}")));
         }
         for (name, server) in mcp_servers {
-            let (how, trusted) = match &server.transport {
-                McpTransport::Stdio { command, args, .. } => (
-                    format!("started by `{}`", [std::slice::from_ref(command), args].concat().join(" ")),
-                    server.trust,
-                ),
-                McpTransport::Http { url, .. } => (format!("at {url}"), server.trust),
-            };
-            let believed = if trusted { ", and what it says of their risk is believed" } else { "" };
-            effects.push(sentence(format!(
-                "agents here may use the tools of the MCP server `{name}`, {how}{believed}"
+            let believed = if server.trust { ", and what it says of their risk is believed" } else { "" };
+            effects.push(of_command(format!(
+                "agents here may use the tools of the MCP server `{name}`, {}{believed}",
+                started(&server.transport)
             )));
+            self.servers.push((format!("the MCP server `{name}`"), server.transport));
         }
         let commands = &mut self.commands;
         commands.discovery = commands.discovery.take().or_else(|| discovery_command.clone());
@@ -156,38 +153,59 @@ impl Survey {
         self.files.push(Brought { root, path, digest, consent, kind, effects });
     }
 
-    /// The files that commands run, of the workspace's own settings or of the user's.
-    pub(super) fn add_programs(&mut self, user: &DiscoveryCommands, trust: &Trust) {
+    /// The servers that agents bring along, in this workspace or anywhere.
+    pub(super) fn add_servers_of(&mut self, catalog: &Catalog) {
+        for definition in catalog.definitions() {
+            for (name, server) in &definition.mcp.own {
+                let named = format!("the MCP server `{name}` of the agent `{}`", definition.name);
+                self.servers.push((named, server.transport.clone()));
+            }
+        }
+    }
+
+    /// The files that commands and servers run, of the workspace's own settings or of the user's.
+    pub(super) fn add_programs(
+        &mut self,
+        user: &DiscoveryCommands,
+        environment: &[(OsString, OsString)],
+        trust: &Trust,
+    ) {
         let OwnCommands { discovery, call } = &self.commands;
-        let commands = DiscoveryCommands {
-            discovery: discovery.clone().unwrap_or_else(|| user.discovery.clone()),
-            call: call.clone().unwrap_or_else(|| user.call.clone()),
+        let (discovery, call) = (
+            discovery.clone().unwrap_or_else(|| user.discovery.clone()),
+            call.clone().unwrap_or_else(|| user.call.clone()),
+        );
+        let mut found: Vec<(Program, Vec<String>)> = Vec::new();
+        let mut add = |programs: Vec<Program>, effect: String| {
+            for program in programs {
+                let is_same = |it: &Program| (&it.root, &it.path) == (&program.root, &program.path);
+                match found.iter_mut().find(|(it, _)| is_same(it)) {
+                    Some((_, effects)) => effects.push(effect.clone()),
+                    None => found.push((program, vec![effect.clone()])),
+                }
+            }
         };
         // Nothing is run unless there is something to be told.
-        if commands.discovery.is_none() {
-            return;
-        }
+        let tells = discovery.is_some();
         let alone = |discovery: Option<String>, call: Option<String>| {
             named_by(&self.roots, &DiscoveryCommands { discovery, call }, trust)
         };
-        let (tells, calls) = (alone(commands.discovery.clone(), None), alone(None, commands.call.clone()));
-        for program in named_by(&self.roots, &commands, trust) {
-            let is_in = |programs: &[Program]| {
-                programs.iter().any(|it| (&it.root, &it.path) == (&program.root, &program.path))
-            };
-            let runs = [
-                ("tools.discoveryCommand", &commands.discovery, is_in(&tells)),
-                ("tools.callCommand", &commands.call, is_in(&calls)),
-            ];
-            let effects =
-                runs.into_iter().filter(|(_, _, runs_it)| *runs_it).filter_map(|(setting, command, _)| {
-                    Some(of_command(format!("{setting} runs it: `{}`", command.as_ref()?)))
-                });
-            let effects = effects.collect();
-            let Program { root, path, digest, consent, .. } = program;
+        if let Some(command) = discovery {
+            let effect = of_command(format!("tools.discoveryCommand runs it: `{command}`"));
+            add(alone(Some(command), None), effect);
+        }
+        if let Some(command) = call.filter(|_| tells) {
+            let effect = of_command(format!("tools.callCommand runs it: `{command}`"));
+            add(alone(None, Some(command)), effect);
+        }
+        for (named, transport) in &self.servers {
+            let programs = of_server(&self.roots, transport, environment, trust);
+            add(programs, of_command(format!("{named} is started with it: {}", started(transport))));
+        }
+        for (Program { root, path, digest, consent, .. }, effects) in found {
             let Some(digest) = digest else {
                 let message =
-                    "is named by a command and cannot be read, or is too large: the command is not run"
+                    "is named by a command or a server and cannot be read, or is too large: that is not run"
                         .to_owned();
                 self.problems.push(problem(&Path::new(&root).join(path), None, Unreadable, message));
                 continue;
@@ -226,8 +244,18 @@ fn of_agent(agent: ProjectAgent<'_>) -> Brought {
     }
 }
 
+/// How one gets at a server.
+fn started(transport: &McpTransport) -> String {
+    match transport {
+        McpTransport::Stdio { command, args, .. } => {
+            format!("started by `{}`", [std::slice::from_ref(command), args].concat().join(" "))
+        }
+        McpTransport::Http { url, .. } => format!("at {url}"),
+    }
+}
+
 fn effects_of(definition: &AgentDefinition) -> Vec<String> {
-    let AgentDefinition { name, tools, auto_approve, triggers, .. } = definition;
+    let AgentDefinition { name, tools, mcp, auto_approve, triggers, .. } = definition;
     let mut effects = vec![sentence(format!("the agent `{name}` may be started"))];
     if tools.inherits {
         effects.push(
@@ -240,6 +268,12 @@ fn effects_of(definition: &AgentDefinition) -> Vec<String> {
         Some(allow) if allow.is_empty() => (!tools.inherits).then(|| "it may use no tool".to_owned()),
         Some(allow) => Some(sentence(format!("it may use {}", widest_first(allow)))),
     });
+    for (server, entry) in &mcp.own {
+        effects.push(of_command(format!(
+            "each of its runs has an MCP server `{server}` of its own, {}",
+            started(&entry.transport)
+        )));
+    }
     if tools.agents {
         effects.push("it may call every agent that others may call".to_owned());
     }

@@ -24,7 +24,7 @@ impl Ground {
         let agents = Library::new(places, PlaceSwitches::default());
         let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
         fs::create_dir(base.path().join("w")).unwrap();
-        let projects = Projects::new(agents, base.path().into(), rules, Trust::default());
+        let projects = Projects::new(agents, (base.path().into(), Vec::new()), rules, Trust::default());
         Ground { projects, base, user: DiscoveryCommands::default() }
     }
 

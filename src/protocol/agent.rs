@@ -1,12 +1,12 @@
 //! Agent definitions as runs carry them, and agents as clients see them listed (spec 02).
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentName, Cost, ModelRef, OnBudget, Risk, Role, SandboxProfile, ToolName, Verdict};
+use super::{AgentName, Cost, McpServer, ModelRef, OnBudget, Risk, Role, SandboxProfile, ToolName, Verdict};
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,11 +69,14 @@ pub struct AgentMcp {
     /// Names; `None` = those that its tools name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Vec<String>>,
+    /// Those among them that each of its runs has for itself, by name: they begin and end with it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, McpServer>,
 }
 
 impl AgentMcp {
     pub fn is_empty(&self) -> bool {
-        self.servers.is_none()
+        self.servers.is_none() && self.own.is_empty()
     }
 }
 

@@ -19,6 +19,9 @@ pub struct McpServer {
     /// What it says of its tools' kind and risk is believed. No rule is skipped for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
+    /// What it must be, to be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<McpPin>,
     /// By its own names, with `*`; empty = all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include_tools: Vec<String>,
@@ -34,6 +37,36 @@ pub struct McpServer {
     /// It stands in the file, but is not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disabled: bool,
+}
+
+/// What a server must be, to be used (spec 07, "Security").
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpPin {
+    /// Of the file that its command is: `sha256:<hex>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The version that it tells of itself, and that of the package, where its command is one that gets packages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl McpServer {
+    /// Puts its texts through `hide`, which takes secrets out of them.
+    pub fn hide(&mut self, hide: &dyn Fn(String) -> String) {
+        let each = |text: &mut String| *text = hide(std::mem::take(text));
+        match &mut self.transport {
+            McpTransport::Stdio { command, args, env, cwd } => {
+                args.iter_mut().chain(env.values_mut()).chain(cwd).chain([command]).for_each(each);
+            }
+            McpTransport::Http { url, headers } => headers.values_mut().chain([url]).for_each(each),
+        }
+    }
+
+    /// The daemon starts it.
+    pub fn is_program(&self) -> bool {
+        matches!(self.transport, McpTransport::Stdio { .. })
+    }
 }
 
 /// The way to a server.
@@ -71,6 +104,9 @@ pub struct McpServerTools {
     /// Why there are none, of a server that the run asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away: Option<String>,
+    /// How it is reached, if the run has it for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<McpServer>,
 }
 
 /// One tool of a server.

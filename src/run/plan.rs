@@ -19,7 +19,7 @@ use crate::{
     models::{Models, NotRecordable, Recording, ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, ForeignTools,
+        AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion,
         LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName,
         ToolSource, Violation,
     },
@@ -67,7 +67,7 @@ pub struct RunRequest {
     /// The client that starts it.
     pub initiator: Option<ClientId>,
     /// The tools from elsewhere that it may call, as there are now.
-    pub foreign: ForeignTools,
+    pub foreign: Foreign,
     /// What it is for.
     pub task: RunTask,
     /// The file into which its model's replies are recorded, and those of the runs that it calls. Absolute.
@@ -187,7 +187,6 @@ impl RunPlan {
         let chosen = (&model, choice, unresolved.as_ref());
         let cared = Cared { task, ..Cared::new(chosen, max_context, &project, around) };
         cared.check_prices(&limits)?;
-        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
@@ -340,6 +339,9 @@ fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinitio
     for message in &mut definition.initial_messages {
         message.text = redactor.owned(std::mem::take(&mut message.text));
     }
+    for server in definition.mcp.own.values_mut() {
+        server.hide(&|text| redactor.owned(text));
+    }
     if let Some(output) = &mut definition.output {
         output.description = output.description.take().map(|text| redactor.owned(text));
         redactor.value(&mut output.schema);
@@ -366,12 +368,14 @@ fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspac
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.
-pub(super) fn taken_up(kept: ForeignTools, project: &Project, supplies: &Supplies) -> Foreign {
+pub(super) fn taken_up(seed: &RunSeed, project: &Project, supplies: &Supplies) -> Foreign {
+    let kept = seed.foreign.clone();
     let in_force = commands_in_force(project, &supplies.defaults.discovery);
     let with = (&supplies.lenders, &supplies.redactor);
     supplies.servers.meet(project);
     let served = (&supplies.servers, &*project.roots);
-    Foreign::taken_up(kept, project.is_trusted.then_some(&in_force), with, served)
+    let owned = supplies.servers.kept(kept.mcp.iter(), &seed.definition, &project.roots);
+    Foreign::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
 }
 
 fn equipment(

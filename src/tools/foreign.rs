@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Lenders, Tool, discovered, lent,
-    mcp::{self, Servers},
+    mcp::{self, Owned, Servers},
     registry::entry_means_server,
 };
 use crate::{
@@ -16,28 +16,35 @@ use crate::{
 #[derive(Clone, Default)]
 pub struct Foreign {
     told: Arc<ForeignTools>,
+    /// The servers that the run has for itself: they end with it.
+    _owned: Owned,
     tools: Arc<[Arc<dyn Tool>]>,
 }
 
 impl Foreign {
     /// `roots`: of the workspace, canonical.
-    pub fn new(told: ForeignTools, lenders: &Lenders, (servers, roots): (&Servers, &[String])) -> Foreign {
+    pub fn new(
+        told: ForeignTools,
+        owned: Owned,
+        lenders: &Lenders,
+        (servers, roots): (&Servers, &[String]),
+    ) -> Foreign {
         let discovered = told.discovered.iter().flat_map(discovered::tools);
-        let served = told.mcp.iter().flat_map(|it| mcp::tools(it, roots, servers));
+        let served = told.mcp.iter().flat_map(|it| mcp::tools(it, roots, (servers, &owned)));
         let lent = told.lent.iter().filter_map(|tool| lent::tool(tool, lenders));
         let tools: Vec<Arc<dyn Tool>> = discovered.chain(served).chain(lent).collect();
-        Foreign { told: Arc::new(told), tools: tools.into() }
+        Foreign { told: Arc::new(told), _owned: owned, tools: tools.into() }
     }
 
     /// The same for another agent, which uses other servers.
     #[must_use]
     pub fn with_servers(
         &self,
-        mcp: Vec<McpServerTools>,
+        (mcp, owned): (Vec<McpServerTools>, Owned),
         lenders: &Lenders,
         served: (&Servers, &[String]),
     ) -> Foreign {
-        Foreign::new(ForeignTools { mcp, ..(*self.told).clone() }, lenders, served)
+        Foreign::new(ForeignTools { mcp, ..(*self.told).clone() }, owned, lenders, served)
     }
 
     /// Why servers are away that the run asked for.
@@ -52,7 +59,7 @@ impl Foreign {
     /// Those that a run was planned with, taken up after a restart. What a command told is left out where that command is
     /// not in force any more, or may not run: `in_force` is `None` then.
     pub fn taken_up(
-        mut kept: ForeignTools,
+        (mut kept, owned): (ForeignTools, Owned),
         in_force: Option<&DiscoveryCommands>,
         (lenders, redactor): (&Lenders, &Redactor),
         served: (&Servers, &[String]),
@@ -63,7 +70,7 @@ impl Foreign {
             let commands = still(&told.commands)?;
             Some(crate::protocol::DiscoveredTools { commands, ..told })
         });
-        Foreign::new(kept, lenders, served)
+        Foreign::new(kept, owned, lenders, served)
     }
 
     /// Whether an entry of a list means a server that has not told its tools.
@@ -78,6 +85,9 @@ impl Foreign {
         let mut kept = (*self.told).clone();
         if let Some(told) = &mut kept.discovered {
             told.commands = without_secrets(&told.commands, redactor);
+        }
+        for own in kept.mcp.iter_mut().filter_map(|it| it.own.as_mut()) {
+            own.hide(&|text| redactor.owned(text));
         }
         kept
     }

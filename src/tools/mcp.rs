@@ -9,7 +9,6 @@
 mod call;
 mod connection;
 mod content;
-mod expand;
 mod launch;
 mod lines;
 mod listing;
@@ -22,5 +21,5 @@ pub use call::tools;
 pub use connection::{List, Unanswered};
 pub use content::parts;
 pub use rules::ServerRules;
-pub use server::{Ready, Record, Server, Standing, Tally, Use};
-pub use servers::{Change, Meaning, Origin, Seen, Servers};
+pub use server::{Origin, Ready, Record, Server, Standing, Tally, Use};
+pub use servers::{Change, Meaning, Owned, Seen, Servers};

@@ -9,7 +9,10 @@ use subagentd::sys::clock::ManualClock;
 use crate::support::{Client, House, Reply, Running, Script};
 
 mod http;
+mod inline;
 pub mod server;
+mod soak;
+mod trusted;
 
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";
 

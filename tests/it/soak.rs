@@ -234,7 +234,7 @@ async fn counts(daemon: &mut ProbeDaemon) -> Counts {
 }
 
 /// How many processes have this one as their parent.
-fn children(pid: u32) -> usize {
+pub fn children(pid: u32) -> usize {
     let parent = |process: fs::DirEntry| {
         let stat = fs::read_to_string(process.path().join("stat")).ok()?;
         // The name in parentheses may have blanks; state and parent follow.

@@ -1,8 +1,15 @@
-//! The field `mcp`: which servers of the Model Context Protocol an agent may use. Those of its own are not started yet.
+//! The field `mcp`: which servers of the Model Context Protocol an agent may use, those among them that each of its runs has for
+//! itself (spec 07, "per-agent inline servers").
 
-use super::super::{fields::Fields, findings::Findings, yaml::Content};
+use std::collections::BTreeMap;
+
+use super::super::{
+    fields::Fields,
+    findings::Findings,
+    yaml::{Content, Key, Node},
+};
 use crate::{
-    config::server_name_problem,
+    config::{ServerOf, ServerProblem, read_server, server_name_problem},
     protocol::{
         AgentMcp,
         FileProblemCode::{BadValue, UnknownField, WrongType},
@@ -14,44 +21,100 @@ pub(super) const MCP_FIELDS: &[&str] = &["servers"];
 /// Servers that one agent lists at most: more is no list that somebody wrote.
 pub(super) const MOST_SERVERS: usize = 100;
 
-/// A list of names of servers that the settings have.
+/// Names of servers that the settings have, and servers of the agent's own: a list of names and of maps, or one map.
 pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> AgentMcp {
     let Some(node) = fields.get("mcp") else { return AgentMcp::default() };
     let Some(fields) = Fields::open(node, "mcp", MCP_FIELDS, findings) else { return AgentMcp::default() };
     let Some(node) = fields.get("servers") else { return AgentMcp::default() };
-    if let Content::Map(_) = &node.content {
-        let message = "`mcp.servers`: servers within an agent's file have no effect in this version";
-        let fix = Some("put them under `mcpServers` in the settings, and list their names here".to_owned());
-        findings.warning(Some(node.mark), UnknownField, message.to_owned(), fix);
-        return AgentMcp::default();
+    let mut reading = Reading { listed: Vec::new(), own: BTreeMap::new(), findings };
+    match &node.content {
+        Content::Map(entries) => reading.own("mcp.servers", entries),
+        Content::List(items) => {
+            // The rest is not looked at: what is wrong with it is one mistake.
+            for (at, item) in items.iter().enumerate().take(MOST_SERVERS + 1) {
+                reading.item(&format!("mcp.servers[{at}]"), item);
+            }
+        }
+        Content::Scalar { .. } => {
+            let expected = "a list of names of servers that the settings have, or servers of its own by name";
+            reading.findings.expected(node, "mcp.servers", WrongType, expected);
+            return AgentMcp::default();
+        }
     }
-    let Content::List(items) = &node.content else {
-        findings.expected(
-            node,
-            "mcp.servers",
-            WrongType,
-            "a list of names of servers that the settings have",
-        );
-        return AgentMcp::default();
-    };
-    if MOST_SERVERS < items.len() {
-        let message = format!("`mcp.servers` has {} names; {MOST_SERVERS} are the most", items.len());
+    let Reading { listed, own, findings } = reading;
+    if MOST_SERVERS < listed.len() {
+        let message = format!("`mcp.servers` has more than {MOST_SERVERS} servers, which are the most");
         findings.error(Some(node.mark), BadValue, message);
         return AgentMcp::default();
     }
-    let mut servers: Vec<String> = Vec::new();
-    for (at, item) in items.iter().enumerate() {
-        let path = format!("mcp.servers[{at}]");
-        match item.as_raw_text() {
-            None => findings.expected(item, &path, WrongType, "the name of a server"),
-            Some(name) => match server_name_problem(name) {
-                Some(problem) => {
-                    findings.error(Some(item.mark), BadValue, format!("`{path}`: {problem}"));
+    AgentMcp { servers: Some(listed), own }
+}
+
+struct Reading<'a> {
+    listed: Vec<String>,
+    own: BTreeMap<String, crate::protocol::McpServer>,
+    findings: &'a mut Findings,
+}
+
+impl Reading<'_> {
+    fn item(&mut self, path: &str, item: &Node) {
+        match (&item.content, item.as_raw_text()) {
+            (Content::Map(entries), _) => self.own(path, entries),
+            (_, Some(name)) => {
+                if self.is_name(path, item, name) {
+                    self.list(name);
                 }
-                None if servers.iter().any(|other| other == name) => (),
-                None => servers.push(name.to_owned()),
-            },
+            }
+            _ => self.findings.expected(item, path, WrongType, "the name of a server, or a server by its name"),
         }
     }
-    AgentMcp { servers: Some(servers) }
+
+    /// Servers of its own by name. One that says nothing is one of the settings.
+    fn own(&mut self, path: &str, entries: &[(Key, Node)]) {
+        for (Key { mark, text: name }, node) in entries.iter().take(MOST_SERVERS + 1) {
+            let path = format!("{path}.{name}");
+            let place = Node { mark: *mark, content: node.content.clone() };
+            if !self.is_name(&path, &place, name) {
+                continue;
+            }
+            if node.is_null() {
+                self.list(name);
+                continue;
+            }
+            let (server, problems) = read_server(&node.to_json(), ServerOf::Other);
+            for ServerProblem { field, message, is_warning } in problems {
+                let (place, path) = match &field {
+                    Some(field) => (node.at_pointer(&format!("/{field}")), format!("{path}.{field}")),
+                    None => (node, path.clone()),
+                };
+                let message = format!("`{path}`: {message}");
+                match is_warning {
+                    true => self.findings.warning(Some(place.mark), UnknownField, message, None),
+                    false => self.findings.error(Some(place.mark), BadValue, message),
+                }
+            }
+            let Some(server) = server else { continue };
+            self.list(name);
+            if self.own.insert(name.clone(), server).is_some() {
+                let message = format!("`{path}`: there is another one of this name");
+                self.findings.error(Some(*mark), BadValue, message);
+            }
+        }
+    }
+
+    fn is_name(&mut self, path: &str, node: &Node, name: &str) -> bool {
+        match server_name_problem(name) {
+            None => true,
+            Some(problem) => {
+                self.findings.error(Some(node.mark), BadValue, format!("`{path}`: {problem}"));
+                false
+            }
+        }
+    }
+
+    fn list(&mut self, name: &str) {
+        if !self.listed.iter().any(|other| other == name) {
+            self.listed.push(name.to_owned());
+        }
+    }
 }

@@ -6,8 +6,9 @@ use super::super::{
     export::{minutes, verdict},
     names::title_case,
 };
+use crate::config::server_fields;
 use crate::protocol::{
-    AgentDefinition, AgentLimits, Completion, InputSpec, ModelChoice, Narrowing, OnBudget, OutputSpec,
+    AgentDefinition, AgentLimits, AgentMcp, Completion, InputSpec, ModelChoice, Narrowing, OnBudget, OutputSpec,
     SandboxProfile, ToolSelection,
 };
 
@@ -39,7 +40,7 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
         fields.put("initialMessages", definition.initial_messages.iter().map(message).collect::<Vec<_>>());
     }
     fields.maybe("tools", tools(&definition.tools));
-    fields.maybe("mcp", definition.mcp.servers.as_ref().map(|servers| json!({ "servers": servers })));
+    fields.maybe("mcp", mcp(&definition.mcp));
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {
@@ -49,6 +50,16 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
         fields.put("hidden", true);
     }
     fields.0
+}
+
+/// Names alone where none is its own.
+fn mcp(mcp: &AgentMcp) -> Option<Value> {
+    let listed = mcp.servers.as_ref()?;
+    let told = |name: &String| match mcp.own.get(name) {
+        Some(server) => json!({ name.as_str(): server_fields(server) }),
+        None => json!(name),
+    };
+    Some(json!({ "servers": listed.iter().map(told).collect::<Vec<_>>() }))
 }
 
 struct Fields(Map<String, Value>);

@@ -21,6 +21,7 @@ use super::{
         TRIGGER_FIELDS,
     },
 };
+use crate::config::server_schema;
 use crate::agents::{
     names::{self, LONGEST_NAME},
     template::DAEMON_VALUES,
@@ -121,10 +122,22 @@ fn field(name: &str) -> Option<Value> {
         "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
         "mcp" => {
             let server = json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$" });
+            let own = json!({
+                "type": "object",
+                "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,40}$" },
+                "additionalProperties": { "anyOf": [server_schema(), { "type": "null" }] },
+                "maxProperties": MOST_SERVERS,
+            });
             let servers = said(
-                "Names of servers that the settings have (`mcpServers`). Where the file says nothing of `tools.allow`, it \
-                 gets all their tools besides the usual ones.",
-                json!({ "type": "array", "items": server, "maxItems": MOST_SERVERS }),
+                "Names of servers that the settings have (`mcpServers`), and servers of its own by name, which are entries as \
+                 the settings have them and begin and end with each of its runs. Where the file says nothing of \
+                 `tools.allow`, it gets all their tools besides the usual ones.",
+                json!({
+                    "anyOf": [
+                        { "type": "array", "items": { "anyOf": [server, own] }, "maxItems": MOST_SERVERS },
+                        own,
+                    ],
+                }),
             );
             let fields = map(MCP_FIELDS, |_| Some(servers.clone()));
             said("Which MCP servers the agent may use. Default: those that its tools name.", or_null(fields))

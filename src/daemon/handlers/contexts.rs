@@ -20,12 +20,13 @@ use crate::{
     protocol::{
         AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, Completion,
         CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind,
-        EventBody, ForeignTools, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError,
+        EventBody, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError,
         RunCompleted, RunId, RunQueued, RunTask, Sampling, Seq, SessionClear, SessionClearResult,
         SessionCompact, SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
     },
     run::{RunRequest, StartOptions, Where},
     store::{Filter, RunFilter},
+    tools::Foreign,
 };
 
 /// One turn, in which no model of the run's own is asked.
@@ -157,7 +158,7 @@ async fn begin(
             initiator: by.as_deref().map(ClientId::from),
             model: Some(model),
             sampling,
-            foreign: ForeignTools::default(),
+            foreign: Foreign::default(),
             task,
             record: None,
         };

@@ -182,7 +182,7 @@ async fn workspace(state: &State, workspace: Option<&WorkspaceParam>) -> Result<
 /// A server that may be used; `None` = there is one, which may not.
 fn used(state: &State, roots: &[String], name: &str) -> Result<Option<Arc<Server>>, RpcError> {
     match state.servers.meaning(roots, name) {
-        Meaning::Server { server, .. } => Ok(Some(server)),
+        Meaning::Server(server) => Ok(Some(server)),
         Meaning::Disabled(_) | Meaning::Blocked(_) | Meaning::Untrusted => Ok(None),
         Meaning::Unknown => Err(not_found(state, roots, name)),
     }
@@ -237,13 +237,16 @@ fn status_of(state: &State, roots: &[String], name: &str) -> Result<McpServerSta
 
 fn listed(seen: &Seen) -> ListedMcpServer {
     let unused = |state, reason: Option<String>| (state, reason, None, None);
+    let mut agent = None;
     let (now, reason, origin, transport) = match &seen.meaning {
-        Meaning::Server { server, origin } => {
+        Meaning::Server(server) => {
             let (now, error) = mcp::standing_told(&seen.standing);
-            let origin = match origin {
+            let origin = match server.origin {
                 Origin::User => McpOrigin::User,
                 Origin::Project => McpOrigin::Project,
+                Origin::Agent(_) => McpOrigin::Agent,
             };
+            agent = server.origin.agent().cloned();
             let transport = match server.entry.transport {
                 McpTransport::Stdio { .. } => McpTransportKind::Stdio,
                 McpTransport::Http { .. } => McpTransportKind::Http,
@@ -264,7 +267,7 @@ fn listed(seen: &Seen) -> ListedMcpServer {
         Standing::Ready(ready) => u32::try_from(ready.tools.len()).unwrap_or(u32::MAX),
         _ => 0,
     };
-    ListedMcpServer { name: seen.name.clone(), state: now, reason, origin, transport, tools }
+    ListedMcpServer { name: seen.name.clone(), state: now, reason, origin, agent, transport, tools }
 }
 
 fn told(state: &State, seen: &Seen) -> McpServerStatus {

@@ -67,6 +67,7 @@ async fn trust(
     if let Some(roots) = gone(&state, &workspace)?.filter(|_| !trusted && files.is_empty()) {
         let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
         let seq = tell(&state, by(&caller), said).await?;
+        roots.iter().for_each(|root| state.servers.distrust(root));
         let (files, problems) = (Vec::new(), Vec::new());
         let workspace = WorkspaceRecord { roots, trusted, files, problems, discovery: None };
         return Ok(WorkspaceTrustResult { workspace, seq });
@@ -85,6 +86,9 @@ async fn trust(
         false => survey.roots.iter().map(|root| said(root, false, Vec::new())).collect(),
     };
     let seq = tell(&state, by(&caller), said).await?;
+    if !trusted {
+        survey.roots.iter().for_each(|root| state.servers.distrust(root));
+    }
     // Of the files that the person named; others that came meanwhile are not acknowledged, and are shown so.
     let survey = self::survey(&state, &workspace).await?;
     // Others may have their turn while its command runs.

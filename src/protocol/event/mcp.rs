@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::protocol::ToolName;
+use crate::protocol::{AgentName, ToolName};
 
 /// Whether a server can be used (spec 07).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,9 @@ pub enum McpState {
 #[serde(rename_all = "camelCase")]
 pub struct McpServerStateChanged {
     pub server: String,
+    /// Whose run has it for itself; missing for one that is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// The folders of the workspace that it serves.
     pub workspace: Vec<String>,
     pub state: McpState,
@@ -44,6 +47,9 @@ pub struct McpServerStateChanged {
 #[serde(rename_all = "camelCase")]
 pub struct McpToolsChanged {
     pub server: String,
+    /// Whose run has it for itself; missing for one that is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// The folders of the workspace that it serves.
     pub workspace: Vec<String>,
     /// All that it has now.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::protocol::{McpState, Part, Timestamp, ToolName, WorkspaceParam};
+use crate::protocol::{AgentName, McpState, Part, Timestamp, ToolName, WorkspaceParam};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -35,6 +35,9 @@ pub struct ListedMcpServer {
     /// Whose settings name it; missing for one that is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<McpOrigin>,
+    /// Whose run has it for itself; missing for one that is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// Missing for one that is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<McpTransportKind>,
@@ -48,6 +51,8 @@ pub struct ListedMcpServer {
 pub enum McpOrigin {
     User,
     Project,
+    /// It stands in an agent's file, and one run of that agent has it for itself.
+    Agent,
 }
 
 /// The way to a server.

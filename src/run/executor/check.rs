@@ -10,7 +10,7 @@ use crate::{
     policy::{Decision, PolicyCall},
     project::Project,
     protocol::{
-        Access, AgentDefinition, ApprovalMode, ForeignTools, Risk, SessionId, ToolError, ToolErrorType,
+        Access, AgentDefinition, ApprovalMode, Risk, SessionId, ToolError, ToolErrorType,
         ToolKind, ToolName, Violation,
     },
     run::{child::Callables, gate::Narrowed, plan},
@@ -29,7 +29,7 @@ pub struct CheckRequest {
     pub mode: ApprovalMode,
     pub session: Option<SessionId>,
     /// The tools from elsewhere.
-    pub foreign: ForeignTools,
+    pub foreign: Foreign,
 }
 
 /// What the policy says of it.
@@ -65,7 +65,6 @@ impl Executor {
         if let Some(refusal) = callables.untrusted(&tool) {
             return Err(CheckError::Refused(refusal));
         }
-        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
         let workspace = workspace.closed_at(supplies.own_files.state_dir());

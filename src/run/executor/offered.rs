@@ -7,7 +7,7 @@ use crate::{
     models::ResolveError,
     project::Project,
     protocol::{
-        AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ForeignTools, ToolDeclaration, ToolName,
+        AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName,
     },
     run::{
         child::Callables,
@@ -24,29 +24,27 @@ impl Executor {
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, project: &Project, foreign: ForeignTools) -> Toolset {
+    pub fn toolset(&self, definition: &AgentDefinition, project: &Project, foreign: Foreign) -> Toolset {
         let supplies = self.supplies();
         let overriding = supplies.defaults.overriding(definition);
         let definition = overriding.as_ref().unwrap_or(definition);
         let callables = Callables::of(definition, &project.catalog);
-        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         plan::toolset(definition, &callables, project, &foreign, &supplies)
     }
 
     /// What to ask of many agents of one workspace.
-    pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: ForeignTools) -> NamedInVain<'a> {
+    pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: Foreign) -> NamedInVain<'a> {
         let supplies = self.supplies();
-        let foreign = Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots));
         let registry = supplies.registry.clone().with_foreign(&foreign);
         NamedInVain { supplies, project, foreign, registry, known: HashMap::new() }
     }
 
     /// Every tool that an agent of this workspace may be given, whatever is excluded.
-    pub fn registry(&self, project: &Project, foreign: ForeignTools) -> Registry {
+    pub fn registry(&self, project: &Project, foreign: Foreign) -> Registry {
         let supplies = self.supplies();
         let agents = Callables::every(&project.catalog);
         let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
-        registry.with_foreign(&Foreign::new(foreign, &supplies.lenders, (&supplies.servers, &project.roots)))
+        registry.with_foreign(&foreign)
     }
 
     /// Why no run gets the model of this agent as it is named, if none does. No key is looked for.

@@ -213,7 +213,7 @@ impl Executor {
         let (roots, project) = (known.roots.clone(), Arc::clone(&known.project));
         let supplies = self.supplies();
         let equipping = unblocked(move || {
-            let foreign = plan::taken_up(seed.foreign.clone(), &project, &supplies);
+            let foreign = plan::taken_up(&seed, &project, &supplies);
             plan::equip(&seed, model?, &roots, (&project, &foreign), &supplies)
         });
         let equipment: Equipment = match unharmed(async { Ok(equipping.await) }).await {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{
     connection::{Bounds, Unanswered},
     content,
-    servers::Servers,
+    server::{Ready, Server, Use},
+    servers::{Owned, Servers},
 };
 use crate::{
     models::Media,
@@ -35,6 +36,8 @@ pub struct ServerTool {
 /// Whose tools they are.
 struct Of {
     servers: Servers,
+    /// Set where the run has it for itself.
+    owned: Option<Owned>,
     server: String,
     digest: String,
     /// Canonical.
@@ -42,9 +45,14 @@ struct Of {
 }
 
 /// The tools that a run was planned with, ready to be called.
-pub fn tools(told: &McpServerTools, roots: &[String], servers: &Servers) -> Vec<Arc<dyn Tool>> {
+pub fn tools(
+    told: &McpServerTools,
+    roots: &[String],
+    (servers, owned): (&Servers, &Owned),
+) -> Vec<Arc<dyn Tool>> {
     let of = Arc::new(Of {
         servers: servers.clone(),
+        owned: told.own.as_ref().map(|_| owned.clone()),
         server: told.server.clone(),
         digest: told.digest.clone(),
         roots: roots.to_vec(),
@@ -111,6 +119,15 @@ impl Tool for ServerTool {
     }
 }
 
+impl Of {
+    async fn ready(&self) -> Result<(Arc<Ready>, Use, Arc<Server>), String> {
+        match &self.owned {
+            Some(owned) => self.servers.ready_own(owned, &self.server).await,
+            None => self.servers.ready(&self.roots, &self.server).await,
+        }
+    }
+}
+
 struct Call {
     of: Arc<Of>,
     canonical: String,
@@ -148,7 +165,7 @@ impl Call {
         let Call { of, canonical, name, arguments, media, .. } = self;
         let found = tokio::select! {
             biased;
-            found = of.servers.ready(&of.roots, &of.server) => found,
+            found = of.ready() => found,
             () = cx.cancel.cancelled() => return crate::tools::work::cancelled(),
         };
         let (ready, _use, server) = match found {

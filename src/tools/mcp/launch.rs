@@ -15,8 +15,8 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::expand::expand;
 use crate::{
+    config::expand,
     protocol::McpTransport,
     redact::Redactor,
     sandbox::{Environment, Hold, Launch, Running},

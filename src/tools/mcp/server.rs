@@ -14,12 +14,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{connection::Connection, opening::Complaints, rules::ServerRules};
 use crate::{
-    protocol::{McpServer, McpTool},
+    project::Projects,
+    protocol::{AgentName, McpServer, McpTool},
     sys::clock::Clock,
     tools::Commands,
 };
 
 mod keeping;
+mod pinned;
 
 /// Calls whose times are kept of each tool.
 const KEPT_TIMES: usize = 256;
@@ -81,8 +83,29 @@ struct Uses {
     keeper: Option<CancellationToken>,
 }
 
+/// Who names a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Whoever runs the daemon.
+    User,
+    /// A workspace's own settings.
+    Project,
+    /// An agent, of which one run has it for itself.
+    Agent(AgentName),
+}
+
+impl Origin {
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Origin::Agent(agent) => Some(agent),
+            Origin::User | Origin::Project => None,
+        }
+    }
+}
+
 pub struct Server {
     pub name: String,
+    pub origin: Origin,
     /// Canonical.
     pub roots: Vec<String>,
     pub entry: McpServer,
@@ -90,6 +113,8 @@ pub struct Server {
     standing: watch::Sender<Standing>,
     /// It is tried again at once.
     again: Notify,
+    /// Whether it may still be run is looked at.
+    look: Notify,
     uses: Mutex<Uses>,
     record: Mutex<Record>,
     complaints: Complaints,
@@ -98,6 +123,7 @@ pub struct Server {
 /// What a server's task works with.
 pub trait Household: Send + Sync + 'static {
     fn commands(&self) -> &Commands;
+    fn projects(&self) -> &Projects;
     fn clock(&self) -> &Arc<dyn Clock>;
     fn tasks(&self) -> &TaskTracker;
     /// The daemon's own end.
@@ -122,14 +148,16 @@ impl Drop for Use {
 }
 
 impl Server {
-    pub fn new(name: &str, roots: &[String], entry: McpServer, digest: String) -> Server {
+    pub fn new((name, origin): (&str, Origin), roots: &[String], entry: McpServer, digest: String) -> Server {
         Server {
             name: name.to_owned(),
+            origin,
             roots: roots.to_vec(),
             entry,
             digest,
             standing: watch::Sender::new(Standing::Idle),
             again: Notify::new(),
+            look: Notify::new(),
             uses: Mutex::new(Uses { now: 0, last: Duration::ZERO, keeper: None }),
             record: Mutex::default(),
             complaints: Complaints::default(),
@@ -172,6 +200,11 @@ impl Server {
         if let Some(keeper) = &self.uses().keeper {
             keeper.cancel();
         }
+    }
+
+    /// Has it begun anew if what it is started with may not be run any more.
+    pub fn look_again(&self) {
+        self.look.notify_one();
     }
 
     /// Completes when nobody keeps it.

@@ -5,20 +5,24 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::future::join_all;
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     rules::{ServerRules, digest_of},
-    server::{Household, Ready, Record, Server, Standing, Use},
+    server::{Household, Origin, Ready, Record, Server, Standing, Use},
 };
 use crate::{
-    project::Project,
-    protocol::{AgentDefinition, McpServer, McpServerTools, ToolName},
+    project::{Project, Projects},
+    protocol::{AgentName, McpServer, McpServerTools},
     sys::{clock::Clock, current::Current},
-    tools::{Commands, registry::entry_means_server},
+    tools::Commands,
 };
+
+mod agents;
+mod owned;
+
+pub use owned::Owned;
 
 /// Workspaces whose servers are remembered; of more, those that have none running are forgotten.
 const MOST_WORKSPACES: usize = 256;
@@ -29,6 +33,7 @@ pub struct Servers(Arc<House>);
 
 struct House {
     commands: Arc<Commands>,
+    projects: Projects,
     clock: Arc<dyn Clock>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -38,8 +43,10 @@ struct House {
     /// Names that somebody has switched off.
     off: Mutex<BTreeSet<String>>,
     /// What nobody has been told yet.
-    changes: Mutex<BTreeMap<(Vec<String>, String), Change>>,
+    changes: Mutex<BTreeMap<(Vec<String>, Option<AgentName>, String), Change>>,
     has_changes: Notify,
+    /// Those that runs have for themselves.
+    owned: Mutex<Vec<Arc<Server>>>,
 }
 
 #[derive(Default)]
@@ -56,6 +63,8 @@ struct Workspace {
 #[derive(Clone)]
 pub struct Change {
     pub server: String,
+    /// Whose run has it for itself.
+    pub agent: Option<AgentName>,
     /// Canonical.
     pub roots: Vec<String>,
     pub standing: Standing,
@@ -63,19 +72,9 @@ pub struct Change {
     pub tools: bool,
 }
 
-/// Where a server comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    User,
-    Project,
-}
-
 /// What a name means in a workspace.
 pub enum Meaning {
-    Server {
-        server: Arc<Server>,
-        origin: Origin,
-    },
+    Server(Arc<Server>),
     /// There is one, which is not used; why.
     Disabled(String),
     Blocked(String),
@@ -97,6 +96,10 @@ impl Household for House {
         &self.commands
     }
 
+    fn projects(&self) -> &Projects {
+        &self.projects
+    }
+
     fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
@@ -116,13 +119,14 @@ impl Household for House {
     fn changed(&self, server: &Server, tools: bool) {
         let change = Change {
             server: server.name.clone(),
+            agent: server.origin.agent().cloned(),
             roots: server.roots.clone(),
             standing: server.standing(),
             tools,
         };
-        // One for each server, so it is bounded by them.
+        // One for each server, so it is bounded by them; what runs have for themselves is told by agent.
         let mut changes = lock(&self.changes);
-        let key = (change.roots.clone(), change.server.clone());
+        let key = (change.roots.clone(), change.agent.clone(), change.server.clone());
         let tools = tools || changes.get(&key).is_some_and(|before| before.tools);
         changes.insert(key, Change { tools, ..change });
         drop(changes);
@@ -133,7 +137,7 @@ impl Household for House {
 impl Servers {
     /// Tasks that keep servers stand on `tasks`, and end with `stop`.
     pub fn new(
-        commands: Arc<Commands>,
+        (commands, projects): (Arc<Commands>, Projects),
         clock: Arc<dyn Clock>,
         (tasks, stop): (TaskTracker, CancellationToken),
         rules: ServerRules,
@@ -141,6 +145,7 @@ impl Servers {
     ) -> Servers {
         Servers(Arc::new(House {
             commands,
+            projects,
             clock,
             tasks,
             stop,
@@ -149,6 +154,7 @@ impl Servers {
             off: Mutex::new(off),
             changes: Mutex::default(),
             has_changes: Notify::new(),
+            owned: Mutex::default(),
         }))
     }
 
@@ -175,16 +181,8 @@ impl Servers {
         let (is_new, is_other);
         {
             let mut workspaces = lock(&self.0.workspaces);
-            if MOST_WORKSPACES <= workspaces.len() && !workspaces.contains_key(&project.roots) {
-                let is_quiet = |it: &Workspace| {
-                    it.known
-                        .values()
-                        .all(|it| matches!(it.standing(), Standing::Idle | Standing::Failed { .. }))
-                };
-                workspaces.retain(|_, workspace| !is_quiet(workspace));
-            }
             is_new = !workspaces.contains_key(&project.roots);
-            let workspace = workspaces.entry(project.roots.clone()).or_default();
+            let workspace = room(&mut workspaces, &project.roots);
             let own = if project.is_trusted { project.settings.mcp_servers.clone() } else { BTreeMap::new() };
             is_other = workspace.own != own || workspace.unread != project.unread_servers;
             if is_other {
@@ -200,11 +198,30 @@ impl Servers {
         }
     }
 
+    /// Nobody trusts this folder any more: what its settings name ends at once, in every workspace that has it, and so does
+    /// what is started with its files.
+    pub fn distrust(&self, root: &str) {
+        let known: Vec<(Vec<String>, Vec<Arc<Server>>)> = {
+            let mut workspaces = lock(&self.0.workspaces);
+            let touched = workspaces.iter_mut().filter(|(roots, _)| roots.iter().any(|it| it == root));
+            let forget = |(roots, workspace): (&Vec<String>, &mut Workspace)| {
+                workspace.own.clear();
+                (roots.clone(), workspace.known.values().cloned().collect())
+            };
+            touched.map(forget).collect()
+        };
+        for (roots, servers) in known {
+            self.sweep(&roots);
+            // Whether it is one of these is looked at when it begins.
+            servers.iter().filter(|it| it.entry.is_program()).for_each(|it| it.look_again());
+        }
+    }
+
     /// Starts those that are to be there as soon as somebody looks at the workspace.
     fn start_early(&self, roots: &[String]) {
         let rules = self.0.rules.get();
         for (name, _) in rules.servers.iter().filter(|(_, entry)| entry.auto_start) {
-            if let Meaning::Server { server, .. } = self.meaning(roots, name) {
+            if let Meaning::Server(server) = self.meaning(roots, name) {
                 server.begin(&self.household());
             }
         }
@@ -230,7 +247,7 @@ impl Servers {
     pub fn meaning(&self, roots: &[String], name: &str) -> Meaning {
         let rules = self.0.rules.get();
         let mut workspaces = lock(&self.0.workspaces);
-        let workspace = workspaces.entry(roots.to_vec()).or_default();
+        let workspace = room(&mut workspaces, roots);
         // The user's own goes first: what the user's rules allow a server must not come to another's of its name.
         let (entry, origin) = match (rules.servers.get(name), workspace.own.get(name)) {
             (Some(entry), _) => (entry.clone(), Origin::User),
@@ -238,25 +255,31 @@ impl Servers {
             (None, None) if workspace.unread.contains(name) => return Meaning::Untrusted,
             (None, None) => return Meaning::Unknown,
         };
-        if let Some(why) = rules.blocked(name) {
-            return Meaning::Blocked(why);
-        }
-        if lock(&self.0.off).contains(name) {
-            return Meaning::Disabled(format!("it was switched off (`subagent mcp enable {name}`)"));
-        }
-        if entry.disabled {
-            return Meaning::Disabled("its entry says `disabled`".to_owned());
+        if let Some(why) = self.unused(&rules, name, &entry) {
+            return why;
         }
         let digest = digest_of(name, &entry);
-        let known = workspace.known.get(name).filter(|known| known.digest == digest).cloned();
-        let server = known.unwrap_or_else(|| {
-            let server = Arc::new(Server::new(name, roots, entry, digest));
+        let is_it = |known: &&Arc<Server>| known.digest == digest && known.origin == origin;
+        let known = workspace.known.get(name).filter(is_it).cloned();
+        Meaning::Server(known.unwrap_or_else(|| {
+            let server = Arc::new(Server::new((name, origin), roots, entry, digest));
             if let Some(before) = workspace.known.insert(name.to_owned(), Arc::clone(&server)) {
                 before.end();
             }
             server
-        });
-        Meaning::Server { server, origin }
+        }))
+    }
+
+    /// Why a server is not used that is there and trusted.
+    fn unused(&self, rules: &ServerRules, name: &str, entry: &McpServer) -> Option<Meaning> {
+        if let Some(why) = rules.blocked(name) {
+            return Some(Meaning::Blocked(why));
+        }
+        if lock(&self.0.off).contains(name) {
+            let why = format!("it was switched off (`subagent mcp enable {name}`)");
+            return Some(Meaning::Disabled(why));
+        }
+        entry.disabled.then(|| Meaning::Disabled("its entry says `disabled`".to_owned()))
     }
 
     /// Whether any settings that somebody looked at name such a server.
@@ -276,17 +299,23 @@ impl Servers {
         names
     }
 
-    /// Every server that a workspace has, as it is now.
+    /// Every server that a workspace has, as it is now, and then those that runs in it have for themselves.
     pub fn seen(&self, roots: &[String]) -> Vec<Seen> {
-        let seen = |name: String| {
-            let meaning = self.meaning(roots, &name);
+        let seen = |name: String, meaning: Meaning| {
             let (standing, record, complaints) = match &meaning {
-                Meaning::Server { server, .. } => (server.standing(), server.record(), server.complaints()),
+                Meaning::Server(server) => (server.standing(), server.record(), server.complaints()),
                 _ => (Standing::Idle, Record::default(), String::new()),
             };
             Seen { name, meaning, standing, record, complaints }
         };
-        self.names(roots).into_iter().map(seen).collect()
+        let owned: Vec<Arc<Server>> =
+            lock(&self.0.owned).iter().filter(|server| server.roots == roots).cloned().collect();
+        let owned = owned.into_iter().map(|server| seen(server.name.clone(), Meaning::Server(server)));
+        let shared = self.names(roots).into_iter().map(|name| {
+            let meaning = self.meaning(roots, &name);
+            seen(name, meaning)
+        });
+        shared.chain(owned).collect()
     }
 
     /// A server to be used; it is started if it must be. What keeps it from being used is told in words.
@@ -296,7 +325,7 @@ impl Servers {
         name: &str,
     ) -> Result<(Arc<Ready>, Use, Arc<Server>), String> {
         match self.meaning(roots, name) {
-            Meaning::Server { server, .. } => {
+            Meaning::Server(server) => {
                 let (ready, in_use) = server.ready(&self.household()).await?;
                 Ok((ready, in_use, server))
             }
@@ -309,45 +338,16 @@ impl Servers {
         }
     }
 
-    /// The tools of the servers that an agent may use, which are started if they must be. One that is away is told with why.
-    pub async fn for_agent(
-        &self,
-        definition: &AgentDefinition,
-        project: &Project,
-        excluded: &[ToolName],
-    ) -> Vec<McpServerTools> {
-        self.meet(project);
-        let wanted = wanted(definition, &self.names(&project.roots), excluded);
-        join_all(wanted.into_iter().map(|name| self.tools(&project.roots, name))).await
-    }
-
-    async fn tools(&self, roots: &[String], name: String) -> McpServerTools {
-        match self.ready(roots, &name).await {
-            Ok((ready, _use, server)) => McpServerTools {
-                server: name,
-                digest: server.digest.clone(),
-                tools: ready.tools.to_vec(),
-                away: None,
-            },
-            Err(why) => McpServerTools {
-                server: name,
-                digest: String::new(),
-                tools: Vec::new(),
-                away: Some(self.0.rules.get().redactor.owned(why)),
-            },
-        }
-    }
-
     /// The servers of a workspace with the tools of those that are there; nothing is started.
     pub fn known(&self, project: &Project) -> Vec<McpServerTools> {
         self.meet(project);
         let known = |server: String| match self.meaning(&project.roots, &server) {
-            Meaning::Server { server: it, .. } => {
+            Meaning::Server(it) => {
                 let tools = match it.standing() {
                     Standing::Ready(ready) => ready.tools.to_vec(),
                     _ => Vec::new(),
                 };
-                Some(McpServerTools { server, digest: it.digest.clone(), tools, away: None })
+                Some(McpServerTools { server, digest: it.digest.clone(), tools, away: None, own: None })
             }
             _ => None,
         };
@@ -379,7 +379,7 @@ impl Servers {
         };
         for (name, server) in known {
             let is_same = match self.meaning(roots, &name) {
-                Meaning::Server { server: now, .. } => Arc::ptr_eq(&now, &server),
+                Meaning::Server(now) => Arc::ptr_eq(&now, &server),
                 _ => false,
             };
             if !is_same {
@@ -389,29 +389,15 @@ impl Servers {
     }
 }
 
-/// The servers whose tools an agent may use, by name (spec 02, "Tool filtering").
-fn wanted(definition: &AgentDefinition, names: &BTreeSet<String>, excluded: &[ToolName]) -> BTreeSet<String> {
-    let tools = &definition.tools;
-    let means = |entries: &[ToolName], name: &str| {
-        entries.iter().any(|entry| entry_means_server(entry.as_str(), name))
-    };
-    let listed = definition.mcp.servers.as_deref();
-    let mut wanted: BTreeSet<String> = match (&tools.allow, listed) {
-        (Some(allow), _) => names.iter().filter(|name| means(allow, name)).cloned().collect(),
-        (None, Some(listed)) => listed.iter().cloned().collect(),
-        (None, None) => BTreeSet::new(),
-    };
-    // One that nobody configured is told.
-    wanted.extend(listed.into_iter().flatten().filter(|name| !names.contains(*name)).cloned());
-    if tools.inherits && listed.is_none() {
-        wanted.extend(names.iter().cloned());
+/// What is known of a workspace. For another one those make room that have nothing running.
+fn room<'a>(workspaces: &'a mut BTreeMap<Vec<String>, Workspace>, roots: &[String]) -> &'a mut Workspace {
+    if MOST_WORKSPACES <= workspaces.len() && !workspaces.contains_key(roots) {
+        let is_quiet = |it: &Workspace| {
+            it.known.values().all(|it| matches!(it.standing(), Standing::Idle | Standing::Failed { .. }))
+        };
+        workspaces.retain(|_, workspace| !is_quiet(workspace));
     }
-    // One of which every tool is kept from it is of no use.
-    let is_all = |entry: &ToolName, name: &str| {
-        entry.as_str() == format!("mcp.{name}.*") || entry.as_str() == "mcp.*.*"
-    };
-    wanted.retain(|name| !tools.deny.iter().chain(excluded).any(|entry| is_all(entry, name)));
-    wanted
+    workspaces.entry(roots.to_vec()).or_default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

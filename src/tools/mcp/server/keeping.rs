@@ -34,6 +34,8 @@ enum End {
     Unwanted,
     /// Somebody wants it restarted.
     Again,
+    /// What it is started with may not be run any more.
+    Refused(String),
     Lost(String),
 }
 
@@ -57,6 +59,9 @@ impl Server {
                 stop: &token,
                 complaints: &self.complaints,
             };
+            if let Some(why) = self.refused(household).await {
+                return self.left(household, Some(why));
+            }
             let begun = household.clock().monotonic();
             let end = match opener.open().await {
                 Ok(open) => self.attend(open, &opener, household, &token).await,
@@ -65,6 +70,7 @@ impl Server {
             };
             let error = match end {
                 End::Unwanted => return self.left(household, None),
+                End::Refused(why) => return self.left(household, Some(why)),
                 End::Again => {
                     lock(&self.record).restarts += 1;
                     self.stand(household, Standing::Connecting);
@@ -134,6 +140,11 @@ impl Server {
                 }
                 () = &mut closed => break self.lost(&mut ending, opener, clock).await,
                 () = self.again.notified() => break End::Again,
+                () = self.look.notified() => {
+                    if let Some(why) = self.refused(household).await {
+                        break End::Refused(why);
+                    }
+                }
                 () = ears.tools_changed() => {
                     tokio::select! {
                         () = token.cancelled() => break End::Unwanted,

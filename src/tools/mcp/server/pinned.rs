@@ -1,0 +1,124 @@
+//! May a server's program be run, with its files as they are now? (spec 07, "Security"; 11, "Untrusted workspaces")
+//!
+//! An entry is trusted by its words; but a word that names a file of the workspace means whatever stands in that file, which an
+//! agent may write. So a server of a project, or of an agent, runs such files as somebody acknowledged them and not otherwise,
+//! and one of the user's own only in a workspace that they trust. It is looked at each time before a program is started.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Household, Origin, Server};
+use crate::{
+    config::expand,
+    project::Projects,
+    protocol::{McpPin, McpServer, McpTransport},
+    tools::{digest, work},
+    trust::Consent,
+};
+
+/// Commands that get a package and run it.
+const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", "uvx", "uv", "pipx"];
+/// Largest program of which a digest is made: each start reads it.
+const LARGEST_PROGRAM: u64 = 512 << 20;
+
+impl Server {
+    /// Why it must not be run, if it must not.
+    pub(super) async fn refused(&self, household: &Arc<dyn Household>) -> Option<String> {
+        if !self.entry.is_program() {
+            return None;
+        }
+        let (projects, roots, entry) = (household.projects().clone(), self.roots.clone(), self.entry.clone());
+        let (origin, environment) = (self.origin.clone(), household.commands().environment().to_vec());
+        work::aside(move || {
+            unread(&projects, &roots, &entry, &origin).or_else(|| other_than_pinned(&entry, &roots, &environment))
+        })
+        .await
+    }
+}
+
+/// A file of the workspace that it would be started with, and that may not be run.
+fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Origin) -> Option<String> {
+    let programs = projects.programs_of_server(roots, &entry.transport);
+    let trust = projects.trust();
+    match origin {
+        Origin::User => {
+            let program = programs.iter().find(|program| !trust.is_trusted(&program.root))?;
+            Some(format!(
+                "it is started with {}, a file of this workspace, which no person has trusted (`subagent trust`)",
+                program.path
+            ))
+        }
+        Origin::Project | Origin::Agent(_) => {
+            let program = programs.iter().find(|program| program.consent != Consent::Now)?;
+            Some(format!(
+                "it is started with {}, which no person has acknowledged as it is now (`subagent trust`)",
+                program.path
+            ))
+        }
+    }
+}
+
+/// Whether the program is another one than its pin says. Reads the program.
+fn other_than_pinned(
+    entry: &McpServer,
+    roots: &[String],
+    environment: &[(OsString, OsString)],
+) -> Option<String> {
+    let McpPin { command: pinned, version } = entry.pin.as_ref()?;
+    let McpTransport::Stdio { command, args, env, cwd } = &entry.transport else { return None };
+    // What cannot be filled in is told when it is started.
+    let fill = |text: &String| expand(text, environment).ok();
+    let command = fill(command)?;
+    if let Some(version) = version {
+        let runner = Path::new(&command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let names = |argument: &String| {
+            let parted = argument.rsplit_once("==").or_else(|| argument.rsplit_once('@'));
+            parted.is_some_and(|(_, named)| named == version)
+        };
+        if RUNNERS.contains(&runner) && !args.iter().filter_map(fill).any(|argument| names(&argument)) {
+            return Some(format!(
+                "its pin says version {version}, and `{runner}` may take another: name the package with its version in `args`"
+            ));
+        }
+    }
+    let pinned = pinned.as_ref()?;
+    let directory = cwd.as_ref().and_then(fill).unwrap_or_default();
+    let directory =
+        roots.first().map_or_else(|| PathBuf::from(&directory), |root| Path::new(root).join(&directory));
+    let path = match env.get("PATH") {
+        Some(path) => fill(path).map(OsString::from),
+        None => environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
+    };
+    let Some(program) = program(&command, &directory, path) else {
+        return Some(format!("its pin names what `{command}` is, and there is none of that name"));
+    };
+    match digest_of(&program) {
+        Some(digest) if digest == *pinned => None,
+        Some(digest) => Some(format!(
+            "{} is another one than its pin says: it has {digest}; if that is right, write it into the entry",
+            program.display()
+        )),
+        None => Some(format!("its pin names what `{command}` is, and it cannot be read")),
+    }
+}
+
+/// The file that a command is.
+fn program(command: &str, directory: &Path, path: Option<OsString>) -> Option<PathBuf> {
+    if command.contains('/') {
+        return Some(directory.join(command));
+    }
+    let is_program = |file: &PathBuf| {
+        fs::metadata(file).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&path?).map(|folder| folder.join(command)).find(is_program)
+}
+
+fn digest_of(program: &Path) -> Option<String> {
+    let is_readable = fs::metadata(program).ok()?.len() <= LARGEST_PROGRAM;
+    is_readable.then(|| fs::read(program).ok()).flatten().map(|bytes| digest::of(&bytes))
+}

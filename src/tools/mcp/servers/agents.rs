@@ -1,0 +1,167 @@
+//! Which servers do an agent's runs have, of the workspace's and of its own?
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use futures_util::future::{join, join_all};
+
+use super::{Meaning, Owned, Server, Servers};
+use crate::{
+    project::Project,
+    protocol::{AgentDefinition, McpServer, McpServerTools, ToolName},
+    tools::{
+        mcp::{rules::digest_of, server::Origin},
+        registry::entry_means_server,
+    },
+};
+
+impl Servers {
+    /// The tools of the servers that an agent may use, which are started if they must be. One that is away is told with why.
+    /// Its own live as long as somebody has what is answered.
+    pub async fn for_agent(
+        &self,
+        definition: &AgentDefinition,
+        project: &Project,
+        excluded: &[ToolName],
+    ) -> (Vec<McpServerTools>, Owned) {
+        self.meet(project);
+        let names = self.names(&project.roots);
+        let (own, shared): (BTreeSet<String>, BTreeSet<String>) = wanted(definition, &names, excluded)
+            .into_iter()
+            .partition(|name| definition.mcp.own.contains_key(name));
+        let owned = self.own(definition, &own, &project.roots);
+        let shared = join_all(shared.into_iter().map(|name| self.tools(&project.roots, name)));
+        let own = join_all(own.into_iter().map(|name| {
+            let entry = definition.mcp.own.get(&name).cloned();
+            self.own_tools(name, entry, &names, &owned)
+        }));
+        let (mut told, own) = join(shared, own).await;
+        told.extend(own);
+        (told, owned)
+    }
+
+    /// Those that a run of this agent has for itself; none is started.
+    fn own(&self, definition: &AgentDefinition, wanted: &BTreeSet<String>, roots: &[String]) -> Owned {
+        let entries = wanted.iter().filter_map(|name| Some((name.clone(), definition.mcp.own.get(name)?.clone())));
+        Owned::new(self, entries, &definition.name, roots)
+    }
+
+    /// Those of a run that is taken up, as it keeps them.
+    pub fn kept<'a>(
+        &self,
+        kept: impl Iterator<Item = &'a McpServerTools>,
+        definition: &AgentDefinition,
+        roots: &[String],
+    ) -> Owned {
+        let entries = kept.filter_map(|it| Some((it.server.clone(), it.own.clone()?)));
+        Owned::new(self, entries, &definition.name, roots)
+    }
+
+    async fn tools(&self, roots: &[String], name: String) -> McpServerTools {
+        match self.ready(roots, &name).await {
+            Ok((ready, _use, server)) => McpServerTools {
+                server: name,
+                digest: server.digest.clone(),
+                tools: ready.tools.to_vec(),
+                away: None,
+                own: None,
+            },
+            Err(why) => self.away(name, why),
+        }
+    }
+
+    async fn own_tools(
+        &self,
+        name: String,
+        entry: Option<McpServer>,
+        settings: &BTreeSet<String>,
+        owned: &Owned,
+    ) -> McpServerTools {
+        // What the user's rules allow a server must not come to another one of its name.
+        if settings.contains(&name) {
+            let why = "the settings have a server of this name, too; give the agent's own another one";
+            return self.away(name, why.to_owned());
+        }
+        match self.ready_own(owned, &name).await {
+            Ok((ready, _use, server)) => McpServerTools {
+                server: name,
+                digest: server.digest.clone(),
+                tools: ready.tools.to_vec(),
+                away: None,
+                own: entry,
+            },
+            Err(why) => self.away(name, why),
+        }
+    }
+
+    /// A server of a run's own, started if it must be.
+    pub async fn ready_own(
+        &self,
+        owned: &Owned,
+        name: &str,
+    ) -> Result<(Arc<super::Ready>, super::Use, Arc<Server>), String> {
+        let server = owned.server(name).ok_or("the run has none of this name for itself")?;
+        match self.unused(&self.0.rules.get(), name, &server.entry) {
+            Some(Meaning::Disabled(why) | Meaning::Blocked(why)) => Err(format!("it is not used: {why}")),
+            _ => {
+                let (ready, in_use) = server.ready(&self.household()).await?;
+                Ok((ready, in_use, server))
+            }
+        }
+    }
+
+    fn away(&self, server: String, why: String) -> McpServerTools {
+        McpServerTools {
+            server,
+            digest: String::new(),
+            tools: Vec::new(),
+            away: Some(self.redacted(why)),
+            own: None,
+        }
+    }
+}
+
+impl Owned {
+    fn new(
+        servers: &Servers,
+        entries: impl Iterator<Item = (String, McpServer)>,
+        agent: &crate::protocol::AgentName,
+        roots: &[String],
+    ) -> Owned {
+        let server = |(name, entry): (String, McpServer)| {
+            let digest = digest_of(&name, &entry);
+            let server = Server::new((&name, Origin::Agent(agent.clone())), roots, entry, digest);
+            (name, Arc::new(server))
+        };
+        Owned::of(servers, entries.map(server).collect::<BTreeMap<_, _>>())
+    }
+}
+
+/// The servers whose tools an agent may use, by name (spec 02, "Tool filtering").
+fn wanted(definition: &AgentDefinition, names: &BTreeSet<String>, excluded: &[ToolName]) -> BTreeSet<String> {
+    let tools = &definition.tools;
+    let means = |entries: &[ToolName], name: &str| {
+        entries.iter().any(|entry| entry_means_server(entry.as_str(), name))
+    };
+    let listed = definition.mcp.servers.as_deref();
+    let own = definition.mcp.own.keys();
+    let mut wanted: BTreeSet<String> = match (&tools.allow, listed) {
+        (Some(allow), _) => names.iter().chain(own).filter(|name| means(allow, name)).cloned().collect(),
+        (None, Some(listed)) => listed.iter().cloned().collect(),
+        (None, None) => BTreeSet::new(),
+    };
+    // One that nobody configured is told.
+    let is_unknown = |name: &&String| !names.contains(*name) && !definition.mcp.own.contains_key(*name);
+    wanted.extend(listed.into_iter().flatten().filter(is_unknown).cloned());
+    if tools.inherits && listed.is_none() {
+        wanted.extend(names.iter().cloned());
+    }
+    // One of which every tool is kept from it is of no use.
+    let is_all = |entry: &ToolName, name: &str| {
+        entry.as_str() == format!("mcp.{name}.*") || entry.as_str() == "mcp.*.*"
+    };
+    wanted.retain(|name| !tools.deny.iter().chain(excluded).any(|entry| is_all(entry, name)));
+    wanted
+}

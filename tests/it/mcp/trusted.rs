@@ -1,0 +1,167 @@
+//! Who may have a program started by naming it as a server? (Spec 07, "Security"; 11, "Untrusted workspaces".)
+
+use std::fs;
+
+use serde_json::{Value, json};
+use subagentd::trust;
+
+use super::{agent, calling, ends, house, kind, run, server, text, warnings};
+use crate::support::{Client, House, Reply, Running, Script};
+
+/// The entry of a server that a script of the workspace starts.
+fn by_script() -> Value {
+    let mut entry = server::entry("plain");
+    let mut args = vec![json!("serve.sh"), entry["command"].clone()];
+    args.extend(entry["args"].as_array().unwrap().clone());
+    (entry["command"], entry["args"]) = ("/bin/sh".into(), args.into());
+    entry
+}
+
+/// A project with a server of its own.
+fn project(script: &Script, entry: Value) -> House {
+    house(script, "plain")
+        .agent("user", &agent("user", "mcp: {servers: [p]}"))
+        .file("serve.sh", "exec \"$@\"\n")
+        .file(".subagentd/settings.json", json!({ "mcpServers": { "p": entry } }).to_string())
+}
+
+/// A person reads and trusts all that is there; answers what each file would do.
+async fn trust(client: &mut Client, running: &Running) -> Vec<String> {
+    let work = running.work().to_owned();
+    let opened = client.call("workspace/open", json!({ "workspace": work })).await;
+    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
+    let named: Vec<Value> =
+        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
+    client.call("workspace/trust", json!({ "workspace": work, "trusted": true, "files": named })).await;
+    let effects = |file: &Value| file["effects"].as_array().unwrap().clone();
+    files.iter().flat_map(effects).map(|effect| effect.as_str().unwrap().to_owned()).collect()
+}
+
+async fn status(client: &mut Client, running: &Running, server: &str) -> (String, String) {
+    let status =
+        client.call("mcp/status", json!({ "workspace": running.work(), "server": server })).await;
+    let word = |name: &str| status["servers"][0][name].as_str().unwrap_or_default().to_owned();
+    (word("state"), word("reason"))
+}
+
+#[tokio::test]
+async fn trust_that_is_taken_back_ends_a_projects_servers_at_once() {
+    let script = calling(&[("mcp.p.waits", json!({}))]);
+    let running = project(&script, server::entry("plain")).boot().await;
+    let mut client = running.client();
+    trust(&mut client, &running).await;
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    client.call("session/attach", json!({ "sessionId": "*", "from": "start" })).await;
+    while client.event().await["data"]["to"] != "executing" {}
+    client.call("workspace/trust", json!({ "workspace": running.work(), "trusted": false })).await;
+    // Nobody looks at the workspace: the call's end tells of it.
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let ends = ends(&running).await;
+    assert_eq!(kind(&ends[0]), "MCP_TOOL_ERROR");
+    let states = |log: Vec<Value>| {
+        let states = log.into_iter().filter(|event| event["type"] == "mcp.serverState");
+        states.map(|event| event["data"]["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    while states(running.log().await).last().unwrap() != "idle" {
+        client.settle().await;
+    }
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_that_a_projects_server_is_started_with_counts_as_it_was_acknowledged() {
+    let script = calling(&[("mcp.p.echo", json!({ "text": "read" }))]);
+    let running = project(&script, by_script()).boot().await;
+    let mut client = running.client();
+    let effects = trust(&mut client, &running).await;
+    assert!(
+        effects.iter().any(|it| it.starts_with("the MCP server `p` is started with it: started by `/bin/sh serve.sh")),
+        "{effects:?}"
+    );
+    run(&running).await;
+    assert_eq!(text(&ends(&running).await[0]), "read");
+    // What an agent could do to it.
+    fs::write(running.work().join("serve.sh"), "touch evil\nexec \"$@\"\n").unwrap();
+    client.call("mcp/restart", json!({ "workspace": running.work(), "server": "p" })).await;
+    let (state, reason) = status(&mut client, &running, "p").await;
+    assert_eq!(state, "failed");
+    assert_eq!(
+        reason,
+        "it is started with serve.sh, which no person has acknowledged as it is now (`subagent trust`)"
+    );
+    assert!(!running.work().join("evil").exists());
+    script.replace([Reply::calls(&[("mcp.p.echo", json!({ "text": "x" }))]), Reply::done("done")]);
+    run(&running).await;
+    assert!(warnings(&running).await[0].contains("serve.sh, which no person has acknowledged"));
+    trust(&mut client, &running).await;
+    let connected =
+        client.call("mcp/connect", json!({ "workspace": running.work(), "server": "p" })).await;
+    assert_eq!(connected["state"], "ready");
+    assert!(running.work().join("evil").exists());
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_users_server_runs_no_file_of_a_workspace_that_nobody_trusts() {
+    let script = calling(&[]);
+    let house = house(&script, "plain")
+        .file("serve.sh", "exec \"$@\"\n")
+        .settings(&json!({ "mcpServers": { "s": by_script() } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "failed");
+    assert_eq!(
+        status(&mut client, &running, "s").await.1,
+        "it is started with serve.sh, a file of this workspace, which no person has trusted (`subagent trust`)"
+    );
+    trust(&mut client, &running).await;
+    assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "ready");
+    // It is the workspace that was trusted: what a user's own entry names may change.
+    fs::write(running.work().join("serve.sh"), "exec \"$@\" \n").unwrap();
+    assert_eq!(client.call("mcp/restart", asked).await["state"], "ready");
+    client.call("workspace/trust", json!({ "workspace": running.work(), "trusted": false })).await;
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    client.until("mcp/status", asked, |it| it["servers"][0]["state"] == "failed").await;
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_pin_holds_program_and_version() {
+    let program = std::env::current_exe().unwrap();
+    let digest = trust::digest(&fs::read(&program).unwrap());
+    let pinned = |pin: Value| {
+        let mut entry = server::entry("plain");
+        entry["pin"] = pin;
+        entry
+    };
+    let mut packaged = server::entry("plain");
+    (packaged["command"], packaged["args"]) = ("npx".into(), json!(["-y", "some-server"]));
+    packaged["pin"] = json!({ "version": "1.2" });
+    let running = house(&calling(&[]), "plain")
+        .settings(&json!({ "mcpServers": {
+            "good": pinned(json!({ "command": digest, "version": "1.2" })),
+            "other": pinned(json!({ "command": format!("sha256:{}", "0".repeat(64)) })),
+            "older": pinned(json!({ "version": "1.1" })),
+            "packaged": packaged,
+        } }))
+        .boot()
+        .await;
+    let mut client = running.client();
+    for (name, state, reason) in [
+        ("good", "ready", ""),
+        ("other", "failed", "is another one than its pin says: it has sha256:"),
+        ("older", "failed", "its pin says version 1.1, and it is of-the-tests 1.2 by its own words"),
+        ("packaged", "failed", "its pin says version 1.2, and `npx` may take another"),
+    ] {
+        client.call("mcp/connect", json!({ "workspace": running.work(), "server": name })).await;
+        let (now, why) = status(&mut client, &running, name).await;
+        assert_eq!(now, state, "{name}: {why}");
+        assert!(why.contains(reason), "{name}: {why}");
+    }
+    drop(client);
+    running.stop().await;
+}

@@ -45,7 +45,9 @@ pub use command_line::{BadCommand, command_words};
 pub use environment::variable_of;
 pub use expand::{Unfilled, expand};
 pub use hosts::AllowedHost;
-pub use mcp::{McpSettings, ServerOf, ServerProblem, read_server, server_fields, server_name_problem, server_schema};
+pub use mcp::{
+    McpSettings, ServerOf, ServerProblem, read_server, server_fields, server_name_problem, server_schema,
+};
 pub use models::{Alias, AutoSettings, ModelSettings};
 pub use overrides::AgentOverride;
 pub use places::{NoHome, Places};

@@ -124,7 +124,8 @@ impl Daemon {
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
         let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
-        let servers = mcp::servers(&settings, &store, &commands, &clock, &projects, (&connections, &stop)).await?;
+        let servers =
+            mcp::servers(&settings, &store, &commands, &clock, &projects, (&connections, &stop)).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),

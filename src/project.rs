@@ -17,7 +17,9 @@ use crate::{
     agents::{Catalog, Library},
     config::{ProjectSettings, problem, read_bounded},
     policy::{self, RuleFile},
-    protocol::{DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier},
+    protocol::{
+        DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
+    },
     rules::{PROJECT_RULES, ReadFile, RulesInForce, WorkspaceRules, read_folder},
     sys::current::Current,
     trust::{Consent, Trust, canonical, digest},

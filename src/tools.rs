@@ -20,6 +20,7 @@ use crate::{
 };
 
 mod artifacts;
+pub mod attached;
 mod builtin;
 mod commands;
 mod consultant;
@@ -42,6 +43,7 @@ mod work;
 mod workspace;
 
 pub use artifacts::{Artifacts, remove_tree};
+pub use attached::Attached;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{Attendance, Background, CommandRules, Commands};
 pub use consultant::{Answered, Consultant, Question};
@@ -55,7 +57,7 @@ pub use parameters::{is_schema, violations};
 pub use reads::Reads;
 pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
-pub use workspace::{BadRoot, Found, Place, Placed, Wish, Workspace, WorkspaceError};
+pub use workspace::{BadRoot, Found, Opened, Place, Placed, Wish, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {

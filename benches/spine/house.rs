@@ -63,11 +63,14 @@ pub struct HouseParts {
     pub agents: Vec<(&'static str, String)>,
     /// Tools besides the built-in ones, or in their place.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What commands and servers are started in.
+    pub sandbox: Sandbox,
 }
 
 impl HouseParts {
     pub fn with(models: Models) -> HouseParts {
-        HouseParts { models, config: Config::default(), agents: Vec::new(), tools: Vec::new() }
+        let (agents, tools, sandbox) = (Vec::new(), Vec::new(), Sandbox::none());
+        HouseParts { models, config: Config::default(), agents, tools, sandbox }
     }
 
     /// With a model named `zero`.
@@ -119,7 +122,7 @@ impl House {
             models: parts.models,
             tools: Registry::with(parts.tools),
             children: Children::default(),
-            sandbox: Sandbox::none(),
+            sandbox: parts.sandbox,
             outside: subagentd::web::Outside::system(),
         };
         let daemon = runtime.block_on(async {

@@ -15,6 +15,7 @@ mod house;
 mod http;
 mod lasting;
 mod log;
+mod mcp;
 mod model;
 mod policy;
 mod process;
@@ -36,13 +37,16 @@ use std::fs;
 use table::Table;
 
 fn main() -> anyhow::Result<()> {
+    if mcp::is_a_server() {
+        return Ok(());
+    }
     // Cargo passes its own flags; what is left are words that pick groups.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |group: &str| wanted.is_empty() || wanted.iter().any(|word| word == group);
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 18] = [
+    let groups: [(&str, Group); 19] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -61,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         ("requests", requests::measure),
         ("agents", agents::measure),
         ("lasting", lasting::measure),
+        ("mcp", mcp::measure),
     ];
     for (name, measure) in groups {
         if is_wanted(name) {

@@ -231,8 +231,9 @@ fn loosens(definition: &AgentDefinition) -> Vec<String> {
     let summons = (!triggers.is_empty())
         .then(|| "`triggers`: prompts that name no agent may go to it by themselves".to_owned());
     let names: Vec<&str> = mcp.own.keys().map(String::as_str).collect();
-    let starts = (!names.is_empty())
-        .then(|| format!("`mcp.servers`: each of its runs starts MCP servers of its own: {}", names.join(", ")));
+    let starts = (!names.is_empty()).then(|| {
+        format!("`mcp.servers`: each of its runs starts MCP servers of its own: {}", names.join(", "))
+    });
     [unasked, unconfined, summons, starts].into_iter().flatten().collect()
 }
 

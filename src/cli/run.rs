@@ -33,9 +33,11 @@ use crate::{
     },
 };
 
+mod beside;
 mod paths;
 mod words;
 
+pub(super) use beside::Beside;
 use paths::absolute;
 pub(super) use paths::{read_workspace, with_absolute_recording};
 use words::{IfBusyWord, OnBudgetWord};
@@ -51,6 +53,8 @@ pub(super) struct RunArguments {
     /// there is besides; --prompt is the first one
     #[arg(long)]
     interactive: bool,
+    #[command(flatten)]
+    beside: Beside,
     #[command(flatten)]
     pub(super) options: RunOptions,
 }
@@ -127,17 +131,17 @@ pub(super) fn run(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    let RunArguments { agent, prompt, interactive, options } = arguments;
+    let RunArguments { agent, prompt, interactive, beside, options } = arguments;
     match interactive {
         true => talk::talk(agent, prompt.as_deref(), options, link, surroundings),
-        false => run_once(agent, prompt.as_deref(), options, link, surroundings),
+        false => run_once(agent, (prompt.as_deref(), beside), options, link, surroundings),
     }
 }
 
 /// One prompt, one run, one result.
 pub(super) fn run_once(
     agent: &str,
-    prompt: Option<&str>,
+    (prompt, beside): (Option<&str>, &Beside),
     arguments: &RunOptions,
     link: &mut Link,
     surroundings: &mut Surroundings,
@@ -149,7 +153,7 @@ pub(super) fn run_once(
         && !arguments.approval.is_headless()
         && arguments.output_format != OutputFormat::StreamJson;
     let workspace = read_workspace(arguments.workspace.as_deref(), surroundings)?;
-    let mut params = read_params(agent, prompt, arguments, surroundings)?;
+    let mut params = read_params(agent, (prompt, beside), arguments, surroundings)?;
     match may_ask {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
         false => link.open(&mut surroundings.stderr)?,
@@ -217,17 +221,17 @@ pub(super) fn report(
 /// Everything but where the run goes on.
 pub(super) fn read_params(
     agent: &str,
-    prompt: Option<&str>,
+    (prompt, beside): (Option<&str>, &Beside),
     arguments: &RunOptions,
     surroundings: &mut Surroundings,
 ) -> Result<RunStartParams, Failure> {
     let inputs = inputs::collect(arguments.inputs_file.as_deref(), &arguments.inputs)?;
     let prompt = match prompt {
         Some(prompt) => Some(prompt.to_owned()),
-        None if inputs.contains_key("prompt") => None,
+        None if inputs.contains_key("prompt") || beside.has_prompt() => None,
         None => inputs::read_text("the prompt", &mut surroundings.stdin)?,
     };
-    Ok(RunStartParams {
+    let mut params = RunStartParams {
         session_id: None,
         workspace: None,
         agent: Some(agent.into()),
@@ -249,7 +253,11 @@ pub(super) fn read_params(
         approval: arguments.approval.params(),
         model: arguments.model.as_deref().map(|model| with_absolute_recording(model).into()),
         record: arguments.record.as_deref().map(|file| absolute(file, surroundings)).transpose()?,
-    })
+        server_prompt: None,
+        attachments: Vec::new(),
+    };
+    beside.fill(&mut params, surroundings)?;
+    Ok(params)
 }
 
 /// Says so when the run did not simply start.

@@ -8,7 +8,7 @@ use super::{
     Reach, Surroundings, When,
     failure::Failure,
     link::Link,
-    run::{self, RunOptions},
+    run::{self, Beside, RunOptions},
 };
 
 /// The agent that the daemon chooses.
@@ -49,7 +49,8 @@ pub(super) fn say(
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     let SayArguments { prompt, agent, options } = arguments;
-    run::run_once(agent.as_deref().unwrap_or(ROUTED), Some(prompt), options, link, surroundings)
+    let said = (Some(prompt.as_str()), &Beside::default());
+    run::run_once(agent.as_deref().unwrap_or(ROUTED), said, options, link, surroundings)
 }
 
 /// Whether a prompt stands where a command is expected: a text with white space in it, or what follows `--`. One word is a

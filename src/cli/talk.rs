@@ -24,7 +24,7 @@ use super::{
     key::new_key,
     link::Link,
     paging, person,
-    run::{self, OutputFormat, RunOptions, Started},
+    run::{self, Beside, OutputFormat, RunOptions, Started},
     safe_text,
     screen::Ink,
     sessions::contexts,
@@ -69,7 +69,7 @@ pub(super) fn talk(
 ) -> Result<u8, Failure> {
     check(arguments, surroundings)?;
     let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
-    let mut template = run::read_params(agent, prompt, arguments, surroundings)?;
+    let mut template = run::read_params(agent, (prompt, &Beside::default()), arguments, surroundings)?;
     link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?;
     let session_id = arguments.session.choose(&workspace, true, link, surroundings)?;
     let agent = template.agent.take().unwrap_or_else(|| "".into());

@@ -116,6 +116,15 @@ impl From<PlanError> for RpcError {
                     json!({ "violations": [{ "pointer": "/record", "message": problem.to_string() }] }),
                 )
                 .with_hint("name a file that is not there yet, in a folder that is, by its absolute path"),
+            PlanError::Attachments(ref problems) => {
+                let violations: Vec<_> = problems
+                    .iter()
+                    .map(|problem| json!({ "pointer": "/attachments", "message": problem }))
+                    .collect();
+                RpcError::new(ErrorKind::InvalidInput, message)
+                    .with_details(json!({ "violations": violations }))
+                    .with_hint("leave them out, or choose a model that takes them")
+            }
             PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)
                 .with_hint("mend `output.schema` in the agent's file"),
         }

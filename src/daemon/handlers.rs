@@ -12,6 +12,7 @@ use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
 
 mod agents;
 mod approval;
+mod attachments;
 mod config;
 mod confirmations;
 mod connection;

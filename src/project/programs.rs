@@ -61,7 +61,8 @@ pub(super) fn of_server(
     // What cannot be filled in is not started.
     let fill = |text: &String| expand(text, environment).unwrap_or_else(|_| text.clone());
     let directory = cwd.as_ref().map(fill).unwrap_or_default();
-    let directory = roots.first().map_or_else(|| directory.clone().into(), |root| Path::new(root).join(&directory));
+    let directory =
+        roots.first().map_or_else(|| directory.clone().into(), |root| Path::new(root).join(&directory));
     let mut named = Named { roots, trust, programs: Vec::new() };
     let words = std::iter::once(command).chain(args).chain(env.values());
     words.for_each(|word| named.add(&directory, &fill(word), true));

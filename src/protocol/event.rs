@@ -103,6 +103,8 @@ events! {
     "run.stopping" => RunStopping;
     /// The run is over. Exactly one a run, and nothing of the run after it.
     "run.completed" => RunCompleted;
+    /// The servers of the run's tools tell of other ones than they did when it began.
+    "run.toolsChanged" => RunToolsChanged;
     /// A turn began: one model call and the tool calls it asks for.
     "turn.started" => TurnStarted;
     /// Every call of the turn has ended.

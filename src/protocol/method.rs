@@ -8,6 +8,7 @@ use super::{RunRecord, SubscriptionId};
 
 mod agent_files;
 mod agents;
+mod attachments;
 mod confirmations;
 mod connection;
 mod daemon;
@@ -22,6 +23,7 @@ mod usage;
 
 pub use agent_files::*;
 pub use agents::*;
+pub use attachments::*;
 pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;

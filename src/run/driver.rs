@@ -48,9 +48,10 @@ mod identity;
 mod intake;
 mod judging;
 mod rest;
+mod served;
 
 use answers::{policy_changed, remembered};
-use intake::{ends_parking, within};
+use intake::{ends_parking, is_promotion, within};
 
 pub(super) use births::Lineage;
 pub(super) use identity::{Identity, carry_seed};
@@ -253,6 +254,7 @@ impl Driver {
                 self.parts.executor.lanes().settle(&self.identity.run, rank(seq, *front));
             }
             EventBody::ModelConsulted(data) => self.questions.count(data),
+            EventBody::RunToolsChanged(_) => self.take_served(private),
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
             EventBody::ModelCompleted(data) => {
@@ -358,6 +360,7 @@ impl Driver {
         }
         self.judge_now(&mut machine, &mut drafts).await;
         self.ask_for_budget(&mut machine, &mut drafts);
+        self.look_at_servers(&mut machine, &mut drafts);
         carry_seed(&mut drafts, &self.seed);
         let at = self.parts.clock.now();
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
@@ -436,11 +439,6 @@ impl Driver {
             message.answer(Err(error.clone()));
         }
     }
-}
-
-/// The run is put before all others that wait for its context.
-fn is_promotion(body: &EventBody) -> bool {
-    matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
 }
 
 /// The `seq` of the event `n` places after the one under `first`.

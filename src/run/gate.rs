@@ -33,6 +33,7 @@ use crate::{
 };
 
 /// What a run's calls are judged by.
+#[derive(Clone)]
 pub struct Gate {
     pub agent: AgentName,
     /// Risks whose default ask the agent's definition drops.
@@ -42,7 +43,7 @@ pub struct Gate {
     pub toolset: Toolset,
     /// The tools of `toolset` that are agents.
     pub callables: Callables,
-    pub completion: CompletionTool,
+    pub completion: Arc<CompletionTool>,
     pub prepare: PrepareContext,
     /// The run's own; runs that it calls inherit it.
     pub model: ResolvedModel,

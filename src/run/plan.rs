@@ -19,14 +19,13 @@ use crate::{
     models::{Models, NotRecordable, Recording, ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion,
-        LimitsParams, Message, ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName,
-        ToolSource, Violation,
+        AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, LimitsParams, Message,
+        ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName, ToolSource, Violation,
     },
     redact::Redactor,
     tools::{
-        Commands, Foreign, Lenders, OwnFiles, PrepareContext, Reads, Registry, Workspace, WorkspaceError,
-        commands_in_force, mcp::Servers,
+        Attached, Commands, Foreign, Lenders, OwnFiles, PrepareContext, Reads, Registry, Workspace,
+        WorkspaceError, attached, commands_in_force, mcp::Servers,
     },
     web::Web,
 };
@@ -68,6 +67,8 @@ pub struct RunRequest {
     pub initiator: Option<ClientId>,
     /// The tools from elsewhere that it may call, as there are now.
     pub foreign: Foreign,
+    /// What its model gets beside the prompt.
+    pub attached: Vec<Attached>,
     /// What it is for.
     pub task: RunTask,
     /// The file into which its model's replies are recorded, and those of the runs that it calls. Absolute.
@@ -91,6 +92,8 @@ pub enum PlanError {
     Output(#[from] BadOutputSchema),
     #[error("the run may cost only so much, and nobody told what {} costs", models.join(" costs, nor what "))]
     NoPrice { models: Vec<String> },
+    #[error("what is attached cannot be given to the model: {}", .0.join("; "))]
+    Attachments(Vec<String>),
     #[error("the recording {} {problem}", path.display())]
     Recording { path: PathBuf, problem: NotRecordable },
 }
@@ -166,6 +169,7 @@ impl RunPlan {
             model,
             sampling,
             foreign,
+            attached,
             task,
             record,
         } = request;
@@ -187,12 +191,17 @@ impl RunPlan {
         let chosen = (&model, choice, unresolved.as_ref());
         let cared = Cared { task, ..Cared::new(chosen, max_context, &project, around) };
         cared.check_prices(&limits)?;
+        let attached = attached::parts(&attached, model.model.media()).map_err(PlanError::Attachments)?;
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
         let around = (&project, &foreign);
         let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         let mut plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
+        if let Some(first) = plan.seed.messages.last_mut() {
+            let parts = Message { role: first.role, parts: attached, raw: None };
+            first.parts.extend(supplies.redactor.message(parts).parts);
+        }
         if task != RunTask::Work {
             // It says nothing in the context that it changes.
             plan.seed.messages.clear();
@@ -394,11 +403,14 @@ fn equipment(
         agent: definition.name.clone(),
         own_auto_approve: definition.auto_approve.clone(),
         narrowed: Narrowed::of(definition),
-        // Kept with the run, so only where it, or one that it calls, could use them.
-        foreign: if is_any_foreign || !callables.is_empty() { foreign.clone() } else { Foreign::default() },
+        // Kept with the run, so only where it, or one that it calls, could use them, now or when its servers have some.
+        foreign: match is_any_foreign || foreign.has_servers() || !callables.is_empty() {
+            true => foreign.clone(),
+            false => Foreign::default(),
+        },
         toolset,
         callables,
-        completion: CompletionTool::new(definition.output.as_ref())?,
+        completion: CompletionTool::new(definition.output.as_ref())?.into(),
         prepare: PrepareContext {
             workspace,
             output: supplies.defaults.output,

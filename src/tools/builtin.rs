@@ -35,7 +35,7 @@ mod web_search;
 mod write_file;
 mod write_todos;
 
-pub use reading::{MAX_INLINE_BYTES, whole_image};
+pub use reading::{Content, MAX_INLINE_BYTES, content, part, pdf_fault, whole_image};
 pub use search_docs::NAME as SEARCH_DOCS;
 pub use web_search::NAME as WEB_SEARCH;
 

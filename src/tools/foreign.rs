@@ -1,6 +1,9 @@
 //! The tools from elsewhere that a run has beside the daemon's own and its agents.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use super::{
     Lenders, Tool, discovered, lent,
@@ -17,8 +20,19 @@ use crate::{
 pub struct Foreign {
     told: Arc<ForeignTools>,
     /// The servers that the run has for itself: they end with it.
-    _owned: Owned,
+    owned: Owned,
     tools: Arc<[Arc<dyn Tool>]>,
+    /// Where the servers are looked for; `None` = there are none.
+    served: Option<Served>,
+}
+
+#[derive(Clone)]
+struct Served {
+    servers: Servers,
+    /// Of the workspace, canonical.
+    roots: Arc<[String]>,
+    /// The edition of the servers' tools at which these were still what they tell.
+    looked_at: Arc<AtomicU64>,
 }
 
 impl Foreign {
@@ -33,7 +47,48 @@ impl Foreign {
         let served = told.mcp.iter().flat_map(|it| mcp::tools(it, roots, (servers, &owned)));
         let lent = told.lent.iter().filter_map(|tool| lent::tool(tool, lenders));
         let tools: Vec<Arc<dyn Tool>> = discovered.chain(served).chain(lent).collect();
-        Foreign { told: Arc::new(told), _owned: owned, tools: tools.into() }
+        let served = (!told.mcp.is_empty()).then(|| Served {
+            servers: servers.clone(),
+            roots: roots.into(),
+            // Before anything that they could have been told.
+            looked_at: Arc::default(),
+        });
+        Foreign { told: Arc::new(told), owned, tools: tools.into(), served }
+    }
+
+    pub fn has_servers(&self) -> bool {
+        self.served.is_some()
+    }
+
+    /// What the servers tell now, if it is something else than these tools.
+    pub fn served_now(&self) -> Option<Vec<McpServerTools>> {
+        let Served { servers, roots, looked_at } = self.served.as_ref()?;
+        let edition = servers.edition();
+        if looked_at.load(Ordering::Acquire) == edition {
+            return None;
+        }
+        let now: Vec<McpServerTools> =
+            self.told.mcp.iter().map(|told| servers.told_now(told, roots, &self.owned)).collect();
+        if now == self.told.mcp {
+            looked_at.store(edition, Ordering::Release);
+            return None;
+        }
+        Some(now)
+    }
+
+    /// Nothing that they tell now is wanted.
+    pub fn is_as_told(&self) {
+        if let Some(Served { servers, looked_at, .. }) = &self.served {
+            looked_at.store(servers.edition(), Ordering::Release);
+        }
+    }
+
+    /// The same servers with what they tell now.
+    #[must_use]
+    pub fn with_other_tools(&self, mcp: Vec<McpServerTools>, lenders: &Lenders) -> Foreign {
+        let Some(Served { servers, roots, .. }) = &self.served else { return self.clone() };
+        let told = ForeignTools { mcp, ..(*self.told).clone() };
+        Foreign::new(told, self.owned.clone(), lenders, (servers, roots))
     }
 
     /// The same for another agent, which uses other servers.

@@ -18,8 +18,8 @@ mod server;
 mod servers;
 
 pub use call::tools;
-pub use connection::{List, Unanswered};
-pub use content::parts;
+pub use connection::{Bounds, List, Unanswered};
+pub use content::{parts, result};
 pub use rules::ServerRules;
 pub use server::{Origin, Ready, Record, Server, Standing, Tally, Use};
 pub use servers::{Change, Meaning, Owned, Seen, Servers};

@@ -8,8 +8,10 @@ use subagentd::sys::clock::ManualClock;
 
 use crate::support::{Client, House, Reply, Running, Script};
 
+mod given;
 mod http;
 mod inline;
+mod later;
 pub mod server;
 mod soak;
 mod trusted;

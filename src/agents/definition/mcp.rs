@@ -65,7 +65,9 @@ impl Reading<'_> {
                     self.list(name);
                 }
             }
-            _ => self.findings.expected(item, path, WrongType, "the name of a server, or a server by its name"),
+            _ => {
+                self.findings.expected(item, path, WrongType, "the name of a server, or a server by its name")
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use super::super::{
 };
 use crate::config::server_fields;
 use crate::protocol::{
-    AgentDefinition, AgentLimits, AgentMcp, Completion, InputSpec, ModelChoice, Narrowing, OnBudget, OutputSpec,
-    SandboxProfile, ToolSelection,
+    AgentDefinition, AgentLimits, AgentMcp, Completion, InputSpec, ModelChoice, Narrowing, OnBudget,
+    OutputSpec, SandboxProfile, ToolSelection,
 };
 
 /// The fields that say what the definition says, in the order in which people write them. Defaults are left out.

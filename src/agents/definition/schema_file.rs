@@ -21,11 +21,11 @@ use super::{
         TRIGGER_FIELDS,
     },
 };
-use crate::config::server_schema;
 use crate::agents::{
     names::{self, LONGEST_NAME},
     template::DAEMON_VALUES,
 };
+use crate::config::server_schema;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// As `template::is_name` has it.

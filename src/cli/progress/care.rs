@@ -31,6 +31,22 @@ impl Progress {
                     self.line(envelope, screen, ink, sign, &text);
                 }
             }),
+            "run.toolsChanged" => with(envelope, |data: ToolsChanged| {
+                let names = |sign: &str, names: &[String]| -> Vec<String> {
+                    names.iter().map(|name| format!("{sign}{name}")).collect()
+                };
+                let all =
+                    [names("+", &data.added), names("-", &data.removed), names("~", &data.changed)].concat();
+                let shown = all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(" ");
+                let more = if MOST_NAMES < all.len() { " …" } else { "" };
+                self.line(
+                    envelope,
+                    screen,
+                    Ink::Dim,
+                    "·",
+                    &format!("other tools from now on: {shown}{more}"),
+                );
+            }),
             "context.cleared" => self.line(envelope, screen, Ink::Dim, "·", "the context begins anew"),
             "loop.detected" => with(envelope, |data: Circle| {
                 // Where it stops the run, that is told next.
@@ -76,6 +92,17 @@ struct Routed {
     model: String,
     by: String,
     reason: String,
+}
+
+/// Names of tools in one line.
+const MOST_NAMES: usize = 6;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ToolsChanged {
+    added: Vec<String>,
+    removed: Vec<String>,
+    changed: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]

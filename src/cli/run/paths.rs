@@ -32,7 +32,7 @@ pub(in crate::cli) fn read_workspace(
 pub(super) fn absolute(file: &Path, surroundings: &Surroundings) -> Result<String, Failure> {
     let path = surroundings.working_folder.join(file);
     path.into_os_string().into_string().map_err(|path| {
-        Failure::usage(format!("the recording's path is not UTF-8: {}", path.display()))
+        Failure::usage(format!("the path is not UTF-8: {}", path.display()))
             .or_hint("name a file whose path is")
     })
 }

@@ -20,9 +20,9 @@ use crate::{
     protocol::{
         AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, Completion,
         CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind,
-        EventBody, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError,
-        RunCompleted, RunId, RunQueued, RunTask, Sampling, Seq, SessionClear, SessionClearResult,
-        SessionCompact, SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
+        EventBody, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError, RunCompleted, RunId,
+        RunQueued, RunTask, Sampling, Seq, SessionClear, SessionClearResult, SessionCompact,
+        SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
     },
     run::{RunRequest, StartOptions, Where},
     store::{Filter, RunFilter},
@@ -159,6 +159,7 @@ async fn begin(
             model: Some(model),
             sampling,
             foreign: Foreign::default(),
+            attached: Vec::new(),
             task,
             record: None,
         };

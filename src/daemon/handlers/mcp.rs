@@ -188,7 +188,11 @@ fn used(state: &State, roots: &[String], name: &str) -> Result<Option<Arc<Server
     }
 }
 
-async fn ready(state: &State, roots: &[String], name: &str) -> Result<(Arc<Ready>, Use), RpcError> {
+pub(super) async fn ready(
+    state: &State,
+    roots: &[String],
+    name: &str,
+) -> Result<(Arc<Ready>, Use), RpcError> {
     if let Meaning::Unknown = state.servers.meaning(roots, name) {
         return Err(not_found(state, roots, name));
     }
@@ -209,7 +213,7 @@ fn nothing_is_none(listed: Result<Vec<Value>, Unanswered>) -> Result<Vec<Value>,
     }
 }
 
-fn refused(state: &State, error: &Unanswered) -> RpcError {
+pub(super) fn refused(state: &State, error: &Unanswered) -> RpcError {
     RpcError::new(
         ErrorKind::Conflict,
         state.redactor.get().owned(format!("the server did not answer: {error}")),

@@ -17,7 +17,7 @@ use super::{
     },
     agents::route,
     approval::approval,
-    by, internal, roots,
+    attachments, by, internal, roots,
     sessions::open_session,
     violation,
 };
@@ -71,7 +71,9 @@ async fn start_once(
         agent,
         definition: inline,
         prompt,
+        server_prompt,
         inputs,
+        attachments,
         limits,
         model,
         record,
@@ -80,11 +82,15 @@ async fn start_once(
         ..
     } = params;
     let approval = approval(state, asked)?;
+    attachments::check(&attachments, prompt.as_deref(), server_prompt.as_ref(), if_busy)?;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
     let project = state
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
+    let (attached, said) =
+        attachments::read(state, &project, &roots, attachments, server_prompt.as_ref()).await?;
+    let prompt = prompt.or(said);
     if inline.is_some() && agent.is_some() {
         return Err(violation("/definition", "not beside `agent`: one of the two says what is run"));
     }
@@ -123,6 +129,7 @@ async fn start_once(
         model,
         sampling: Sampling::default(),
         foreign,
+        attached,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
     };

@@ -69,6 +69,7 @@ async fn call(
         model: None,
         sampling: Sampling::default(),
         foreign,
+        attached: Vec::new(),
         task: RunTask::Work,
         record: None,
     };

@@ -42,6 +42,19 @@ pub struct McpServerStateChanged {
     pub error: Option<String>,
 }
 
+/// Data of `run.toolsChanged`: which of the run's tools are other ones from its next model call on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunToolsChanged {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<ToolName>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<ToolName>,
+    /// The same names with another description, other parameters or another risk.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ToolName>,
+}
+
 /// Data of `mcp.toolsChanged`: what runs that begin from now on may be given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::{
-    Access, AgentDefinition, CallId, Cost, ForeignTools, LentCall, Message, Part, Replay, RunId, Sampling,
-    ToolKind, Usage,
+    Access, AgentDefinition, CallId, Cost, ForeignTools, LentCall, McpServerTools, Message, Part, Replay,
+    RunId, Sampling, ToolKind, Usage,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
@@ -38,6 +38,9 @@ pub struct Private {
     pub child_cost: Option<Cost>,
     #[serde(skip_serializing_if = "is_zero")]
     pub child_unpriced_tokens: u64,
+    /// `run.toolsChanged`: what the run's servers told of their tools, in place of what its first event says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served: Option<Vec<McpServerTools>>,
     /// `context.compressed`: what became of the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Box<Compaction>>,

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{IdempotencyKey, Routed, WorkspaceParam, default_page, is_default, is_not};
+use super::{
+    Attachment, IdempotencyKey, Routed, ServerPrompt, WorkspaceParam, default_page, is_default, is_not,
+};
 use crate::protocol::{
     AgentName, ApprovalParams, ConfirmationRecord, LimitsParams, ModelRef, QueuedRun, RunId, RunRecord,
     RunState, Seq, SessionId,
@@ -30,9 +32,15 @@ pub struct RunStartParams {
     /// The value of the input `prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Instead of `prompt`: what this prompt of an MCP server says, with what it brings along attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_prompt: Option<ServerPrompt>,
     /// Values of the agent's inputs by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub inputs: Map<String, Value>,
+    /// What its model gets with the first message. Not beside `ifBusy: "steer"`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     #[serde(default)]
     pub limits: LimitsParams,
     /// How its questions, and those of the runs it calls, are put.

@@ -15,7 +15,7 @@ use super::{
     answers::Answers,
 };
 use crate::{
-    protocol::{Seq, ToolErrorType, ToolResult},
+    protocol::{EventBody, QueuedFor, RunQueued, Seq, ToolErrorType, ToolResult},
     store::{Keyed, StoreError},
 };
 
@@ -231,4 +231,9 @@ mod tests {
         let (step, rest) = within(0, vec![Message::internal(Input::ContextFree)]);
         assert_eq!((step.len(), rest.len()), (1, 0));
     }
+}
+
+/// The run is put before all others that wait for its context.
+pub(super) fn is_promotion(body: &EventBody) -> bool {
+    matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
 }

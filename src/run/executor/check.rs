@@ -10,8 +10,8 @@ use crate::{
     policy::{Decision, PolicyCall},
     project::Project,
     protocol::{
-        Access, AgentDefinition, ApprovalMode, Risk, SessionId, ToolError, ToolErrorType,
-        ToolKind, ToolName, Violation,
+        Access, AgentDefinition, ApprovalMode, Risk, SessionId, ToolError, ToolErrorType, ToolKind, ToolName,
+        Violation,
     },
     run::{child::Callables, gate::Narrowed, plan},
     tools::{Foreign, PrepareContext, Reads, Workspace, WorkspaceError, violations},

@@ -6,9 +6,7 @@ use super::Executor;
 use crate::{
     models::ResolveError,
     project::Project,
-    protocol::{
-        AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName,
-    },
+    protocol::{AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName},
     run::{
         child::Callables,
         completion::CompletionTool,

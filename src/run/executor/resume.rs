@@ -324,7 +324,10 @@ impl Executor {
         };
         let seed: Option<&RunSeed> =
             events.iter().find(carries).and_then(|event| event.private.seed.as_deref());
-        let seed = seed.ok_or_else(|| unreadable("the run's first event carries no definition"))?.clone();
+        let mut seed = seed.ok_or_else(|| unreadable("the run's first event carries no definition"))?.clone();
+        if let Some(served) = events.iter().rev().find_map(|event| event.private.served.clone()) {
+            seed.foreign.mcp = served;
+        }
         let record = store.run(run).await?.ok_or_else(|| unreadable("the run has no record"))?;
         let start = machine.start();
         let identity = Identity {

@@ -88,6 +88,7 @@ impl RunMachine {
             | EventBody::PolicyChanged(_)
             | EventBody::WorkspaceTrusted(_)
             | EventBody::ContextCleared(_)
+            | EventBody::RunToolsChanged(_)
             | EventBody::Warning(_) => (),
             EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),

@@ -113,6 +113,10 @@ impl Deciding<'_> {
             }
             Input::ChildSpent { call, spent } => self.child_spent(&call, spent),
             Input::ChildWaits { call, waits } => self.child_waits(&call, waits),
+            Input::Served { told, served } => {
+                let private = Private { served: Some(served), ..Private::default() };
+                self.emit_with(told, private, None, None);
+            }
             // It is checked first.
             Input::Answer(_) => (),
             Input::Settled { confirmation, digest, settled, by } => {

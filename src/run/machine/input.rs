@@ -4,8 +4,8 @@ use super::{Consult, ModelAsk};
 use crate::protocol::{
     Answer, BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationId,
     ConfirmationResolved, ConfirmationRevised, Consultation, ContextCompressed, Cost, DecidedBy, FileChanged,
-    FinishReason, Message, NamedModel, ParkReason, PreparedCall, RunErrorCode, Spent, Timestamp, ToolError,
-    ToolResult, Usage,
+    FinishReason, McpServerTools, Message, NamedModel, ParkReason, PreparedCall, RunErrorCode,
+    RunToolsChanged, Spent, Timestamp, ToolError, ToolResult, Usage,
 };
 
 /// What a driver tells its machine.
@@ -85,6 +85,11 @@ pub enum Input {
     },
     /// A person's answer, as it came. The driver has it checked, and hands in what it comes to as [`Input::Settled`].
     Answer(Box<Answer>),
+    /// Servers tell of other tools than the run has: from the next model call on it has these.
+    Served {
+        told: RunToolsChanged,
+        served: Vec<McpServerTools>,
+    },
     /// The question whether a run that has used up its budget may use more.
     AskBudget {
         question: Box<Confirmation>,

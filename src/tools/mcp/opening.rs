@@ -142,7 +142,8 @@ impl Opener<'_> {
                 |name: &str| told.get(name)?.as_str().map(|it| it.chars().take(100).collect::<String>());
             Some(format!("{} {}", word("name")?, word("version")?))
         });
-        if let (Some(pinned), Some(server)) = (self.entry.pin.as_ref().and_then(|it| it.version.as_ref()), &server)
+        if let (Some(pinned), Some(server)) =
+            (self.entry.pin.as_ref().and_then(|it| it.version.as_ref()), &server)
             && server.rsplit(' ').next() != Some(pinned)
         {
             let why = format!("its pin says version {pinned}, and it is {server} by its own words");

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio::sync::Notify;
@@ -45,6 +48,8 @@ struct House {
     /// What nobody has been told yet.
     changes: Mutex<BTreeMap<(Vec<String>, Option<AgentName>, String), Change>>,
     has_changes: Notify,
+    /// Counts how often any server told of other tools than before.
+    edition: AtomicU64,
     /// Those that runs have for themselves.
     owned: Mutex<Vec<Arc<Server>>>,
 }
@@ -117,6 +122,9 @@ impl Household for House {
     }
 
     fn changed(&self, server: &Server, tools: bool) {
+        if tools {
+            self.edition.fetch_add(1, Ordering::AcqRel);
+        }
         let change = Change {
             server: server.name.clone(),
             agent: server.origin.agent().cloned(),
@@ -154,6 +162,7 @@ impl Servers {
             off: Mutex::new(off),
             changes: Mutex::default(),
             has_changes: Notify::new(),
+            edition: AtomicU64::new(1),
             owned: Mutex::default(),
         }))
     }

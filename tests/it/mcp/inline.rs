@@ -20,7 +20,8 @@ async fn up(client: &mut Client, running: &Running) -> Vec<String> {
 #[tokio::test]
 async fn a_runs_own_server_begins_and_ends_with_it() {
     let script = calling(&[("mcp.mine.waits", json!({}))]);
-    let house = house(&script, "plain").agent("user", &agent("user", &own(&json!({ "mine": server::entry("plain") }))));
+    let house = house(&script, "plain")
+        .agent("user", &agent("user", &own(&json!({ "mine": server::entry("plain") }))));
     let running = house.boot().await;
     let (mut client, mut other) = (running.client(), running.client());
     let (one, _) = client.start(&running, "user", json!({})).await;
@@ -70,8 +71,7 @@ async fn each_run_has_its_own_and_those_that_it_calls_do_not_get_it() {
         .await;
     run(&running).await;
     let ends = ends(&running).await;
-    let told: Vec<(&str, &str)> =
-        ends.iter().map(|end| (end["name"].as_str().unwrap(), kind(end))).collect();
+    let told: Vec<(&str, &str)> = ends.iter().map(|end| (end["name"].as_str().unwrap(), kind(end))).collect();
     assert_eq!(
         told,
         [
@@ -86,17 +86,16 @@ async fn each_run_has_its_own_and_those_that_it_calls_do_not_get_it() {
 
 #[tokio::test]
 async fn what_keeps_an_agents_own_server_away_is_a_warning() {
-    let script = calling(&[("mcp.fine.echo", json!({ "text": "here" })), ("mcp.s.echo", json!({ "text": "x" }))]);
+    let script =
+        calling(&[("mcp.fine.echo", json!({ "text": "here" })), ("mcp.s.echo", json!({ "text": "x" }))]);
     let servers = json!({
         "s": server::entry("plain"), "fine": server::entry("plain"), "banned": server::entry("plain"),
         "gone": server::entry("gone"), "t": null,
     });
-    let house = house(&script, "plain")
-        .agent("user", &agent("user", &own(&servers)))
-        .settings(&json!({
-            "mcpServers": { "s": server::entry("plain"), "t": server::entry("plain") },
-            "mcp": { "excluded": ["banned"] },
-        }));
+    let house = house(&script, "plain").agent("user", &agent("user", &own(&servers))).settings(&json!({
+        "mcpServers": { "s": server::entry("plain"), "t": server::entry("plain") },
+        "mcp": { "excluded": ["banned"] },
+    }));
     let running = house.boot().await;
     run(&running).await;
     let ends = ends(&running).await;
@@ -114,7 +113,10 @@ async fn what_keeps_an_agents_own_server_away_is_a_warning() {
         ]
     );
     let names = declared(&script);
-    assert!(names.contains(&"mcp.t.echo".to_owned()) && !names.contains(&"mcp.s.echo".to_owned()), "{names:?}");
+    assert!(
+        names.contains(&"mcp.t.echo".to_owned()) && !names.contains(&"mcp.s.echo".to_owned()),
+        "{names:?}"
+    );
     running.stop().await;
 }
 

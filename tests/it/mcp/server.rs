@@ -147,7 +147,7 @@ fn tools(mode: &str) -> Value {
 }
 
 /// A picture of one dot.
-const PIXEL: &str =
+pub const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
 /// `None` = it is answered later, or never.

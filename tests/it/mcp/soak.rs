@@ -77,7 +77,8 @@ async fn nothing_of_a_runs_own_servers_outlives_it() {
     fs::write(home.path("config/subagentd/agents/user.md"), agent("user", &lines)).unwrap();
     fs::create_dir_all(home.path("config/subagentd/policies")).unwrap();
     fs::write(home.path("config/subagentd/policies/all.toml"), super::ALLOW).unwrap();
-    let call = |name: &str, arguments: Value| vec![json!({ "functionCall": { "name": name, "args": arguments } })];
+    let call =
+        |name: &str, arguments: Value| vec![json!({ "functionCall": { "name": name, "args": arguments } })];
     let turns = vec![
         call("mcp.one.echo", json!({ "text": "x" })),
         // One of them does not live to the end of its run.

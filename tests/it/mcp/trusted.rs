@@ -38,8 +38,7 @@ async fn trust(client: &mut Client, running: &Running) -> Vec<String> {
 }
 
 async fn status(client: &mut Client, running: &Running, server: &str) -> (String, String) {
-    let status =
-        client.call("mcp/status", json!({ "workspace": running.work(), "server": server })).await;
+    let status = client.call("mcp/status", json!({ "workspace": running.work(), "server": server })).await;
     let word = |name: &str| status["servers"][0][name].as_str().unwrap_or_default().to_owned();
     (word("state"), word("reason"))
 }
@@ -76,7 +75,9 @@ async fn a_file_that_a_projects_server_is_started_with_counts_as_it_was_acknowle
     let mut client = running.client();
     let effects = trust(&mut client, &running).await;
     assert!(
-        effects.iter().any(|it| it.starts_with("the MCP server `p` is started with it: started by `/bin/sh serve.sh")),
+        effects
+            .iter()
+            .any(|it| it.starts_with("the MCP server `p` is started with it: started by `/bin/sh serve.sh")),
         "{effects:?}"
     );
     run(&running).await;
@@ -95,8 +96,7 @@ async fn a_file_that_a_projects_server_is_started_with_counts_as_it_was_acknowle
     run(&running).await;
     assert!(warnings(&running).await[0].contains("serve.sh, which no person has acknowledged"));
     trust(&mut client, &running).await;
-    let connected =
-        client.call("mcp/connect", json!({ "workspace": running.work(), "server": "p" })).await;
+    let connected = client.call("mcp/connect", json!({ "workspace": running.work(), "server": "p" })).await;
     assert_eq!(connected["state"], "ready");
     assert!(running.work().join("evil").exists());
     drop(client);

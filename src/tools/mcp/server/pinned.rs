@@ -35,7 +35,8 @@ impl Server {
         let (projects, roots, entry) = (household.projects().clone(), self.roots.clone(), self.entry.clone());
         let (origin, environment) = (self.origin.clone(), household.commands().environment().to_vec());
         work::aside(move || {
-            unread(&projects, &roots, &entry, &origin).or_else(|| other_than_pinned(&entry, &roots, &environment))
+            unread(&projects, &roots, &entry, &origin)
+                .or_else(|| other_than_pinned(&entry, &roots, &environment))
         })
         .await
     }

@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use futures_util::future::{join, join_all};
 
-use super::{Meaning, Owned, Server, Servers};
+use super::{Meaning, Owned, Server, Servers, Standing};
 use crate::{
     project::Project,
     protocol::{AgentDefinition, McpServer, McpServerTools, ToolName},
@@ -31,7 +31,8 @@ impl Servers {
         let (own, shared): (BTreeSet<String>, BTreeSet<String>) = wanted(definition, &names, excluded)
             .into_iter()
             .partition(|name| definition.mcp.own.contains_key(name));
-        let owned = self.own(definition, &own, &project.roots);
+        let usable: BTreeSet<String> = own.difference(&names).cloned().collect();
+        let owned = self.own(definition, &usable, &project.roots);
         let shared = join_all(shared.into_iter().map(|name| self.tools(&project.roots, name)));
         let own = join_all(own.into_iter().map(|name| {
             let entry = definition.mcp.own.get(&name).cloned();
@@ -44,7 +45,8 @@ impl Servers {
 
     /// Those that a run of this agent has for itself; none is started.
     fn own(&self, definition: &AgentDefinition, wanted: &BTreeSet<String>, roots: &[String]) -> Owned {
-        let entries = wanted.iter().filter_map(|name| Some((name.clone(), definition.mcp.own.get(name)?.clone())));
+        let entries =
+            wanted.iter().filter_map(|name| Some((name.clone(), definition.mcp.own.get(name)?.clone())));
         Owned::new(self, entries, &definition.name, roots)
     }
 
@@ -68,7 +70,7 @@ impl Servers {
                 away: None,
                 own: None,
             },
-            Err(why) => self.away(name, why),
+            Err(why) => self.away(name, why, None),
         }
     }
 
@@ -82,7 +84,7 @@ impl Servers {
         // What the user's rules allow a server must not come to another one of its name.
         if settings.contains(&name) {
             let why = "the settings have a server of this name, too; give the agent's own another one";
-            return self.away(name, why.to_owned());
+            return self.away(name, why.to_owned(), entry);
         }
         match self.ready_own(owned, &name).await {
             Ok((ready, _use, server)) => McpServerTools {
@@ -92,7 +94,7 @@ impl Servers {
                 away: None,
                 own: entry,
             },
-            Err(why) => self.away(name, why),
+            Err(why) => self.away(name, why, entry),
         }
     }
 
@@ -112,13 +114,35 @@ impl Servers {
         }
     }
 
-    fn away(&self, server: String, why: String) -> McpServerTools {
-        McpServerTools {
-            server,
-            digest: String::new(),
-            tools: Vec::new(),
-            away: Some(self.redacted(why)),
-            own: None,
+    fn away(&self, server: String, why: String, own: Option<McpServer>) -> McpServerTools {
+        let (digest, tools, away) = (String::new(), Vec::new(), Some(self.redacted(why)));
+        McpServerTools { server, digest, tools, away, own }
+    }
+
+    /// Another number whenever any server tells of other tools.
+    pub fn edition(&self) -> u64 {
+        self.0.edition.load(Ordering::Acquire)
+    }
+
+    /// What a server tells now that a run has; as before while it is away, or is another one.
+    pub fn told_now(&self, told: &McpServerTools, roots: &[String], owned: &Owned) -> McpServerTools {
+        let server = match &told.own {
+            Some(_) => owned.server(&told.server),
+            None => match self.meaning(roots, &told.server) {
+                Meaning::Server(server) => Some(server),
+                _ => None,
+            },
+        };
+        let is_it = |it: &Arc<Server>| told.digest.is_empty() || it.digest == told.digest;
+        let Some(server) = server.filter(is_it) else { return told.clone() };
+        match server.standing() {
+            Standing::Ready(ready) if *ready.tools != *told.tools => McpServerTools {
+                digest: server.digest.clone(),
+                tools: ready.tools.to_vec(),
+                away: None,
+                ..told.clone()
+            },
+            _ => told.clone(),
         }
     }
 }

@@ -1,0 +1,209 @@
+//! What does a client attach to a run, and what do prompts of MCP servers say? Read before the run begins, so that it begins
+//! whole or not at all (spec 01, `attachments`; spec 07).
+
+use std::{io::Read as _, path::PathBuf};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::state::State,
+    internal,
+    mcp::{ready, refused},
+    violation,
+};
+use crate::{
+    project::Project,
+    protocol::{Attachment, ErrorKind, IfBusy, RpcError, ServerPrompt},
+    tools::{Attached, Opened, Workspace},
+};
+
+/// Attachments of one run: nobody gives more by hand.
+const MOST: usize = 32;
+/// Bytes of one attachment; what models take is less.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// What is wrong with them by themselves: all of it.
+pub(super) fn check(
+    attachments: &[Attachment],
+    prompt: Option<&str>,
+    server_prompt: Option<&ServerPrompt>,
+    if_busy: IfBusy,
+) -> Result<(), RpcError> {
+    let mut violations: Vec<(String, String)> = Vec::new();
+    let mut found = |pointer: &str, message: &str| violations.push((pointer.to_owned(), message.to_owned()));
+    if MOST < attachments.len() {
+        found("/attachments", &format!("{MOST} are the most"));
+    }
+    if prompt.is_some() && server_prompt.is_some() {
+        found("/serverPrompt", "not beside `prompt`: one of the two says what is to be done");
+    }
+    let brings = !attachments.is_empty() || server_prompt.is_some();
+    if brings && if_busy == IfBusy::Steer {
+        found("/ifBusy", "nothing is attached to what is said to a living run; `queue` begins another one");
+    }
+    for (at, attachment) in attachments.iter().enumerate().take(MOST) {
+        let Attachment { path, mime_type, data, server, uri } = attachment;
+        let forms =
+            [path.is_some(), mime_type.is_some() || data.is_some(), server.is_some() || uri.is_some()];
+        let is_whole = mime_type.is_some() == data.is_some() && server.is_some() == uri.is_some();
+        if forms.iter().filter(|it| **it).count() != 1 || !is_whole {
+            found(
+                &format!("/attachments/{at}"),
+                "expected `path`, or `mimeType` with `data`, or `server` with `uri`, and nothing else",
+            );
+        }
+    }
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> =
+        violations.iter().map(|(pointer, message)| format!("{pointer}: {message}")).collect();
+    let details: Vec<Value> = violations
+        .iter()
+        .map(|(pointer, message)| json!({ "pointer": pointer, "message": message }))
+        .collect();
+    Err(RpcError::new(ErrorKind::InvalidParams, list.join("; "))
+        .with_details(json!({ "violations": details })))
+}
+
+/// The attachments, and what the server's prompt says.
+pub(super) async fn read(
+    state: &State,
+    project: &Project,
+    roots: &[PathBuf],
+    attachments: Vec<Attachment>,
+    server_prompt: Option<&ServerPrompt>,
+) -> Result<(Vec<Attached>, Option<String>), RpcError> {
+    let mut attached = Vec::new();
+    for (at, attachment) in attachments.into_iter().enumerate() {
+        let pointer = format!("/attachments/{at}");
+        match attachment {
+            Attachment { path: Some(path), .. } => {
+                let (roots, state_dir) = (roots.to_vec(), state.state_dir.clone());
+                let reading = move || file(&roots, &state_dir, &path);
+                let read = tokio::task::spawn_blocking(reading)
+                    .await
+                    .map_err(|error| internal("the attachment could not be read", &error))?;
+                attached.push(read.map_err(|problem| violation(&pointer, &problem))?);
+            }
+            Attachment { mime_type: Some(mime), data: Some(data), .. } => {
+                let bytes = STANDARD.decode(data.trim()).map_err(|error| {
+                    violation(&format!("{pointer}/data"), &format!("is no base64: {error}"))
+                })?;
+                attached.push(Attached::new(format!("{}. attachment ({mime})", at + 1), bytes));
+            }
+            Attachment { server: Some(server), uri: Some(uri), .. } => {
+                attached.extend(resource(state, project, &server, &uri).await?);
+            }
+            // It was checked before.
+            _ => return Err(violation(&pointer, "is no attachment")),
+        }
+    }
+    let said = match server_prompt {
+        Some(prompt) => {
+            let (said, more) = server_says(state, project, prompt).await?;
+            attached.extend(more);
+            Some(said)
+        }
+        None => None,
+    };
+    Ok((attached, said))
+}
+
+/// A file of the workspace, as the agent could read it.
+fn file(roots: &[PathBuf], state_dir: &std::path::Path, path: &str) -> Result<Attached, String> {
+    let workspace = Workspace::open(roots).map_err(|error| error.to_string())?.closed_at(state_dir);
+    let place = workspace.resolve(path).map_err(|error| error.message)?;
+    let Opened::File { file, size } = workspace.open_place(&place).map_err(|error| error.message)? else {
+        return Err(format!("{path} is no file"));
+    };
+    if MOST_BYTES < size {
+        return Err(format!("{path} has {size} bytes; {MOST_BYTES} are the most of one attachment"));
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|error| format!("{path}: {error}"))?;
+    Ok(Attached::new(path.to_owned(), bytes))
+}
+
+async fn resource(
+    state: &State,
+    project: &Project,
+    server: &str,
+    uri: &str,
+) -> Result<Vec<Attached>, RpcError> {
+    state.servers.meet(project);
+    let (ready, _use) = ready(state, &project.roots, server).await?;
+    let read = ready.connection.read(uri, &state.closing).await.map_err(|error| refused(state, &error))?;
+    let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
+    let named = format!("{uri} of the MCP server {server}");
+    let attached: Vec<Attached> =
+        contents.iter().filter_map(|content| of_resource(content, &named)).collect();
+    if attached.is_empty() {
+        let message = format!("{named} has no content that can be attached");
+        return Err(RpcError::new(ErrorKind::NotFound, message).with_hint("`mcp/readResource` shows it"));
+    }
+    Ok(attached)
+}
+
+fn of_resource(content: &Value, named: &str) -> Option<Attached> {
+    let word = |name: &str| content.get(name).and_then(Value::as_str);
+    let bytes = match (word("text"), word("blob")) {
+        (Some(text), _) => text.as_bytes().to_vec(),
+        (None, Some(blob)) => STANDARD.decode(blob).ok()?,
+        (None, None) => return None,
+    };
+    Some(Attached::new(named.to_owned(), bytes))
+}
+
+/// The text of a server's prompt, and what else it brings along.
+async fn server_says(
+    state: &State,
+    project: &Project,
+    prompt: &ServerPrompt,
+) -> Result<(String, Vec<Attached>), RpcError> {
+    let ServerPrompt { server, name, arguments } = prompt;
+    state.servers.meet(project);
+    let (ready, _use) = ready(state, &project.roots, server).await?;
+    let arguments: Map<String, Value> =
+        arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let said = ready.connection.prompt(name, arguments, &state.closing).await;
+    let said = said.map_err(|error| refused(state, &error))?;
+    let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+    let (mut text, mut attached) = (String::new(), Vec::new());
+    for message in &messages {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+        let Some(content) = message.get("content") else { continue };
+        let word = |name: &str| content.get(name).and_then(Value::as_str);
+        match word("type") {
+            Some("text") => {
+                if !text.is_empty() {
+                    text.push_str("\n\n");
+                }
+                // Examples of how to answer are told from what is to be done.
+                if role != "user" {
+                    text.push_str(&format!("[an example of what the {role} says]\n"));
+                }
+                text.push_str(word("text").unwrap_or_default());
+            }
+            Some("image" | "audio") => {
+                let bytes = word("data").and_then(|data| STANDARD.decode(data).ok());
+                attached
+                    .extend(bytes.map(|bytes| Attached::new(format!("a part of the prompt {name}"), bytes)));
+            }
+            Some("resource") => {
+                let resource = content.get("resource");
+                let named = resource.and_then(|it| it.get("uri")).and_then(Value::as_str).unwrap_or(name);
+                attached.extend(resource.and_then(|it| of_resource(it, named)));
+            }
+            _ => (),
+        }
+    }
+    if text.trim().is_empty() {
+        let message =
+            format!("the prompt {name} of the MCP server {server} says nothing that a run can begin with");
+        return Err(RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/prompts` shows what it says"));
+    }
+    Ok((text, attached))
+}

@@ -81,6 +81,10 @@ impl Redactor {
                     sandbox,
                 }
             }
+            ConfirmationDetails::Mcp { server, tool, mut arguments } => {
+                self.value(&mut arguments);
+                ConfirmationDetails::Mcp { server, tool: self.owned(tool), arguments }
+            }
             ConfirmationDetails::Fetch { urls } => {
                 ConfirmationDetails::Fetch { urls: urls.into_iter().map(|url| self.owned(url)).collect() }
             }

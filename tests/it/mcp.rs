@@ -8,6 +8,7 @@ use subagentd::sys::clock::ManualClock;
 
 use crate::support::{Client, House, Reply, Running, Script};
 
+mod asking;
 mod http;
 pub mod server;
 
@@ -129,7 +130,7 @@ async fn a_server_is_started_when_it_is_needed_and_its_tools_are_called() {
         .collect();
     assert!(states.ends_with(&["ready"]), "{states:?}");
     let changed = log.iter().find(|event| event["type"] == "mcp.toolsChanged").unwrap();
-    assert_eq!(changed["data"]["tools"].as_array().unwrap().len(), 12);
+    assert_eq!(changed["data"]["tools"].as_array().unwrap().len(), 14);
     assert_eq!(warnings(&running).await, [""; 0]);
     running.stop().await;
 }

@@ -135,6 +135,8 @@ impl Dialog {
             Dialog::Answering { questions, answers, typed } => {
                 let question = questions.get(answers.len());
                 let how = match question {
+                    Some(question) if question.closed && question.multi_select => "numbers",
+                    Some(question) if question.closed => "a number",
                     Some(question) if question.options.is_empty() => "your answer",
                     Some(question) if question.multi_select => "numbers, or your own words",
                     _ => "a number, or your own words",

@@ -123,7 +123,7 @@ pub enum Asker<'a> {
     /// A call, whether it may run, or what to answer in its place.
     Call(&'a Arc<ToolCall>),
     /// The tool of a call that runs.
-    Tool(&'a Arc<ToolCall>),
+    Tool,
 }
 
 /// Where a run stands. Cloned for every step as a draft, so everything long is shared.
@@ -321,7 +321,7 @@ impl RunMachine {
                 let question = call.question.as_ref().filter(is_this)?;
                 Some((Asker::Call(&call.request), question))
             }
-            _ => Some((Asker::Tool(&call.request), call.asks.iter().find(is_this)?)),
+            _ => Some((Asker::Tool, call.asks.iter().find(is_this)?)),
         })
     }
 

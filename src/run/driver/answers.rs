@@ -48,7 +48,7 @@ impl Driver {
         let question = Arc::clone(question);
         let settled = match asker {
             Asker::Run => self.gate.answer_budget(&question, &answer),
-            Asker::Tool(_) => match self.checks(&answer.confirmation) {
+            Asker::Tool => match self.checks(&answer.confirmation) {
                 Some(check) => self.gate.answer_tool(&question, &answer, &check),
                 // Nobody waits for it: what says so is on its way.
                 None => return message.answer(Ok(Outcome::Nothing)),

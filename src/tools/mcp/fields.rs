@@ -252,8 +252,20 @@ impl Format {
     }
 }
 
+/// RFC 3339; whatever its offset is, of hours and minutes.
 fn is_moment(text: &str) -> bool {
-    text.parse::<Timestamp>().is_ok()
+    let at = text.len().saturating_sub("+00:00".len());
+    let utc = match (text.get(..at), text.get(at..).map(str::as_bytes)) {
+        (Some(local), Some([b'+' | b'-', hour @ .., b':', m, n])) if hour.len() == 2 => {
+            let (hour, minute) = (std::str::from_utf8(hour).unwrap_or(""), [*m, *n]);
+            let is_offset = hour.parse::<u8>().is_ok_and(|it| it < 24)
+                && minute.iter().all(u8::is_ascii_digit)
+                && minute[0] < b'6';
+            is_offset.then(|| format!("{local}Z"))
+        }
+        _ => Some(text.to_owned()),
+    };
+    utc.is_some_and(|utc| utc.parse::<Timestamp>().is_ok())
 }
 
 /// The choices that a field, or the items of one, says; `None` = it has none.

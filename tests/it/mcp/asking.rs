@@ -309,7 +309,6 @@ async fn secrets_are_taken_out_of_what_a_server_asks_and_its_length_is_bounded()
             "other": { "type": "string", "enum": [secret] },
         } },
     });
-    // Arguments with secrets would be hidden from the server as well, so it comes from its environment.
     let running = house(&calling(&[asks(&[asked])]), "plain").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;

@@ -38,7 +38,7 @@ impl Deciding<'_> {
         }
         let call = match asker {
             Asker::Run => return self.budget_settled(settled, by),
-            Asker::Tool(_) => return self.tool_settled(settled, by),
+            Asker::Tool => return self.tool_settled(settled, by),
             Asker::Call(request) => request.call_id.clone(),
         };
         self.unpark();
@@ -118,7 +118,7 @@ impl Deciding<'_> {
         let question = Arc::clone(question);
         let call = match asker {
             Asker::Run => return self.settle_budget(&question, how),
-            Asker::Tool(_) => return self.settle_tool(&question, how),
+            Asker::Tool => return self.settle_tool(&question, how),
             Asker::Call(request) => request.call_id.clone(),
         };
         match how {

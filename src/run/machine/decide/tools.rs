@@ -40,7 +40,7 @@ impl Deciding<'_> {
     }
 
     pub(super) fn tool_stops_asking(&mut self, confirmation: &ConfirmationId) {
-        if let Some((Asker::Tool(_), question)) = self.machine.asking(confirmation) {
+        if let Some((Asker::Tool, question)) = self.machine.asking(confirmation) {
             let question = Arc::clone(question);
             self.drop_ask(&question, "whoever asked does not wait for an answer any more");
             self.go_on_unasked();

@@ -60,7 +60,19 @@ fn every_kind_of_field_is_a_question() {
     };
     assert_eq!(title, "s asks: Please.");
     let lines: Vec<String> = questions.iter().map(|it| json!(it).to_string()).collect();
-    expect![[r#""#]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        {"question":"The MCP server s asks: Please.\n\nName (2 to 5 characters)"}
+        {"question":"mail (an e-mail address)","optional":true}
+        {"question":"page (a URI)","optional":true}
+        {"question":"day: When? (a date, e.g. 2026-01-31)","optional":true}
+        {"question":"moment (a date and time, e.g. 2026-01-31T08:00:00Z)","optional":true}
+        {"question":"age (a whole number, 0 to 150)","kind":"integer"}
+        {"question":"height (a number)","kind":"number","optional":true,"default":"1.5"}
+        {"question":"agreed","options":["yes","no"],"closed":true,"kind":"boolean","optional":true,"default":"no"}
+        {"question":"colour","options":["Red","Green"],"closed":true}
+        {"question":"size","options":["Small","Large"],"closed":true,"optional":true}
+        {"question":"days (1 to 2 of them)","options":["mo","tu","we"],"multiSelect":true,"closed":true,"optional":true}
+        {"question":"ways","options":["By air"],"multiSelect":true,"closed":true,"optional":true}"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]
@@ -81,11 +93,13 @@ fn answers_become_what_the_server_asked_for() {
             several(&["mo", "we", "mo"]),
             one("By air"),
         ],
-        expect![[r#""#]],
+        expect![[
+            r#"{"name":"Ada","mail":"ada@example.org","page":"https://example.org/","day":"2026-02-28","moment":"2026-02-28T08:00:00+01:00","age":36,"height":1.7,"agreed":true,"colour":"g","size":"l","days":["mo","we"],"ways":["a"]}"#
+        ]],
     );
     let mut left_out = vec![one("Ada"), one(""), one(""), one(""), one(""), one("0")];
     left_out.extend([one(""), one(" "), one("r"), one(""), several(&[]), several(&[])]);
-    check(&left_out, expect![[r#""#]]);
+    check(&left_out, expect![[r#"{"name":"Ada","age":0,"height":1.5,"agreed":false,"colour":"r"}"#]]);
 }
 
 #[test]
@@ -106,9 +120,26 @@ fn everything_that_is_wrong_is_told_at_once() {
             several(&["mo", "tu", "we"]),
             several(&["By sea"]),
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            /answers/0 at least 2 characters, not 1
+            /answers/1 needed: an e-mail address
+            /answers/2 needed: a URI
+            /answers/3 needed: a date, e.g. 2026-01-31
+            /answers/4 needed: a date and time, e.g. 2026-01-31T08:00:00Z
+            /answers/5 needed: a whole number
+            /answers/6 needed: a number
+            /answers/7 `yes` or `no`
+            /answers/8 that is none of the choices
+            /answers/9 one answer, not several
+            /answers/10 at most 2 choices, not 3
+            /answers/11 that is none of the choices"#]],
     );
-    check(&[one("")], expect![[r#""#]]);
+    check(
+        &[one("")],
+        expect![[r#"
+        /answers one answer a question: 12 needed, 1 given
+        /answers/0 `Name` is needed; `deny` gives nothing"#]],
+    );
 }
 
 #[test]
@@ -127,7 +158,16 @@ fn forms_that_nobody_could_fill_in_are_refused() {
         refused(json!({ "properties": 7 })),
         refused(json!({})),
     ];
-    expect![[r#""#]].assert_eq(&told.join("\n"));
+    expect![[r#"
+        field `x`: type `object` is none that a form has
+        field `x`: only lists of choices are taken
+        field `x`: `type` is needed
+        field `x`: choices must be texts
+        field `x`: 1 to 100 choices are taken, not 0
+        21 fields are too many; 20 are taken
+        `properties` of `requestedSchema` must be an object
+        taken"#]]
+    .assert_eq(&told.join("\n"));
 }
 
 #[test]

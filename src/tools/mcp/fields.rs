@@ -3,7 +3,7 @@
 use serde_json::{Number, Value, json};
 
 use super::words::Words;
-use crate::protocol::{AnswerKind, Question, QuestionAnswer, Timestamp};
+use crate::protocol::{AnswerKind, Question, QuestionAnswer};
 
 /// Choices of one field.
 const MOST_CHOICES: usize = 100;
@@ -246,26 +246,55 @@ impl Format {
                 is_plain(who) && is_plain(place) && !place.starts_with('.') && !place.ends_with('.')
             }),
             Format::Uri => url::Url::parse(text).is_ok(),
-            Format::Date => text.len() == 10 && is_moment(&format!("{text}T00:00:00Z")),
-            Format::DateTime => text.contains('T') && is_moment(text),
+            Format::Date => is_date(text),
+            Format::DateTime => is_moment(text),
         }
     }
 }
 
-/// RFC 3339; whatever its offset is, of hours and minutes.
-fn is_moment(text: &str) -> bool {
-    let at = text.len().saturating_sub("+00:00".len());
-    let utc = match (text.get(..at), text.get(at..).map(str::as_bytes)) {
-        (Some(local), Some([b'+' | b'-', hour @ .., b':', m, n])) if hour.len() == 2 => {
-            let (hour, minute) = (std::str::from_utf8(hour).unwrap_or(""), [*m, *n]);
-            let is_offset = hour.parse::<u8>().is_ok_and(|it| it < 24)
-                && minute.iter().all(u8::is_ascii_digit)
-                && minute[0] < b'6';
-            is_offset.then(|| format!("{local}Z"))
-        }
-        _ => Some(text.to_owned()),
+/// RFC 3339, `full-date`. Of any year: people were born before computers count.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts[..] else { return false };
+    let (Some(year), Some(month), Some(day)) = (digits(year, 4), digits(month, 2), digits(day, 2)) else {
+        return false;
     };
-    utc.is_some_and(|utc| utc.parse::<Timestamp>().is_ok())
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => 0,
+    };
+    (1..=last).contains(&day)
+}
+
+/// RFC 3339, `date-time`.
+fn is_moment(text: &str) -> bool {
+    let Some((date, rest)) = text.split_once(['T', 't']) else { return false };
+    let time = match rest.strip_suffix(['Z', 'z']) {
+        Some(time) => time,
+        None => match rest.rsplit_once(['+', '-']) {
+            Some((time, offset)) if is_clock(offset, 2) => time,
+            _ => return false,
+        },
+    };
+    let (whole, fraction) = time.split_once('.').map_or((time, "0"), |(whole, fraction)| (whole, fraction));
+    let is_fraction = !fraction.is_empty() && fraction.bytes().all(|it| it.is_ascii_digit());
+    is_date(date) && is_fraction && is_clock(whole, 3)
+}
+
+/// Hours, minutes, and seconds where there are three parts; a minute may have a leap second.
+fn is_clock(text: &str, n_parts: usize) -> bool {
+    let parts: Vec<&str> = text.split(':').collect();
+    let in_bounds = |(part, most): (&&str, u32)| digits(part, 2).is_some_and(|it| it <= most);
+    parts.len() == n_parts && parts.iter().zip([23, 59, 60]).all(in_bounds)
+}
+
+fn digits(text: &str, count: usize) -> Option<u32> {
+    let is_so = text.len() == count && text.bytes().all(|it| it.is_ascii_digit());
+    is_so.then(|| text.parse().ok()).flatten()
 }
 
 /// The choices that a field, or the items of one, says; `None` = it has none.
@@ -370,5 +399,41 @@ fn in_bounds(count: u64, (least, most): (Option<u64>, Option<u64>), of: &str) ->
         (Some(least), _) if count < least => Err(format!("at least {least} {of}, not {count}")),
         (_, Some(most)) if most < count => Err(format!("at most {most} {of}, not {count}")),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_moments_are_those_of_the_calendar() {
+        for date in ["1912-06-23", "2000-02-29", "2024-02-29", "2026-12-31"] {
+            assert!(is_date(date), "{date}");
+        }
+        for no_date in [
+            "1900-02-29",
+            "2026-00-10",
+            "2026-13-01",
+            "2026-04-31",
+            "26-04-01",
+            "2026-4-1",
+            "",
+            "2026-04-01x",
+        ] {
+            assert!(!is_date(no_date), "{no_date}");
+        }
+        for moment in ["1912-06-23T08:00:00Z", "2026-01-31T23:59:60.25+05:30", "2026-01-31t00:00:00-00:00"] {
+            assert!(is_moment(moment), "{moment}");
+        }
+        for none in [
+            "2026-01-31",
+            "2026-01-31T08:00Z",
+            "2026-01-31T24:00:00Z",
+            "2026-01-31T08:00:00",
+            "2026-01-31T08:00:00.Z",
+        ] {
+            assert!(!is_moment(none), "{none}");
+        }
     }
 }

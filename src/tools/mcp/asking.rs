@@ -216,6 +216,8 @@ impl Underway {
         let elicitation = Elicitation::read(params, &caller.server, &caller.words)
             .map_err(|why| ErrorData::invalid_params(why, None))?;
         let Elicitation { title, details, consent, check } = elicitation;
+        // Of a form without fields there is nothing to answer, and still something to send.
+        let agreed = check(&[]).ok().filter(Value::is_object);
         let subject = Subject {
             title,
             reason: reason(caller, among),
@@ -227,8 +229,10 @@ impl Underway {
         };
         let _open = self.opens();
         Ok(match self.put(caller, subject, taken_back).await {
-            Some(Said::Yes(Some(content))) => json!({ "action": "accept", "content": content }),
-            Some(Said::Yes(None)) => json!({ "action": "accept" }),
+            Some(Said::Yes(said)) => match said.or(agreed) {
+                Some(content) => json!({ "action": "accept", "content": content }),
+                None => json!({ "action": "accept" }),
+            },
             Some(Said::No(_)) => json!({ "action": "decline" }),
             Some(Said::Over(_)) | None => json!({ "action": "cancel" }),
         })

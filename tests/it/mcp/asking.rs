@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use subagentd::redact::{Redactor, RedactorParts};
 
 use super::{agent, calling, ends, house, kind, passing, server, text};
 use crate::support::{Client, House, Reply, Running, Script};
@@ -174,8 +175,8 @@ async fn a_deadline_is_no_consent() {
     let approval = json!({ "approval": { "deadlineMs": 60_000 } });
     let (run, session) = client.start(&running, "user", approval).await;
     questions(&mut client, &session, 1).await;
-    let ended = passing(&clock, &mut other, Duration::from_secs(5), client.ended(&run)).await;
-    assert_eq!(ended["reason"], "GOAL");
+    let over = client.until("run/get", json!({ "runId": run }), |record| record["reason"] == "GOAL");
+    passing(&clock, &mut other, Duration::from_secs(5), over).await;
     assert_eq!(told(&running).await, json!([{ "action": "cancel" }]));
     assert_eq!(resolutions(&running).await[0].1, "deadline");
     running.stop().await;
@@ -309,7 +310,10 @@ async fn secrets_are_taken_out_of_what_a_server_asks_and_its_length_is_bounded()
             "other": { "type": "string", "enum": [secret] },
         } },
     });
-    let running = house(&calling(&[asks(&[asked])]), "plain").boot().await;
+    let mut house = house(&calling(&[asks(&[asked])]), "plain");
+    let environment = std::iter::empty();
+    house.redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
+    let running = house.boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let question = questions(&mut client, &session, 1).await.remove(0);

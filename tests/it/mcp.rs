@@ -130,7 +130,7 @@ async fn a_server_is_started_when_it_is_needed_and_its_tools_are_called() {
         .collect();
     assert!(states.ends_with(&["ready"]), "{states:?}");
     let changed = log.iter().find(|event| event["type"] == "mcp.toolsChanged").unwrap();
-    assert_eq!(changed["data"]["tools"].as_array().unwrap().len(), 14);
+    assert_eq!(changed["data"]["tools"].as_array().unwrap().len(), 12);
     assert_eq!(warnings(&running).await, [""; 0]);
     running.stop().await;
 }
@@ -283,7 +283,7 @@ async fn tools_that_a_server_tells_later_are_there_for_the_next_run() {
     assert_eq!(kind(&ends(&running).await[1]), "TOOL_NOT_REGISTERED", "a run keeps what it began with");
     let (mut client, mut other) = (running.client(), running.client());
     let asked = json!({ "workspace": running.work(), "server": "s" });
-    let grown = client.until("mcp/status", asked, |it| it["servers"][0]["tools"] == 15);
+    let grown = client.until("mcp/status", asked, |it| it["servers"][0]["tools"] == 13);
     passing(&clock, &mut other, Duration::from_millis(100), grown).await;
     script.replace([Reply::calls(&[("mcp.s.grown", json!({}))]), Reply::done("done")]);
     run(&running).await;

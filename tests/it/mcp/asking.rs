@@ -61,7 +61,7 @@ async fn resolutions(running: &Running) -> Vec<(String, String, String)> {
 
 #[tokio::test]
 async fn a_form_is_filled_in_by_another_client_and_the_server_gets_what_it_asked_for() {
-    let running = house(&calling(&[asks(&[form()])]), "plain").boot().await;
+    let running = house(&calling(&[asks(&[form()])]), "asking").boot().await;
     let (mut starter, mut other) = (running.client(), running.client());
     let (run, session) = starter.start(&running, "user", json!({})).await;
     let question = questions(&mut other, &session, 1).await.remove(0);
@@ -102,7 +102,7 @@ async fn a_form_is_filled_in_by_another_client_and_the_server_gets_what_it_asked
 
 #[tokio::test]
 async fn a_person_declines_and_the_run_goes_on_or_cancels_it() {
-    let running = house(&calling(&[asks(&[form()])]), "plain").boot().await;
+    let running = house(&calling(&[asks(&[form()])]), "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let question = questions(&mut client, &session, 1).await.remove(0);
@@ -118,7 +118,7 @@ async fn a_person_declines_and_the_run_goes_on_or_cancels_it() {
 
 #[tokio::test]
 async fn nobody_there_means_waiting_or_for_a_headless_starter_cancel_at_once() {
-    let running = house(&calling(&[asks(&[form()])]), "plain").boot().await;
+    let running = house(&calling(&[asks(&[form()])]), "asking").boot().await;
     let mut client = running.client();
     let (run, _) = client.start(&running, "user", json!({ "approval": { "headless": true } })).await;
     assert_eq!(client.ended(&run).await["reason"], "GOAL");
@@ -141,10 +141,10 @@ async fn nobody_there_means_waiting_or_for_a_headless_starter_cancel_at_once() {
 
 #[tokio::test]
 async fn neither_the_run_nor_the_call_gets_late_while_a_person_is_asked() {
-    let mut entry = server::entry("plain");
+    let mut entry = server::entry("asking");
     entry["timeout"] = json!(1_000);
     let script = calling(&[asks(&[form()])]);
-    let house = house(&script, "plain").settings(&json!({ "mcpServers": { "s": entry } }));
+    let house = house(&script, "asking").settings(&json!({ "mcpServers": { "s": entry } }));
     let (house, clock) =
         house.agent("user", &agent("user", "mcp: {servers: [s]}\nrun: {maxTimeMinutes: 1}")).manual_clock();
     let running = house.boot().await;
@@ -169,7 +169,7 @@ async fn neither_the_run_nor_the_call_gets_late_while_a_person_is_asked() {
 #[tokio::test]
 async fn a_deadline_is_no_consent() {
     let script = calling(&[asks(&[form()])]);
-    let (house, clock) = house(&script, "plain").manual_clock();
+    let (house, clock) = house(&script, "asking").manual_clock();
     let running = house.boot().await;
     let (mut client, mut other) = (running.client(), running.client());
     let approval = json!({ "approval": { "deadlineMs": 60_000 } });
@@ -186,7 +186,7 @@ async fn a_deadline_is_no_consent() {
 async fn a_question_ends_with_its_run_with_its_server_and_when_it_is_taken_back() {
     let then = |then: &str| ("mcp.s.asks", json!({ "asks": [form(), form()], "then": then }));
     // The run is cancelled.
-    let running = house(&calling(&[then("all")]), "plain").boot().await;
+    let running = house(&calling(&[then("all")]), "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let open = questions(&mut client, &session, 2).await;
@@ -196,7 +196,7 @@ async fn a_question_ends_with_its_run_with_its_server_and_when_it_is_taken_back(
     assert_eq!(late["error"]["data"]["kind"], "CONFIRMATION_ALREADY_RESOLVED", "{late}");
     running.stop().await;
     // The server dies.
-    let running = house(&calling(&[then("die")]), "plain").boot().await;
+    let running = house(&calling(&[then("die")]), "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let open = questions(&mut client, &session, 2).await;
@@ -206,7 +206,7 @@ async fn a_question_ends_with_its_run_with_its_server_and_when_it_is_taken_back(
     assert_eq!(resolutions(&running).await[1].1, "system");
     running.stop().await;
     // The server does not need it any more.
-    let running = house(&calling(&[then("rest")]), "plain").boot().await;
+    let running = house(&calling(&[then("rest")]), "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let open = questions(&mut client, &session, 2).await;
@@ -219,7 +219,7 @@ async fn a_question_ends_with_its_run_with_its_server_and_when_it_is_taken_back(
 
 #[tokio::test]
 async fn of_many_questions_at_once_those_that_are_too_many_are_declined() {
-    let running = house(&calling(&[asks(&[form(), form(), form(), form(), form()])]), "plain").boot().await;
+    let running = house(&calling(&[asks(&[form(), form(), form(), form(), form()])]), "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     for left in (1..=4).rev() {
@@ -255,7 +255,7 @@ async fn what_is_asked_while_nobody_calls_is_nobodys_and_what_cannot_be_shown_is
 async fn a_page_to_open_and_a_form_without_fields_are_only_agreed_to() {
     let page = json!({ "mode": "url", "message": "Log in.", "elicitationId": "1", "url": "https://example.org/login?x=1" });
     let empty = json!({ "message": "Go on?", "requestedSchema": { "type": "object", "properties": {} } });
-    let running = house(&calling(&[asks(&[page]), asks(&[empty])]), "plain").boot().await;
+    let running = house(&calling(&[asks(&[page]), asks(&[empty])]), "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let question = questions(&mut client, &session, 1).await.remove(0);
@@ -283,7 +283,7 @@ async fn a_page_to_open_and_a_form_without_fields_are_only_agreed_to() {
 #[tokio::test]
 async fn a_restart_ends_what_is_asked_and_cuts_off_its_call() {
     let script = calling(&[asks(&[form()])]);
-    let house = house(&script, "plain");
+    let house = house(&script, "asking");
     let running = house.boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
@@ -310,7 +310,7 @@ async fn secrets_are_taken_out_of_what_a_server_asks_and_its_length_is_bounded()
             "other": { "type": "string", "enum": [secret] },
         } },
     });
-    let mut house = house(&calling(&[asks(&[asked])]), "plain");
+    let mut house = house(&calling(&[asks(&[asked])]), "asking");
     let environment = std::iter::empty();
     house.redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
     let running = house.boot().await;
@@ -331,7 +331,7 @@ async fn progress_is_shown_as_it_comes_to_whoever_looks() {
         .map(|step| json!({ "progress": step, "total": 3, "message": format!("step {step}\u{7}") }))
         .collect();
     let call = ("mcp.s.asks", json!({ "asks": [form()], "progress": steps }));
-    let running = house(&calling(&[call]), "plain").boot().await;
+    let running = house(&calling(&[call]), "asking").boot().await;
     let (mut client, mut viewer) = (running.client(), running.client());
     let (run, session) = client.start(&running, "user", json!({})).await;
     viewer.call("session/attach", json!({ "sessionId": session, "deltas": true })).await;
@@ -376,7 +376,7 @@ fn speaking(call: (&str, Value)) -> Script {
 #[tokio::test]
 async fn a_server_gets_an_answer_of_the_model_when_a_person_allows_it() {
     let script = speaking(samples(&sampled()));
-    let running = house(&script, "plain").boot().await;
+    let running = house(&script, "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let question = questions(&mut client, &session, 1).await.remove(0);
@@ -403,7 +403,7 @@ async fn a_server_gets_an_answer_of_the_model_when_a_person_allows_it() {
 #[tokio::test]
 async fn without_a_persons_leave_no_model_is_asked_for_a_server() {
     let script = speaking(samples(&sampled()));
-    let running = house(&script, "plain").boot().await;
+    let running = house(&script, "asking").boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "user", json!({})).await;
     let question = questions(&mut client, &session, 1).await.remove(0);
@@ -419,7 +419,7 @@ async fn without_a_persons_leave_no_model_is_asked_for_a_server() {
     let mut picture = sampled();
     picture["messages"][0]["content"] = json!({ "type": "image", "data": "", "mimeType": "image/png" });
     let script = speaking(samples(&picture));
-    let running = house(&script, "plain").boot().await;
+    let running = house(&script, "asking").boot().await;
     let mut client = running.client();
     let (run, _) = client.start(&running, "user", json!({})).await;
     client.ended(&run).await;

@@ -144,12 +144,16 @@ fn tools(mode: &str) -> Value {
         "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"],
     });
     let read_only = json!({ "readOnlyHint": true });
-    json!([
+    let mut tools = json!([
         { "name": "echo", "title": "Echo", "description": "Says it again.", "inputSchema": text, "annotations": read_only },
         { "name": "refuses" }, { "name": "fails" }, { "name": "kinds" }, { "name": "nonsense" },
         { "name": "dies" }, { "name": "waits" }, { "name": "works" }, { "name": "big" }, { "name": "huge" },
-        { "name": "environment" }, { "name": "grow" }, { "name": "asks" }, { "name": "early" },
-    ])
+        { "name": "environment" }, { "name": "grow" },
+    ]);
+    if matches!(mode, "asking" | "early") {
+        tools.as_array_mut().unwrap().extend([json!({ "name": "asks" }), json!({ "name": "early" })]);
+    }
+    tools
 }
 
 /// What the server asks while it is at calls, and what it was answered.

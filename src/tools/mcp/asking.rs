@@ -1,8 +1,9 @@
 //! What does a server ask while it is at a call, and who is asked? (Spec 07; 06.)
 //!
 //! What comes from a server does not say for which call it is. With one call under way it is that one's; with several it goes
-//! to the oldest, and whoever is asked is told that it may be another's. With none it is nobody's, and refused: no question
-//! reaches a run that has nothing to do with the server. A question ends with the call that it was put for.
+//! to the oldest that waits for no answer yet, and whoever is asked is told that it may be another's. With none it is nobody's,
+//! and refused: no question reaches a run that has nothing to do with the server. A question ends with the call that it was
+//! put for.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -93,27 +94,28 @@ impl Requests {
 
     /// Puts what a server asks to whom it concerns.
     pub async fn elicit(&self, params: &Value, taken_back: &CancellationToken) -> Result<Value, ErrorData> {
-        let (request, among) = self.asking()?;
-        request.elicit(among, params, taken_back).await
+        let asked = self.asking()?;
+        asked.request.elicit(asked.among, params, taken_back).await
     }
 
     /// Lets a server have an answer of a model, if a person allows it.
     pub async fn sample(&self, params: &Value, taken_back: &CancellationToken) -> Result<Value, ErrorData> {
-        let (request, among) = self.asking()?;
-        request.sample(among, params, taken_back).await
+        let asked = self.asking()?;
+        asked.request.sample(asked.among, params, taken_back).await
     }
 
-    /// The call on whose behalf a server asks, and of how many that are under way.
-    fn asking(&self) -> Result<(Arc<Underway>, usize), ErrorData> {
+    /// The call on whose behalf a server asks.
+    fn asking(&self) -> Result<Asked, ErrorData> {
         let all = self.all();
-        let calls: Vec<&Arc<Underway>> = all.iter().filter(|it| it.caller.is_some()).collect();
-        match calls.first() {
-            Some(oldest) => Ok((Arc::clone(oldest), calls.len())),
-            None => {
-                let why = "no call of a tool is under way, so there is nobody who could be asked";
-                Err(ErrorData::invalid_request(why, None))
-            }
-        }
+        let calls = || all.iter().filter(|it| it.caller.is_some());
+        let Some(request) = calls().find(|it| !it.is_asking()).or_else(|| calls().next()) else {
+            let why = "no call of a tool is under way, so there is nobody who could be asked";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        // While nobody else looks whom to ask.
+        request.n_open.fetch_add(1, Ordering::SeqCst);
+        request.heard.notify_one();
+        Ok(Asked { request: Arc::clone(request), among: calls().count() })
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Underway>>> {
@@ -157,13 +159,17 @@ fn reason(caller: &Caller, among: usize) -> String {
     }
 }
 
-/// The request's time stands still while this is there.
-struct Open<'a>(&'a Underway);
+/// The call that is asked. Its time stands still while this is there.
+struct Asked {
+    request: Arc<Underway>,
+    /// Calls of the server that are under way.
+    among: usize,
+}
 
-impl Drop for Open<'_> {
+impl Drop for Asked {
     fn drop(&mut self) {
-        self.0.n_open.fetch_sub(1, Ordering::SeqCst);
-        self.0.heard.notify_one();
+        self.request.n_open.fetch_sub(1, Ordering::SeqCst);
+        self.request.heard.notify_one();
     }
 }
 
@@ -171,12 +177,6 @@ impl Underway {
     /// Whether the server waits for a person, or for a model.
     pub fn is_asking(&self) -> bool {
         self.n_open.load(Ordering::SeqCst) != 0
-    }
-
-    fn opens(&self) -> Open<'_> {
-        self.n_open.fetch_add(1, Ordering::SeqCst);
-        self.heard.notify_one();
-        Open(self)
     }
 
     fn show_progress(&self, told: ProgressNotificationParam) {
@@ -227,7 +227,6 @@ impl Underway {
             consent,
             check,
         };
-        let _open = self.opens();
         Ok(match self.put(caller, subject, taken_back).await {
             Some(Said::Yes(said)) => match said.or(agreed) {
                 Some(content) => json!({ "action": "accept", "content": content }),
@@ -262,7 +261,6 @@ impl Underway {
             consent: "Let the model answer",
             check: Arc::new(|_| Ok(Value::Null)),
         };
-        let _open = self.opens();
         match self.put(caller, subject, taken_back).await {
             Some(Said::Yes(_)) => (),
             Some(Said::No(_)) => return Err(rejected("User rejected sampling request".to_owned())),

@@ -235,6 +235,26 @@ async fn of_many_questions_at_once_those_that_are_too_many_are_declined() {
 }
 
 #[tokio::test]
+async fn with_several_calls_under_way_each_is_asked_and_told_that_it_may_be_anothers() {
+    let running = house(&calling(&[asks(&[form()])]), "asking").boot().await;
+    let mut client = running.client();
+    let (first_run, first_session) = client.start(&running, "user", json!({})).await;
+    let first = questions(&mut client, &first_session, 1).await.remove(0);
+    let (second_run, second_session) = client.start(&running, "user", json!({})).await;
+    let second = questions(&mut client, &second_session, 1).await.remove(0);
+    let reason = |question: &Value| question["reason"].as_str().unwrap().to_owned();
+    assert!(!reason(&first).contains("under way"), "{}", reason(&first));
+    assert!(reason(&second).contains("2 calls of it are under way"), "{}", reason(&second));
+    answer(&mut client, &second, "deny", json!({})).await;
+    assert_eq!(client.ended(&second_run).await["reason"], "GOAL");
+    let answers = json!({ "answers": ["", "ada@example.org", "no"] });
+    answer(&mut client, &first, "answer", answers).await;
+    assert_eq!(client.ended(&first_run).await["reason"], "GOAL");
+    assert_eq!(told(&running).await, json!([{ "action": "decline" }]), "the second run's call ended first");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_asked_while_nobody_calls_is_nobodys_and_what_cannot_be_shown_is_refused() {
     let nested = json!({ "message": "?", "requestedSchema": { "type": "object", "properties": { "x": { "type": "object" } } } });
     let page = json!({ "mode": "url", "message": "?", "elicitationId": "1", "url": "file:///etc/passwd" });

@@ -141,6 +141,8 @@ impl Dialog {
                     Some(question) if question.multi_select => "numbers, or your own words",
                     _ => "a number, or your own words",
                 };
+                let may_be_blank = question.is_some_and(|it| it.optional || it.default.is_some());
+                let how = if may_be_blank { format!("{how}, or just Enter") } else { how.to_owned() };
                 let which = match questions.len() {
                     1 => String::new(),
                     count => format!("{} of {}: ", answers.len() + 1, human::count(count as u64, "answer")),

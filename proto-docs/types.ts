@@ -433,6 +433,13 @@ export interface AgentsValidateResult {
   valid: boolean;
 }
 
+/** What an answer must read as. */
+export type AnswerKind =
+  | "text" | "number" | "integer"
+  /** `yes` or `no`, which are the options; `true` and `false` are taken as well. */
+  | "boolean"
+  | (string & {});
+
 /** The same, resolved; a run carries it, and the runs it calls inherit it. */
 export interface Approval {
   headless?: boolean;
@@ -835,6 +842,15 @@ export type ConfirmationDetails =
     /** What it would be confined by, or that and why it would not be. */
     sandbox: string;
   }
+  /** A tool of a server of the Model Context Protocol is called. */
+  | {
+    type: "mcp";
+    server: string;
+    /** As the server knows it. */
+    tool: string;
+    /** Long texts in it are cut here, and nowhere else. */
+    arguments: unknown;
+  }
   /** Pages are fetched, or a backend is asked. */
   | {
     type: "fetch";
@@ -846,7 +862,7 @@ export type ConfirmationDetails =
     type: "info";
     prompt: string;
   }
-  /** The agent asks something of a person. */
+  /** The agent asks something of a person, or a server does that is at a call. */
   | {
     type: "question";
     questions: Question[];
@@ -965,7 +981,7 @@ export interface ConfirmationReleaseResult {
   released: boolean;
 }
 
-/** Data of `confirmation.requested`: a call waits for a person. */
+/** Data of `confirmation.requested`: a call waits for a person, before it runs or while it does. */
 export interface ConfirmationRequested {
   confirmation: Confirmation;
 }
@@ -1059,6 +1075,8 @@ export type Consultation =
   | "webFetch"
   /** What a provider finds on the web for a call of `web_search`. */
   | "webSearch"
+  /** What a server asks that is at a call, and a person has allowed. */
+  | "mcpSampling"
   | (string & {});
 
 /**
@@ -2633,13 +2651,34 @@ export interface Present {
   total: number;
 }
 
-/** One question of an agent. */
+/**
+ * Data of `signal.progress`: how far a call is, as whatever runs it says. Of several pieces of news the
+ * newest counts.
+ */
+export interface ProgressSignal {
+  callId: CallId;
+  /** It grows; in what unit, whoever tells it knows. */
+  progress: number;
+  /** Of so much; missing = nobody knows. */
+  total?: number | null;
+  message?: string | null;
+}
+
+/** One question of an agent, or of a server that is at a call. */
 export interface Question {
   question: string;
-  /** What can be chosen; empty = any text. A person may always answer with a text of their own. */
+  /** What can be chosen; empty = any text. A person may answer with a text of their own, unless `closed`. */
   options?: string[];
   /** Several may be chosen. */
   multiSelect?: boolean;
+  /** Nothing but the options can be chosen. */
+  closed?: boolean;
+  /** What the answer must read as. It is sent as a text all the same. */
+  kind?: AnswerKind;
+  /** An empty answer leaves it out. */
+  optional?: boolean;
+  /** What an empty answer means. */
+  default?: QuestionAnswer | null;
 }
 
 /**
@@ -4447,6 +4486,8 @@ export interface Signals {
    * thought of its run, a line each. Sent when the subscription asked for `deltas`.
    */
   "tool.output": OutputDelta;
+  /** How far a call is, as the server says it that runs it. Sent when the subscription asked for `deltas`. */
+  "signal.progress": ProgressSignal;
   /**
    * What is. The first notification of an attachment from `now`, and of a subscription whose cursor is gone
    * when it said `onGone: "snapshot"`.

@@ -33,6 +33,7 @@ mod nearest;
 mod outputs;
 mod own_files;
 mod parameters;
+mod people;
 mod reads;
 mod registry;
 #[cfg(test)]
@@ -46,7 +47,7 @@ pub use artifacts::{Artifacts, remove_tree};
 pub use attached::Attached;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
 pub use commands::{Attendance, Background, CommandRules, Commands};
-pub use consultant::{Answered, Consultant, Question};
+pub use consultant::{Answered, Consultant, Conversation, Question};
 pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
 pub use foreign::Foreign;
 pub use lent::{Lenders, Retelling, TooMuchLent};
@@ -54,6 +55,7 @@ pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
 pub use parameters::{is_schema, violations};
+pub use people::{CallAsks, CheckAnswers, People, Said, Subject};
 pub use reads::Reads;
 pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
@@ -226,6 +228,8 @@ pub struct CallContext {
     pub retelling: Retelling,
     /// Whom it may ask what it cannot tell by itself; `None` = nobody.
     pub consultant: Option<Arc<dyn Consultant>>,
+    /// How it asks a person while it runs.
+    pub people: People,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.

@@ -20,8 +20,8 @@ use super::{
     screen::{Ink, Screen},
 };
 use crate::protocol::{
-    COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, Reason, RunId, StopThen, Timestamp,
-    ToolName,
+    COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, ProgressSignal, Reason, RunId,
+    StopThen, Timestamp, ToolName, ToolProgress,
 };
 
 /// A line about a thought or a message: two lines at most on most terminals.
@@ -69,6 +69,8 @@ pub(super) struct Progress {
 struct OpenCall {
     label: String,
     began_at: Option<Timestamp>,
+    /// As whatever runs it says it, in words.
+    progress: Option<String>,
 }
 
 impl Progress {
@@ -94,13 +96,13 @@ impl Progress {
             1 => return "waiting for an answer".into(),
             count => return format!("waiting for {count} answers"),
         }
-        let labels: Vec<&str> = self.calls.values().map(|call| call.label.as_str()).collect();
+        let labels: Vec<String> = self.calls.values().map(OpenCall::standing).collect();
         match labels.as_slice() {
             [] if self.is_asking_model => "thinking".into(),
             [] => "working".into(),
             [label] => format!("● {label}"),
             labels => {
-                let named = labels.iter().take(CALLS_NAMED).copied().collect::<Vec<_>>().join(", ");
+                let named = labels.get(..CALLS_NAMED).unwrap_or(labels).join(", ");
                 let more = if labels.len() > CALLS_NAMED { ", …" } else { "" };
                 format!("● {} calls: {named}{more}", labels.len())
             }
@@ -135,6 +137,11 @@ impl Progress {
                 self.line(envelope, screen, Ink::Dim, "·", &data.subject);
             }),
             "tool.state" => with(envelope, |data| self.tool_state(envelope, &data, screen)),
+            "signal.progress" => with(envelope, |data: ProgressSignal| {
+                if let Some(call) = self.calls.get_mut(&data.call_id) {
+                    call.progress = Some(in_words(&data.progress));
+                }
+            }),
             "warning" => {
                 if let Some(message) = envelope.data.get("message").and_then(Value::as_str) {
                     self.line(envelope, screen, Ink::Yellow, "!", message);
@@ -367,9 +374,17 @@ impl OpenCall {
 
     /// A call that has not begun to run, or began before anybody looked.
     fn described(name: &ToolName, description: &str) -> OpenCall {
-        let mut call = OpenCall { label: String::new(), began_at: None };
+        let mut call = OpenCall { label: String::new(), began_at: None, progress: None };
         call.describe(name, description);
         call
+    }
+
+    /// What goes on, and how far it is.
+    fn standing(&self) -> String {
+        match &self.progress {
+            Some(progress) => format!("{} · {progress}", self.label),
+            None => self.label.clone(),
+        }
     }
 
     fn describe(&mut self, name: &ToolName, description: &str) {
@@ -378,6 +393,14 @@ impl OpenCall {
         let rest = rest.unwrap_or(description).trim_start();
         self.label = safe_text::line(&format!("{name} {rest}"), LABEL_CHARACTERS);
     }
+}
+
+/// `3 of 10 · indexing`
+fn in_words(told: &ToolProgress) -> String {
+    let of = told.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let message = told.message.iter().map(|message| format!(" · {message}"));
+    let words: String = std::iter::once(format!("{}{of}", told.progress)).chain(message).collect();
+    safe_text::line(&words, LABEL_CHARACTERS)
 }
 
 /// One [`INDENT`] for each run between the root and this one.

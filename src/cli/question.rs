@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{human, ids, rule::Rule};
 use crate::protocol::{
-    BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy,
-    OnDeadline, Open, Outcome, Question, QuestionAnswer, Timestamp,
+    AnswerKind, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
+    DecidedBy, OnDeadline, Open, Outcome, Question, QuestionAnswer, Timestamp,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -271,6 +271,10 @@ impl Asked {
             Some("fetch") => serde_json::from_value::<Vec<String>>(field("urls"))
                 .ok()
                 .map(|urls| Details::Info(urls.join("\n"))),
+            Some("mcp") => field("tool").as_str().map(|tool| {
+                let server = field("server").as_str().unwrap_or("?").to_owned();
+                Details::Info(format!("{tool} of the MCP server {server}\n{:#}", field("arguments")))
+            }),
             Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
             Some("budget") => BudgetDetails::deserialize(&self.details)
                 .ok()
@@ -391,13 +395,21 @@ fn choice(outcome: Outcome, label: String, remembers: Option<Rule>) -> Choice {
 pub(super) fn read_answer(question: &Question, typed: &str) -> Result<QuestionAnswer, String> {
     let typed = typed.trim();
     if typed.is_empty() {
-        return Err("there is nothing in it".into());
+        // What it means then is told with the question.
+        return match (question.optional || question.default.is_some(), question.multi_select) {
+            (false, _) => Err("there is nothing in it".into()),
+            (true, true) => Ok(QuestionAnswer::Several(Vec::new())),
+            (true, false) => Ok(QuestionAnswer::One(String::new())),
+        };
     }
     let count = question.options.len();
     let separators = [',', ' '];
     let parts: Vec<&str> = typed.split(separators).filter(|part| !part.is_empty()).collect();
     let is_numbers = 0 < count && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
     if !is_numbers {
+        if let Some(why) = unfit(question, typed) {
+            return Err(why);
+        }
         let quoted = typed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let text = quoted.filter(|text| !text.is_empty()).unwrap_or(typed).to_owned();
         return Ok(match question.multi_select {
@@ -418,5 +430,20 @@ pub(super) fn read_answer(question: &Question, typed: &str) -> Result<QuestionAn
         (true, _) => Ok(QuestionAnswer::Several(chosen)),
         (false, [one]) => Ok(QuestionAnswer::One(one.clone())),
         (false, _) => Err("one option only; quotes make it a text".into()),
+    }
+}
+
+/// Why a text can be no answer, as far as that can be told here. Whoever asks says the rest.
+fn unfit(question: &Question, typed: &str) -> Option<String> {
+    let is_boolean = || ["yes", "no", "true", "false"].contains(&typed.to_ascii_lowercase().as_str());
+    match question.kind {
+        AnswerKind::Integer if typed.parse::<i64>().is_err() => Some("a whole number is needed".into()),
+        AnswerKind::Number if typed.parse::<f64>().is_err() => Some("a number is needed".into()),
+        AnswerKind::Boolean if !is_boolean() => Some("yes or no is needed".into()),
+        AnswerKind::Text if question.closed && !question.multi_select => {
+            let is_option = question.options.iter().any(|option| option == typed);
+            (!is_option).then(|| "only one of the options will do, by its number".into())
+        }
+        AnswerKind::Integer | AnswerKind::Number | AnswerKind::Boolean | AnswerKind::Text => None,
     }
 }

@@ -9,8 +9,10 @@ use super::{
     SessionId, Timestamp, ToolKind, ToolName,
 };
 
+mod questions;
 mod routing;
 
+pub use questions::{AnswerKind, Question, QuestionAnswer};
 pub use routing::{Audience, OnDeadline, OnDetached};
 
 /// A question to a person. It says everything that is needed to answer it, so that a phone can show it without asking
@@ -106,6 +108,14 @@ pub enum ConfirmationDetails {
         /// What it would be confined by, or that and why it would not be.
         sandbox: String,
     },
+    /// A tool of a server of the Model Context Protocol is called.
+    Mcp {
+        server: String,
+        /// As the server knows it.
+        tool: String,
+        /// Long texts in it are cut here, and nowhere else.
+        arguments: Value,
+    },
     /// Pages are fetched, or a backend is asked.
     Fetch {
         /// As they will be asked for.
@@ -113,7 +123,7 @@ pub enum ConfirmationDetails {
     },
     /// Anything else, in words.
     Info { prompt: String },
-    /// The agent asks something of a person.
+    /// The agent asks something of a person, or a server does that is at a call.
     Question { questions: Vec<Question> },
     /// The run has used up what it may use, and asks for more. `allowOnce` doubles each limit that is told, until it is beyond what
     /// is used.
@@ -151,33 +161,13 @@ impl ConfirmationDetails {
         match self {
             ConfirmationDetails::Edit { .. } => "edit",
             ConfirmationDetails::Exec { .. } => "exec",
+            ConfirmationDetails::Mcp { .. } => "mcp",
             ConfirmationDetails::Fetch { .. } => "fetch",
             ConfirmationDetails::Info { .. } => "info",
             ConfirmationDetails::Question { .. } => "question",
             ConfirmationDetails::Budget { .. } => "budget",
         }
     }
-}
-
-/// One question of an agent (spec 05, `ask_user`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Question {
-    pub question: String,
-    /// What can be chosen; empty = any text. A person may always answer with a text of their own.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<String>,
-    /// Several may be chosen.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub multi_select: bool,
-}
-
-/// A person's answer to one question, in the order of the questions: what was chosen, or a text of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum QuestionAnswer {
-    One(String),
-    Several(Vec<String>),
 }
 
 /// One way to answer.
@@ -371,7 +361,7 @@ pub struct Approval {
     pub initiator: Option<ClientId>,
 }
 
-/// Data of `confirmation.requested`: a call waits for a person.
+/// Data of `confirmation.requested`: a call waits for a person, before it runs or while it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationRequested {

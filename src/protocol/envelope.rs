@@ -62,6 +62,28 @@ pub struct OutputDelta {
     pub text: String,
 }
 
+/// Data of `signal.progress`: how far a call is, as whatever runs it says. Of several pieces of news the newest counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressSignal {
+    pub call_id: CallId,
+    #[serde(flatten)]
+    pub progress: ToolProgress,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolProgress {
+    /// It grows; in what unit, whoever tells it knows.
+    pub progress: f64,
+    /// Of so much; missing = nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
 /// Data of `signal.snapshot`: what is as of `seq`; the first event after it has `prev` = `seq`. Of one session: the
 /// session, its live runs and its newest others. Of several or all: what lives, and nothing that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Redactor, scan::Piece};
 use crate::protocol::{
     Access, CallDetails, ConfirmationDetails, Effect, Location, Message, Part, ProviderMessage, Question,
-    ToolCall, ToolError, ToolResult,
+    QuestionAnswer, ToolCall, ToolError, ToolResult,
 };
 
 /// Which neighbours make up one text.
@@ -81,6 +81,10 @@ impl Redactor {
                     sandbox,
                 }
             }
+            ConfirmationDetails::Mcp { server, tool, mut arguments } => {
+                self.value(&mut arguments);
+                ConfirmationDetails::Mcp { server, tool: self.owned(tool), arguments }
+            }
             ConfirmationDetails::Fetch { urls } => {
                 ConfirmationDetails::Fetch { urls: urls.into_iter().map(|url| self.owned(url)).collect() }
             }
@@ -92,9 +96,14 @@ impl Redactor {
     }
 
     fn question(&self, question: Question) -> Question {
+        let all = |texts: Vec<String>| texts.into_iter().map(|text| self.owned(text)).collect();
         Question {
             question: self.owned(question.question),
-            options: question.options.into_iter().map(|option| self.owned(option)).collect(),
+            options: all(question.options),
+            default: question.default.map(|default| match default {
+                QuestionAnswer::One(text) => QuestionAnswer::One(self.owned(text)),
+                QuestionAnswer::Several(texts) => QuestionAnswer::Several(all(texts)),
+            }),
             ..question
         }
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     models::{Grounding, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, Purpose, ReplyPart},
-    protocol::{Consultation, FinishReason, Message, NamedModel, RunCare, Spent, Usage},
+    protocol::{Consultation, FinishReason, Message, NamedModel, RunCare, Sampling, Spent, Usage},
     redact::Redactor,
     sys::{clock::Clock, ids},
 };
@@ -78,8 +78,25 @@ struct Question {
     messages: Vec<Arc<Message>>,
     schema: Option<Value>,
     provider_tool: Option<ProviderTool>,
+    /// Of the answer, which may then be cut; `None` = as the model's entry says, and what is cut is no answer.
+    max_tokens: Option<u64>,
     /// For the whole of it, other tries included.
     deadline: Duration,
+}
+
+impl Question {
+    fn plain(system: String, messages: Vec<Arc<Message>>, deadline: Duration) -> Question {
+        Question { system, messages, schema: None, provider_tool: None, max_tokens: None, deadline }
+    }
+}
+
+/// What came of a question.
+struct Told {
+    call: ConsultedModel,
+    /// What the answer stands on, as its provider says it.
+    grounding: Grounding,
+    /// The model had more to say than it might.
+    is_cut: bool,
 }
 
 impl Consulting {
@@ -92,7 +109,9 @@ impl Consulting {
             Consultation::NextSpeaker => asking.next_speaker().await,
             Consultation::Routing => asking.route().await,
             // Asked by its call, and never wanted by the machine.
-            Consultation::WebFetch | Consultation::WebSearch => nothing("a tool asks this by itself"),
+            Consultation::WebFetch | Consultation::WebSearch | Consultation::McpSampling => {
+                nothing("a tool asks this by itself")
+            }
         };
         let calls = std::mem::take(&mut asking.calls);
         Input::Consulted { consult: self.consult, calls, advice: Box::new(advice) }
@@ -103,7 +122,7 @@ impl Asking<'_> {
     /// What the model answers, without secrets, or why it does not.
     async fn ask(&mut self, model: &NamedModel, question: Question) -> Result<String, String> {
         let ordinal = self.with.consulted + self.n_asked;
-        let (call, _) = self.with.means.ask(model, question, ordinal, &Meter::default()).await;
+        let Told { call, .. } = self.with.means.ask(model, question, ordinal, &Meter::default()).await;
         self.n_asked += 1;
         self.spent += Spent::of(call.usage, call.cost);
         let (text, error) = (call.text.clone(), call.error.clone());
@@ -120,24 +139,19 @@ impl Asking<'_> {
 }
 
 impl Means {
-    /// What the model answers, without secrets, or why it does not, with what that took; and what the answer stands on, as its
-    /// provider says it. `ordinal`: which reply to a question of the run this will be.
-    async fn ask(
-        &self,
-        model: &NamedModel,
-        question: Question,
-        ordinal: u32,
-        meter: &Meter,
-    ) -> (ConsultedModel, Grounding) {
-        let deadline = question.deadline;
+    /// What the model answers, without secrets, or why it does not, with what that took. `ordinal`: which reply to a question of the run this will be.
+    async fn ask(&self, model: &NamedModel, question: Question, ordinal: u32, meter: &Meter) -> Told {
+        let (deadline, may_be_cut) = (question.deadline, question.max_tokens.is_some());
         let asked = weigh_text(&question.system) + question.messages.iter().map(|it| weigh(it)).sum();
         let answered = tokio::select! {
             biased;
             answered = self.try_to_ask(model, question, ordinal, meter) => answered,
             () = self.clock.sleep(deadline) => Err(format!("no answer within {} s", deadline.as_secs())),
         };
+        let is_cut =
+            matches!(&answered, Ok((reply, _)) if may_be_cut && reply.reason == FinishReason::Length);
         let (answered, grounding) = match answered {
-            Ok((reply, grounding)) => (answer(reply), grounding),
+            Ok((reply, grounding)) => (answer(reply, may_be_cut), grounding),
             Err(why) => (Err(why), Grounding::default()),
         };
         let (text, error) = match answered {
@@ -155,7 +169,8 @@ impl Means {
             usage = Usage { prompt_tokens, output_tokens, ..Usage::default() };
             cost = self.alternates.cost(&model.name, &usage);
         }
-        (ConsultedModel { model: model.name.clone(), usage, is_estimate, cost, text, error }, grounding)
+        let call = ConsultedModel { model: model.name.clone(), usage, is_estimate, cost, text, error };
+        Told { call, grounding, is_cut }
     }
 
     async fn try_to_ask(
@@ -171,7 +186,13 @@ impl Means {
             messages: question.messages,
             tools: Arc::default(),
             // What run and agent say is for the run's turns.
-            sampling: model.sampling,
+            sampling: Sampling {
+                max_output_tokens: match (question.max_tokens, model.sampling.max_output_tokens) {
+                    (Some(asked), Some(most)) => Some(asked.min(most)),
+                    (asked, most) => asked.or(most),
+                },
+                ..model.sampling
+            },
             schema: question.schema.map(Arc::new),
             provider_tool: question.provider_tool,
             ordinal,
@@ -226,9 +247,10 @@ impl Means {
     }
 }
 
-fn answer(reply: ModelReply) -> Result<String, String> {
+fn answer(reply: ModelReply, may_be_cut: bool) -> Result<String, String> {
     match reply.reason {
         FinishReason::Refused { words } => return Err(format!("the model refused to answer: {words}")),
+        FinishReason::Length if may_be_cut => (),
         FinishReason::Length => return Err("the answer was cut off by the output limit".to_owned()),
         FinishReason::Stop => (),
     }

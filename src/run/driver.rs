@@ -46,12 +46,14 @@ mod children;
 mod flights;
 mod identity;
 mod intake;
+mod interviews;
 mod judging;
 mod rest;
 mod served;
 
 use answers::{policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
+use interviews::Interviews;
 
 pub(super) use births::Lineage;
 pub(super) use identity::{Identity, carry_seed};
@@ -127,6 +129,8 @@ pub(super) struct Driver {
     unchecked: Vec<Message>,
     /// News of the runs that answer calls.
     news: (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+    /// What the tools of calls that run ask people.
+    interviews: Interviews,
     /// Calls of which their clients are to be told again.
     retold: (mpsc::Sender<CallId>, mpsc::Receiver<CallId>),
     /// Arguments as the model wrote them, where they held secrets, until the turn is over. Only in memory.
@@ -224,6 +228,7 @@ impl Driver {
             answering: HashSet::new(),
             unchecked: Vec::new(),
             news: mpsc::channel(NEWS),
+            interviews: Interviews::new(NEWS),
             retold: mpsc::channel(NEWS),
             secret_arguments: HashMap::new(),
             flights: BTreeMap::new(),
@@ -257,6 +262,7 @@ impl Driver {
             EventBody::RunToolsChanged(_) => self.take_served(private),
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
             EventBody::ToolState(data) => self.follow_output(seq, data),
+            EventBody::ConfirmationResolved(data) => self.end_interview(data),
             EventBody::ModelCompleted(data) => {
                 if let Some(asked) = self.asked.take().filter(|_| !data.estimated) {
                     self.estimator.learn(asked, data.usage.prompt_tokens);
@@ -377,6 +383,7 @@ impl Driver {
                 self.machine = machine;
                 self.is_behind = !rest.is_empty();
                 self.uncommitted = rest;
+                self.note_interviews(&inputs, &ends);
                 self.absorb_all(first, &drafts);
                 self.launch_all(births, later(first, drafts.len()));
                 for rule in remembered {
@@ -422,22 +429,6 @@ impl Driver {
         let elapsed = now.saturating_sub(self.charged_at);
         self.charged_at = now;
         self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    fn keep_uncommitted(&mut self, inputs: Vec<Message>, error: &StoreError) {
-        tracing::warn!(run = %self.identity.run, %error, "a step could not be committed; it is tried again");
-        // A stop that did not happen cuts off nothing.
-        if let Some(live) = &self.live {
-            live.thaw();
-        }
-        for message in inputs {
-            if message.reply.is_none() {
-                self.uncommitted.push(message);
-                continue;
-            }
-            self.is_decided(&message);
-            message.answer(Err(error.clone()));
-        }
     }
 }
 

@@ -15,6 +15,7 @@ mod answering;
 mod asking;
 mod budget;
 mod narrowed;
+mod tools;
 
 pub use answering::{Refused, said};
 pub use narrowed::Narrowed;

@@ -115,6 +115,17 @@ impl Terms {
     }
 }
 
+/// Who asks a question.
+#[derive(Debug, Clone, Copy)]
+pub enum Asker<'a> {
+    /// The run itself, for more of its budget.
+    Run,
+    /// A call, whether it may run, or what to answer in its place.
+    Call(&'a Arc<ToolCall>),
+    /// The tool of a call that runs.
+    Tool,
+}
+
 /// Where a run stands. Cloned for every step as a draft, so everything long is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMachine {
@@ -225,6 +236,8 @@ struct Call {
     completion: Option<Arc<CompletionResult>>,
     /// What a person is asked about it.
     question: Option<Arc<Confirmation>>,
+    /// What its tool asks people while it runs, oldest first.
+    asks: Vec<Arc<Confirmation>>,
     /// An earlier call was in its way when it was scheduled. What was found out about it may not hold any more, so it is
     /// judged again before it runs.
     is_held_up: bool,
@@ -297,19 +310,24 @@ impl RunMachine {
         self.calls.iter().filter(waits).map(|it| &it.request)
     }
 
-    /// The call that asks this, `None` = the run itself does, and what is asked now.
-    pub fn asking(
-        &self,
-        confirmation: &ConfirmationId,
-    ) -> Option<(Option<&Arc<ToolCall>>, &Arc<Confirmation>)> {
-        if let Some(question) = self.care.question.as_ref().filter(|it| it.confirmation_id == *confirmation) {
-            return Some((None, question));
+    /// Who asks this, and what is asked now.
+    pub fn asking(&self, confirmation: &ConfirmationId) -> Option<(Asker<'_>, &Arc<Confirmation>)> {
+        let is_this = |it: &&Arc<Confirmation>| it.confirmation_id == *confirmation;
+        if let Some(question) = self.care.question.as_ref().filter(is_this) {
+            return Some((Asker::Run, question));
         }
-        let asks = |call: &&Call| call.state == CallState::AwaitingApproval;
-        self.calls.iter().filter(asks).find_map(|call| {
-            let question = call.question.as_ref().filter(|it| it.confirmation_id == *confirmation)?;
-            Some((Some(&call.request), question))
+        self.calls.iter().find_map(|call| match call.state {
+            CallState::AwaitingApproval => {
+                let question = call.question.as_ref().filter(is_this)?;
+                Some((Asker::Call(&call.request), question))
+            }
+            _ => Some((Asker::Tool, call.asks.iter().find(is_this)?)),
         })
+    }
+
+    /// Whether all that the call's tool is known to do is wait for a person.
+    pub fn only_asks(&self, call: &CallId) -> bool {
+        self.call(call).is_some_and(|it| !it.asks.is_empty())
     }
 
     /// Whether this input would cut off a model that is writing; the driver then hands in what there is.

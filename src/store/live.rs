@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::tail::{Tail, Topic};
-use crate::protocol::{RunId, Seq, SessionId};
+use crate::protocol::{RunId, Seq, SessionId, ToolProgress};
 
 /// Bytes of one text; more fails the item, not the daemon (DESIGN, "Deltas").
 pub const MAX_LIVE_BYTES: usize = 16 << 20;
@@ -97,6 +97,8 @@ struct Buffers {
     /// While set, nobody sees what is added; it waits in `held`.
     is_frozen: bool,
     held: Held,
+    /// How far whoever writes it is, and how often that was said.
+    progress: Option<(u64, ToolProgress)>,
 }
 
 #[derive(Default)]
@@ -109,6 +111,11 @@ impl LiveText {
     /// The text from byte `offset` on; empty when there is no more.
     pub fn text_after(&self, offset: usize) -> String {
         lock(&self.buffers).text.get(offset..).unwrap_or_default().to_owned()
+    }
+
+    /// How far whoever writes it is, if that was said again since `seen` times.
+    pub fn progress_after(&self, seen: u64) -> Option<(u64, ToolProgress)> {
+        lock(&self.buffers).progress.clone().filter(|(count, _)| seen < *count)
     }
 
     fn freeze(&self) -> (String, String) {
@@ -206,6 +213,16 @@ impl LiveAppender {
         }
         self.live.tail.wake_texts(&self.text.session);
         Ok(())
+    }
+
+    /// Says how far the work is; of several pieces of news the newest counts.
+    pub fn tell_progress(&self, progress: ToolProgress) {
+        {
+            let mut buffers = lock(&self.text.buffers);
+            let count = buffers.progress.as_ref().map_or(0, |(count, _)| *count);
+            buffers.progress = Some((count + 1, progress));
+        }
+        self.live.tail.wake_texts(&self.text.session);
     }
 
     /// No more is shown from now on; answers text and thoughts as they will stay.

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     models::{Grounding, ProviderTool},
-    protocol::Consultation,
+    protocol::{Consultation, Message},
 };
 
 /// Answers what a call has to ask. One a call.
@@ -13,6 +13,9 @@ pub trait Consultant: Send + Sync {
     /// The answer, without secrets, or why there is none, for the model that called the tool. What it used is counted, and told
     /// with the call's end. Nothing that a stranger said may go into it unmarked. Cancel safe: dropping it ends the request.
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answered, String>>;
+
+    /// Has the run's own model go on with a conversation that a server began. What [`Consultant::ask`] promises holds.
+    fn go_on(&self, conversation: Conversation) -> BoxFuture<'_, Result<Answered, String>>;
 
     /// Whether there is a model for which its provider does this.
     fn has(&self, tool: ProviderTool) -> BoxFuture<'_, bool>;
@@ -33,6 +36,15 @@ pub struct Question {
     pub provider_tool: Option<ProviderTool>,
 }
 
+/// What a server would have a model say.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    pub system: String,
+    pub messages: Vec<Message>,
+    /// Tokens that the answer may have.
+    pub max_tokens: u64,
+}
+
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
@@ -40,4 +52,6 @@ pub struct Answered {
     /// With the numbers of its sources, from 1, where the provider tells what each is for.
     pub text: String,
     pub grounding: Grounding,
+    /// It had more to say than it might.
+    pub is_cut: bool,
 }

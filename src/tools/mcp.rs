@@ -6,16 +6,21 @@
 //! planned with it; what it answers is read piece by piece, since nobody here knows who wrote it. A server that is away costs
 //! its own tools and a warning.
 
+mod asking;
 mod call;
 mod connection;
 mod content;
+mod elicitation;
+mod fields;
 mod launch;
 mod lines;
 mod listing;
 mod opening;
 mod rules;
+mod sampling;
 mod server;
 mod servers;
+mod words;
 
 pub use call::tools;
 pub use connection::{Bounds, List, Unanswered};

@@ -100,6 +100,7 @@ impl Bench {
             output: None,
             retelling: Retelling::default(),
             consultant: None,
+            people: People::nobody(),
         }
     }
 

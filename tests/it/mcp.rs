@@ -8,6 +8,7 @@ use subagentd::sys::clock::ManualClock;
 
 use crate::support::{Client, House, Reply, Running, Script};
 
+mod asking;
 mod given;
 mod http;
 mod inline;

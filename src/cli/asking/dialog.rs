@@ -135,10 +135,14 @@ impl Dialog {
             Dialog::Answering { questions, answers, typed } => {
                 let question = questions.get(answers.len());
                 let how = match question {
+                    Some(question) if question.closed && question.multi_select => "numbers",
+                    Some(question) if question.closed => "a number",
                     Some(question) if question.options.is_empty() => "your answer",
                     Some(question) if question.multi_select => "numbers, or your own words",
                     _ => "a number, or your own words",
                 };
+                let may_be_blank = question.is_some_and(|it| it.optional || it.default.is_some());
+                let how = if may_be_blank { format!("{how}, or just Enter") } else { how.to_owned() };
                 let which = match questions.len() {
                     1 => String::new(),
                     count => format!("{} of {}: ", answers.len() + 1, human::count(count as u64, "answer")),

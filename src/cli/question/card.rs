@@ -6,7 +6,7 @@
 use super::{Asked, Choice, Details};
 use crate::{
     cli::{human, palette, rule, safe_text, screen::Ink, width},
-    protocol::{OnDeadline, Question},
+    protocol::{OnDeadline, Question, QuestionAnswer},
 };
 
 /// Rows of a diff, prompt or unknown details that are shown at once: some screens. The rest comes on demand.
@@ -124,6 +124,20 @@ impl Card {
             }
             self.several(safe_text::rows(&question.question), |_| None);
             self.options(question);
+            self.when_left_out(question);
+        }
+    }
+
+    /// What it means to answer nothing.
+    fn when_left_out(&mut self, question: &Question) {
+        let default = question.default.as_ref().map(|default| match default {
+            QuestionAnswer::One(text) => text.clone(),
+            QuestionAnswer::Several(texts) => texts.join(", "),
+        });
+        match default {
+            Some(default) => self.theirs(&format!("nothing means: {default}"), Some(Ink::Dim)),
+            None if question.optional => self.theirs("may be left out", Some(Ink::Dim)),
+            None => (),
         }
     }
 

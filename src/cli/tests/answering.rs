@@ -111,6 +111,58 @@ fn an_agents_question_needs_an_answer_each() {
 }
 
 #[test]
+fn fields_of_a_form_are_read_as_what_they_are_and_may_be_left_out() {
+    let questions = json!([
+        {"question": "Age", "kind": "integer", "optional": true},
+        {"question": "Height", "kind": "number", "default": "1.5"},
+        {"question": "Sure?", "kind": "boolean", "options": ["yes", "no"], "closed": true},
+        {"question": "Ways", "options": ["air", "sea"], "closed": true, "multiSelect": true, "optional": true},
+        {"question": "Colour", "options": ["red", "blue"], "closed": true},
+    ]);
+    let asked = || {
+        let options = json!([{"outcome": "answer", "label": "Answer"}]);
+        question(json!({"details": {"type": "question", "questions": questions}, "options": options}))
+    };
+    let approve = |answers: [&'static str; 5]| {
+        let mut arguments = vec!["approve", "q1"];
+        arguments.extend(answers.into_iter().flat_map(|answer| ["--answer", answer]));
+        arguments
+    };
+    let script = desk(asked(), |peer| {
+        assert_eq!(responds(peer, "answer")["answers"], json!(["36", "", "no", ["air", "sea"], "red"]));
+    });
+    assert_eq!(Command::new(&approve(["36", "", "2", "1,2", "1"])).against(vec![script]).exit_code, 0);
+    let script = desk(asked(), |peer| {
+        assert_eq!(responds(peer, "answer")["answers"], json!(["", "2", "true", [], "blue"]));
+    });
+    assert_eq!(Command::new(&approve(["", "2", "true", "", "blue"])).against(vec![script]).exit_code, 0);
+    for (answers, why) in [
+        (["old", "2", "yes", "1", "1"], "a whole number is needed"),
+        (["1", "tall", "yes", "1", "1"], "a number is needed"),
+        (["1", "2", "perhaps", "1", "1"], "yes or no is needed"),
+        (["1", "2", "yes", "1", "green"], "only one of the options"),
+        (["1", "2", "", "1", "1"], "nothing in it"),
+    ] {
+        let ran = Command::new(&approve(answers)).against(vec![desk(asked(), |_| {})]);
+        assert_eq!(ran.exit_code, 2, "{answers:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{answers:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("may be left out") && ran.stderr.contains("nothing means: 1.5"));
+    }
+}
+
+#[test]
+fn a_call_of_a_servers_tool_is_shown_with_server_and_arguments() {
+    let details = json!({"type": "mcp", "server": "github", "tool": "create_issue", "arguments": {"title": "It \u{1b}[2Jfails"}});
+    let script = desk(question(json!({"details": details})), |peer| {
+        responds(peer, "allowOnce");
+    });
+    let ran = Command::new(&["approve", "q1"]).against(vec![script]);
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("create_issue of the MCP server github"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\"title\": \"It \\u001b[2Jfails\""), "{}", ran.stderr);
+}
+
+#[test]
 fn a_stale_or_late_answer_fails_and_says_so() {
     for (kind, hint) in [
         ("CONFIRMATION_STALE", "nothing was decided"),

@@ -403,6 +403,25 @@ fn several_questions_come_one_after_the_other() {
 }
 
 #[test]
+fn the_fields_of_a_form_are_answered_one_after_the_other() {
+    let questions = json!([
+        {"question": "Age (a whole number)", "kind": "integer", "optional": true},
+        {"question": "Sure?", "kind": "boolean", "options": ["yes", "no"], "closed": true},
+    ]);
+    let options = json!([{"outcome": "answer", "label": "Answer"}, {"outcome": "deny", "label": "Decline"}]);
+    let asked =
+        question(json!({"details": {"type": "question", "questions": questions}, "options": options}));
+    let first = vec![requested(3, true, &asked)];
+    let ran = run_with(run(&[("just Enter", "\n2\n")]), first, move |peer, tell| {
+        looks_at(peer, &asked);
+        assert_eq!(responds(peer, "answer")["answers"], json!(["", "no"]));
+        tell.send(resolved(4, "answer", "eve")).unwrap();
+        ends(5, tell);
+    });
+    assert!(ran.stderr.contains("may be left out"), "{}", ran.stderr);
+}
+
+#[test]
 fn an_edit_is_sent_as_the_content_that_the_person_left() {
     let command =
         Command { editor: Some("printf more >>".into()), ..run(&[(CHOOSE, "e"), ("e edit on", "e")]) };

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    protocol::{CallId, CallState, Delta, EventBody, OutputDelta, RunId, Seq, SessionId},
-    store::{Filter, Live, OpenStream, Stored, TextWatch},
+    protocol::{CallId, CallState, Delta, EventBody, OutputDelta, ProgressSignal, RunId, Seq, SessionId},
+    store::{Filter, Live, LiveText, OpenStream, Stored, TextWatch},
 };
 
 /// The least time between two looks at growing texts; what was written meanwhile goes out as one delta. Below what
@@ -17,10 +17,11 @@ const DELTA_PAUSE: Duration = Duration::from_millis(10);
 const TEXT: &str = "model.textDelta";
 const THOUGHT: &str = "model.thoughtDelta";
 const OUTPUT: &str = "tool.output";
+const PROGRESS: &str = "signal.progress";
 /// In the body of the event that opens a call's output.
 const PUTS_OUT: [&str; 2] = [r#""childRunId":"#, r#""streams":true"#];
-/// Every kind of delta.
-pub(super) const DELTAS: [&str; 3] = [TEXT, THOUGHT, OUTPUT];
+/// Every kind of what comes while something goes on.
+pub(super) const DELTAS: [&str; 4] = [TEXT, THOUGHT, OUTPUT, PROGRESS];
 /// The events that open, end or void a text: without them nobody knows what there is to say.
 pub(super) const MARKS: [&str; 5] =
     ["model.started", "model.retrying", "model.completed", "thought", "tool.state"];
@@ -49,6 +50,8 @@ struct Progress {
     after_seq: Seq,
     text: usize,
     thought: usize,
+    /// How often how far the call is was said, when that was sent last.
+    told: u64,
 }
 
 /// A delta that is to be sent.
@@ -78,7 +81,7 @@ impl Texts {
     pub fn begin(&mut self, shown: Vec<Shown>) {
         for Shown { stream, text, thought } in shown {
             let OpenStream { session, run, stream, call, after_seq } = stream;
-            self.open.insert(stream, Progress { session, run, call, after_seq, text, thought });
+            self.open.insert(stream, Progress { session, run, call, after_seq, text, thought, told: 0 });
         }
     }
 
@@ -87,7 +90,8 @@ impl Texts {
     pub fn pass(&mut self, event: &Stored) -> Option<Due> {
         let run = event.run.clone().filter(|_| self.may_concern_text(event))?;
         let session = event.session.clone()?;
-        let begun = |call| Progress { session, run, call, after_seq: event.seq, text: 0, thought: 0 };
+        let begun =
+            |call| Progress { session, run, call, after_seq: event.seq, text: 0, thought: 0, told: 0 };
         // An event that cannot be read is still sent as it is; its text then has no deltas.
         match event.parse().ok()?? {
             EventBody::ModelStarted(data) => {
@@ -151,6 +155,7 @@ impl Texts {
             let Some(live) = self.live.get(stream) else { continue };
             due.extend(progress.more_thought(stream, live.thought_after(progress.thought)));
             due.extend(progress.more_text(stream, live.text_after(progress.text)));
+            due.extend(progress.news(&live));
         }
         due.retain(|due| self.filter.has_type(due.kind));
         if !due.is_empty() {
@@ -180,6 +185,14 @@ impl Progress {
         }
         let (call_id, after_seq, offset) = (call.clone(), self.after_seq, offset(before));
         Some(self.due(OUTPUT, json!(OutputDelta { call_id, after_seq, offset, text })))
+    }
+
+    /// How far the call is, if that was said again.
+    fn news(&mut self, live: &LiveText) -> Option<Due> {
+        let call_id = self.call.clone()?;
+        let (told, progress) = live.progress_after(self.told)?;
+        self.told = told;
+        Some(self.due(PROGRESS, json!(ProgressSignal { call_id, progress })))
     }
 
     fn more_thought(&mut self, stream: &str, text: String) -> Option<Due> {

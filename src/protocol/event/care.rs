@@ -23,6 +23,8 @@ pub enum Consultation {
     WebFetch,
     /// What a provider finds on the web for a call of `web_search`.
     WebSearch,
+    /// What a server asks that is at a call, and a person has allowed.
+    McpSampling,
 }
 
 impl Consultation {
@@ -35,6 +37,7 @@ impl Consultation {
             Consultation::Routing => "routing",
             Consultation::WebFetch => "web fetch",
             Consultation::WebSearch => "web search",
+            Consultation::McpSampling => "sampling for a server",
         }
     }
 }

@@ -12,16 +12,16 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
-use super::{Means, Question as Asked};
+use super::{Means, Question as Asked, Told};
 use crate::{
     models::{Grounding, ProviderTool, ResolvedModel},
     protocol::{Consultation, Cost, Message, ModelConsulted, NamedModel, Spent, Usage},
     run::{
-        compaction::{Estimator, Weight, beginning, weigh_text},
+        compaction::{Estimator, Weight, beginning, weigh, weigh_text},
         machine::{AskedByTool, ConsultedModel, Left, Metered},
         meter::Meter,
     },
-    tools::{Answered, Consultant, Question},
+    tools::{Answered, Consultant, Conversation, Question},
 };
 
 /// One question, other tries included. Meanwhile the call waits, and the run's own time goes on.
@@ -108,20 +108,22 @@ impl Consultant for ToolAsking {
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answered, String>> {
         Box::pin(async move {
             let model = self.model(question.provider_tool).await?;
-            let _turn = self.questions.turn.lock().await;
-            self.afford(&model, &question)?;
             let Question { purpose, system, text, provider_tool } = question;
             let messages = vec![Arc::new(Message::user(text))];
-            let asked = Asked { system, messages, schema: None, provider_tool, deadline: DEADLINE };
-            let ordinal = self.questions.next.fetch_add(1, Ordering::Relaxed);
-            let (model, meter) = (model.named(), Meter::default());
-            let open = Open { asking: self, purpose, model: &model.name, meter: &meter, call: None };
-            let (call, grounding) = self.means.ask(&model, asked, ordinal, &meter).await;
-            let ConsultedModel { model, text, error, .. } = open.answered(call);
-            match error {
-                None => Ok(Answered { model, text, grounding: self.without_secrets(grounding) }),
-                Some(why) => Err(why),
-            }
+            let asked = Asked { provider_tool, ..Asked::plain(system, messages, DEADLINE) };
+            self.put(purpose, model, asked).await
+        })
+    }
+
+    fn go_on(&self, conversation: Conversation) -> BoxFuture<'_, Result<Answered, String>> {
+        Box::pin(async move {
+            let found = self.means.alternates.find(&self.own).await;
+            let model = found.map_err(|error| error.to_string())?;
+            let Conversation { system, messages, max_tokens } = conversation;
+            let messages = messages.into_iter().map(Arc::new).collect();
+            let max_tokens = Some(self.left.tokens.map_or(max_tokens, |left| max_tokens.min(left)));
+            let asked = Asked { max_tokens, ..Asked::plain(system, messages, DEADLINE) };
+            self.put(Consultation::McpSampling, model, asked).await
         })
     }
 
@@ -141,6 +143,26 @@ impl ToolAsking {
     pub fn asked(&self) -> Vec<AskedByTool> {
         // What is pushed is whole.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks, once it is this question's turn.
+    async fn put(
+        &self,
+        purpose: Consultation,
+        model: ResolvedModel,
+        asked: Asked,
+    ) -> Result<Answered, String> {
+        let _turn = self.questions.turn.lock().await;
+        self.afford(&model, &asked)?;
+        let ordinal = self.questions.next.fetch_add(1, Ordering::Relaxed);
+        let (model, meter) = (model.named(), Meter::default());
+        let open = Open { asking: self, purpose, model: &model.name, meter: &meter, call: None };
+        let Told { call, grounding, is_cut } = self.means.ask(&model, asked, ordinal, &meter).await;
+        let ConsultedModel { model, text, error, .. } = open.answered(call);
+        match error {
+            None => Ok(Answered { model, text, grounding: self.without_secrets(grounding), is_cut }),
+            Some(why) => Err(why),
+        }
     }
 
     /// The small model; for what a provider does, the run's own also.
@@ -172,8 +194,9 @@ impl ToolAsking {
     }
 
     /// A question for which the run has not enough left is not asked.
-    fn afford(&self, model: &ResolvedModel, question: &Question) -> Result<(), String> {
-        let weight: Weight = [&question.system, &question.text].into_iter().map(|it| weigh_text(it)).sum();
+    fn afford(&self, model: &ResolvedModel, question: &Asked) -> Result<(), String> {
+        let said: Weight = question.messages.iter().map(|it| weigh(it)).sum();
+        let weight = weigh_text(&question.system) + said;
         let prompt_tokens = Estimator::default().tokens(weight);
         let usage = Usage { prompt_tokens, ..Usage::default() };
         let mut spent = Spent::of(usage, model.price.map(|price| price.cost(&usage)));

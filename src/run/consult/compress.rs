@@ -197,7 +197,7 @@ impl Asking<'_> {
 
     async fn snapshot(&mut self, model: &NamedModel, request: Request) -> Result<Snapshot, String> {
         let Request { system, messages } = request;
-        let question = Question { system, messages, schema: None, provider_tool: None, deadline: DEADLINE };
+        let question = Question::plain(system, messages, DEADLINE);
         let answer = self.ask(model, question).await?;
         Snapshot::read(&answer).ok_or_else(|| "the answer has no well-formed <state_snapshot>".to_owned())
     }

@@ -137,7 +137,7 @@ impl Asking<'_> {
         );
         let text = told(newest, &mark, ROOM);
         let messages = vec![Arc::new(Message::user(text))];
-        let question = Question { system, messages, schema: Some(schema), provider_tool: None, deadline };
+        let question = Question { schema: Some(schema), ..Question::plain(system, messages, deadline) };
         let answer = self.ask(small, question).await?;
         read(&answer)
     }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use super::{
     super::{
         gate::{Refused, Work},
-        machine::{Input, Settled},
+        machine::{Asker, Input, Settled},
     },
     Driver, Landing, Message, Outcome,
 };
 use crate::{
-    protocol::{Answer, CallId, EventBody, EventHead, PolicyChanged, PolicyRule, Private, Timestamp},
+    protocol::{
+        Answer, CallId, Confirmation, EventBody, EventHead, PolicyChanged, PolicyRule, Private, Timestamp,
+        ToolCall,
+    },
     run::machine::Draft,
     store::NewEvent,
 };
@@ -39,17 +42,35 @@ impl Driver {
     pub(super) fn check_answer(&mut self, message: Message) {
         let Input::Answer(answer) = &message.input else { return };
         let answer: Answer = (**answer).clone();
-        let Some((call, question)) = self.machine.asking(&answer.confirmation) else {
+        let Some((asker, question)) = self.machine.asking(&answer.confirmation) else {
             return message.answer(Ok(Outcome::Nothing));
         };
         let question = Arc::clone(question);
-        let Some(call) = call.map(Arc::clone) else {
-            let settled = self.gate.answer_budget(&question, &answer);
-            let outcome = settled.map(|settled| (settled, None));
-            let checked = Checked { message, call: None, outcome };
-            self.tasks.spawn(async move { Landing::Checked(Box::new(checked)) });
-            return;
+        let settled = match asker {
+            Asker::Run => self.gate.answer_budget(&question, &answer),
+            Asker::Tool => match self.checks(&answer.confirmation) {
+                Some(check) => self.gate.answer_tool(&question, &answer, &check),
+                // Nobody waits for it: what says so is on its way.
+                None => return message.answer(Ok(Outcome::Nothing)),
+            },
+            Asker::Call(call) => {
+                let call = Arc::clone(call);
+                return self.check_anew(message, call, question, answer);
+            }
         };
+        let outcome = settled.map(|settled| (settled, None));
+        let checked = Checked { message, call: None, outcome };
+        self.tasks.spawn(async move { Landing::Checked(Box::new(checked)) });
+    }
+
+    /// Has the call prepared and judged anew, as the answer would have it.
+    fn check_anew(
+        &mut self,
+        message: Message,
+        call: Arc<ToolCall>,
+        question: Arc<Confirmation>,
+        answer: Answer,
+    ) {
         if self.answering.contains(&call.call_id) {
             match self.unchecked.len() < MOST_WAITING {
                 true => self.unchecked.push(message),

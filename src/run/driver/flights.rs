@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     protocol::{CallId, ToolErrorType, ToolResult},
-    tools::{self, CallContext, Consultant, Retelling},
+    tools::{self, CallContext, Consultant, People, Retelling},
 };
 
 /// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
@@ -165,6 +165,7 @@ impl Driver {
             // What was prepared is kept in memory; without it the call was begun by another process.
             retelling: Retelling::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
             consultant: Some(Arc::clone(&asking) as Arc<dyn Consultant>),
+            people: People::of(call.clone(), self.interviews.way_in()),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);

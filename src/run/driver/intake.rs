@@ -95,6 +95,7 @@ impl Driver {
             Some(message) = inbox.recv() => ready.push(message),
             Some(news) = self.news.1.recv() => ready.push(Message::internal(news)),
             Some(call) = self.retold.1.recv() => ready.push(Message::internal(Input::ClientBack { call })),
+            Some(asks) = self.interviews.next() => self.take_question(asks, &mut ready),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
         while ready.len() < STEP {
@@ -133,6 +134,23 @@ impl Driver {
             Input::Cancel { by, reason, .. } => Input::Cancel { by, reason, partial: written },
             Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
             other => other,
+        }
+    }
+
+    /// What was to be decided has not happened: requests are told so, and the run's own inputs wait for the next try.
+    pub(super) fn keep_uncommitted(&mut self, inputs: Vec<Message>, error: &StoreError) {
+        tracing::warn!(run = %self.identity.run, %error, "a step could not be committed; it is tried again");
+        // A stop that did not happen cuts off nothing.
+        if let Some(live) = &self.live {
+            live.thaw();
+        }
+        for message in inputs {
+            if message.reply.is_none() {
+                self.uncommitted.push(message);
+                continue;
+            }
+            self.is_decided(&message);
+            message.answer(Err(error.clone()));
         }
     }
 

@@ -96,7 +96,10 @@ impl Driver {
             Settled::Result { resolved, result } => {
                 Settled::Result { resolved, result: redactor.tool_result(result) }
             }
-            other @ (Settled::CancelRun { .. } | Settled::Raise { .. } | Settled::EndBudget { .. }) => other,
+            other @ (Settled::CancelRun { .. }
+            | Settled::Raise { .. }
+            | Settled::EndBudget { .. }
+            | Settled::Told { .. }) => other,
         }
     }
 }

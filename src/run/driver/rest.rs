@@ -20,7 +20,8 @@ impl Driver {
             Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. } => {
                 true
             }
-            Want::Tool { call } => self.machine.can_be_left(call),
+            // Whoever only waits for a person is not waited for: its call is cut off, as by any restart.
+            Want::Tool { call } => self.machine.can_be_left(call) || self.machine.only_asks(call),
             _ => false,
         };
         self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)

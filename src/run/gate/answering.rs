@@ -215,11 +215,7 @@ impl Gate {
             violations.push(violation("/answers", &told));
         }
         for (at, (question, said)) in questions.iter().zip(&answer.answers).enumerate() {
-            let is_empty = match said {
-                QuestionAnswer::One(text) => text.trim().is_empty(),
-                QuestionAnswer::Several(texts) => texts.iter().all(|text| text.trim().is_empty()),
-            };
-            if is_empty {
+            if said.is_blank() {
                 violations
                     .push(violation(&format!("/answers/{at}"), "an answer is needed; `deny` gives none"));
             }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Call, Care, Grace, Phase, RunMachine, Stage, Steer, Terms};
 use crate::protocol::{
-    CallState, Confirmation, EventBody, FinishReason, LoopKind, Part, Private, QueuedFor, RunQueued,
-    RunStarted, RunSteered, RunStopping, Spent, StopThen, Timestamp, ToolState,
+    CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, Part, Private, QueuedFor,
+    RunQueued, RunStarted, RunSteered, RunStopping, Spent, StopThen, Timestamp, ToolState,
 };
 
 /// A run's log does not begin as one must.
@@ -100,6 +100,9 @@ impl RunMachine {
             EventBody::ConfirmationResolved(data) => {
                 let asks = |it: &&mut Call| Some(&it.request.call_id) == data.tool_call_id.as_ref();
                 match self.calls.iter_mut().find(asks) {
+                    Some(call) if call.asked(&data.confirmation_id).is_some() => {
+                        call.asks.retain(|it| it.confirmation_id != data.confirmation_id);
+                    }
                     Some(call) => {
                         call.question = None;
                         call.note = data.difference.as_deref().map(Into::into);
@@ -179,7 +182,7 @@ impl RunMachine {
                     Part::ToolCall(request) => Some(request.clone()),
                     _ => None,
                 });
-                self.calls = requests.map(Call::asked).collect();
+                self.calls = requests.map(Call::requested).collect();
                 self.phase = Phase::Acting;
             }
             EventBody::ToolState(data) => self.apply_tool_state(data, private),
@@ -243,6 +246,14 @@ impl RunMachine {
         };
         let of_question = |it: &&mut Call| it.request.call_id == *asking;
         let Some(call) = self.calls.iter_mut().find(of_question) else { return };
+        if call.state == CallState::Executing {
+            let now = Arc::new(question.clone());
+            match call.asked(&question.confirmation_id) {
+                Some(at) => call.asks[at] = now,
+                None => call.asks.push(now),
+            }
+            return;
+        }
         call.question = Some(Arc::new(question.clone()));
         if let Some(prepared) = &private.call {
             call.prepared = Some(Arc::new(prepared.clone()));
@@ -274,13 +285,19 @@ fn is_progress(body: &EventBody) -> bool {
 }
 
 impl Call {
-    fn asked(request: crate::protocol::ToolCall) -> Call {
+    /// Which of its tool's questions this is.
+    fn asked(&self, confirmation: &ConfirmationId) -> Option<usize> {
+        self.asks.iter().position(|it| it.confirmation_id == *confirmation)
+    }
+
+    fn requested(request: crate::protocol::ToolCall) -> Call {
         Call {
             request: Arc::new(request),
             state: CallState::Validating,
             prepared: None,
             completion: None,
             question: None,
+            asks: Vec::new(),
             is_held_up: false,
             note: None,
             child_waits: None,

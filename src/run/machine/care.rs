@@ -222,7 +222,7 @@ impl RunMachine {
             // Their ends have events of their own.
             Consultation::Compression | Consultation::Routing => (),
             // A tool asked; the run waits for its call, and for nothing else.
-            Consultation::WebFetch | Consultation::WebSearch => (),
+            Consultation::WebFetch | Consultation::WebSearch | Consultation::McpSampling => (),
         }
     }
 

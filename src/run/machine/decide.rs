@@ -13,6 +13,7 @@ mod care;
 mod model;
 mod people;
 mod stops;
+mod tools;
 mod waiting;
 
 use calls::FromChild;
@@ -96,6 +97,8 @@ impl Deciding<'_> {
                     self.tool_finished(call, result);
                 }
             }
+            Input::ToolAsks { call, question } => self.tool_asks(&call, question),
+            Input::ToolStopsAsking { confirmation } => self.tool_stops_asking(&confirmation),
             Input::ClientAnswered { call, result, by } => {
                 if self.lent(&call).is_some() {
                     self.client_answered(call, result, by);
@@ -234,7 +237,9 @@ impl Deciding<'_> {
         }
         let was_unattended = self.machine.parked == Some(ParkReason::Unattended);
         self.emit(RunResumed { unclean });
-        if was_unattended {
+        // Whoever asked is gone with the process in which its call ran.
+        self.drop_asks("the daemon was restarted while this was asked");
+        if was_unattended && self.machine.has_questions() {
             // That a question waits is as true as before.
             self.emit(RunParked { reason: ParkReason::Unattended });
         }

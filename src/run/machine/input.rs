@@ -53,6 +53,15 @@ pub enum Input {
         /// What it asked models.
         asked: Vec<AskedByTool>,
     },
+    /// The tool of a call that runs asks a person.
+    ToolAsks {
+        call: CallId,
+        question: Box<Confirmation>,
+    },
+    /// Whoever asked at a call that runs does not wait for the answer any more.
+    ToolStopsAsking {
+        confirmation: ConfirmationId,
+    },
     /// The client that answers a call has done so.
     ClientAnswered {
         call: CallId,
@@ -360,6 +369,9 @@ pub enum Settled {
     Refuse { resolved: ConfirmationResolved, error: ToolError },
     /// What would happen is not what was shown any more: the question is another one now.
     Revise { revised: ConfirmationRevised, prepared: PreparedCall },
+    /// Whoever asked at a call that runs is told, and the call goes on. `content` is what was made of the answers; it goes to
+    /// whoever asked, and into no log.
+    Told { resolved: ConfirmationResolved, content: Option<serde_json::Value> },
     /// The run ends.
     CancelRun { resolved: ConfirmationResolved },
     /// The run may use more.

@@ -17,7 +17,9 @@ impl RunMachine {
     /// Whether the run does something that needs a slot: a run that only waits, for its turn, for people, or for runs
     /// that answer its calls, gives its slot back (spec 03, "Subagent calls").
     pub fn is_at_work(&self) -> bool {
-        let runs_tool = |call: &Call| call.state == CallState::Executing && call.child().is_none();
+        let runs_tool = |call: &Call| {
+            call.state == CallState::Executing && call.child().is_none() && call.asks.is_empty()
+        };
         match &self.phase {
             Phase::Thinking { stage, .. } => *stage != Stage::Slot,
             Phase::Considering(_) => true,

@@ -304,6 +304,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let judgement = Judgement::Ask { details, arguments, prepared, confirmation };
             Input::Judged { call: call(1), judgement }
         }
+        "asks" | "told" | "unheard" | "takes-back" => tools::input(&words),
         "answer" if words[1] == "budget" => budgets::answer(words[2], words.get(3).copied()),
         "answer" => people::answer(words[1], words[2]),
         "settle" => people::settle(words[1], words[2]),
@@ -443,4 +444,5 @@ mod limits;
 mod people;
 mod replies;
 mod restarts;
+mod tools;
 mod waiting;

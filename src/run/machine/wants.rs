@@ -79,6 +79,7 @@ impl RunMachine {
             .map(|call| match call.state {
                 CallState::AwaitingApproval => Some(true),
                 CallState::Executing if call.child().is_some() => call.child_waits,
+                CallState::Executing => Some(!call.asks.is_empty()),
                 // It is behind a call that is open itself, or is about to be judged again.
                 CallState::Scheduled => Some(self.is_in_the_way(call)),
                 _ => Some(false),

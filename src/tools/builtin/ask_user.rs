@@ -75,17 +75,36 @@ impl Definition for AskUser {
     }
 
     fn check(arguments: Arguments, _: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let violations = violations(&arguments.questions);
+        let questions: Vec<Question> = arguments.questions.into_iter().map(Asked::into_question).collect();
+        let violations = violations(&questions);
         if !violations.is_empty() {
             return Err(refusal(&violations));
         }
-        Ok(Box::new(Call { questions: arguments.questions }))
+        Ok(Box::new(Call { questions }))
     }
 }
 
 #[derive(Deserialize)]
 pub struct Arguments {
-    questions: Vec<Question>,
+    questions: Vec<Asked>,
+}
+
+/// A question as models write it. What else they write into it, e.g. headers, means nothing here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    question: String,
+    #[serde(default)]
+    options: Vec<String>,
+    #[serde(default)]
+    multi_select: bool,
+}
+
+impl Asked {
+    fn into_question(self) -> Question {
+        let Asked { question, options, multi_select } = self;
+        Question { question, options, multi_select, ..Question::default() }
+    }
 }
 
 fn violations(questions: &[Question]) -> Vec<Violation> {

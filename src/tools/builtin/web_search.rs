@@ -172,7 +172,7 @@ impl Call {
             text: self.redactor.owned(self.query.clone()),
             provider_tool: Some(ProviderTool::Search),
         };
-        let Answered { model, text, grounding } = consultant.ask(question).await?;
+        let Answered { model, text, grounding, .. } = consultant.ask(question).await?;
         let named = (1..).zip(&grounding.sources);
         let sources = named.filter_map(|(number, it)| Some((number, Source::named(&it.title, &it.url)?)));
         let answer = plain(text).trim().to_owned();

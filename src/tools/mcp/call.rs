@@ -6,21 +6,23 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use super::{
+    asking::Caller,
     connection::{Bounds, Unanswered},
     content,
     server::{Ready, Server, Use},
     servers::{Owned, Servers},
+    words::Words,
 };
 use crate::{
     models::Media,
     protocol::{
-        Access, Location, McpServerTools, McpTool, Replay, ToolDeclaration, ToolError, ToolErrorType,
-        ToolResult, ToolSource,
+        Access, ConfirmationDetails, Location, McpServerTools, McpTool, Replay, ToolDeclaration, ToolError,
+        ToolErrorType, ToolResult, ToolSource,
     },
     tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::Parameters},
 };
 
-/// Characters of a call's arguments in its description.
+/// Characters of a call's arguments in its description, and of each of their texts where a person is asked.
 const LONGEST_SHOWN: usize = 2_000;
 
 /// A tool of a server.
@@ -84,6 +86,9 @@ impl ServerTool {
     fn check(&self, arguments: Value, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let arguments: Value = self.parameters.read(arguments)?;
         let shown = cx.redactor.text(&arguments.to_string()).into_owned();
+        let mut told = arguments.clone();
+        cx.redactor.value(&mut told);
+        shorten(&mut told);
         let what = format!("`{}` of the MCP server {}", self.name, self.of.server);
         Ok(Box::new(Call {
             of: Arc::clone(&self.of),
@@ -92,6 +97,7 @@ impl ServerTool {
             arguments,
             accesses: vec![Access::Opaque { what }],
             shown,
+            told,
             media: cx.media,
         }))
     }
@@ -108,6 +114,11 @@ impl Tool for ServerTool {
 
     fn replay(&self) -> Replay {
         if self.read_only { Replay::Safe } else { Replay::Unsafe }
+    }
+
+    /// How far its calls are, at least.
+    fn streams(&self) -> bool {
+        true
     }
 
     fn prepare<'a>(
@@ -137,6 +148,8 @@ struct Call {
     accesses: Vec<Access>,
     /// The arguments, for people.
     shown: String,
+    /// The same, in its shape.
+    told: Value,
     media: Media,
 }
 
@@ -153,6 +166,11 @@ impl Invocation for Call {
 
     fn locations(&self) -> Vec<Location> {
         Vec::new()
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        let (server, tool) = (self.of.server.clone(), self.name.clone());
+        Some(ConfirmationDetails::Mcp { server, tool, arguments: self.told.clone() })
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -179,7 +197,15 @@ impl Call {
         let begun = cx.clock.monotonic();
         let silence = Duration::from_millis(server.entry.timeout_ms);
         let bounds = Bounds { silence, total: cx.deadline, cancel: &cx.cancel };
-        let answer = ready.connection.call(&name, arguments, &bounds).await;
+        let caller = Caller {
+            server: of.server.clone(),
+            tool: name,
+            words: Words::of(&of.servers),
+            people: cx.people.clone(),
+            consultant: cx.consultant.clone(),
+            output: cx.output.clone(),
+        };
+        let answer = ready.connection.call(arguments, &bounds, caller).await;
         let result = match answer {
             Ok(answer) => content::result(&answer, media),
             Err(Unanswered::Cancelled) => crate::tools::work::cancelled(),
@@ -198,6 +224,22 @@ impl Call {
         };
         server.count(&canonical, cx.clock.monotonic().saturating_sub(begun), result.error.is_some());
         result
+    }
+}
+
+/// Cuts long texts. What an answer is about is the whole all the same.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(LONGEST_SHOWN) {
+                let whole = text.len();
+                text.truncate(end);
+                text.push_str(&format!("… (cut; {whole} bytes in all)"));
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        Value::Null | Value::Bool(_) | Value::Number(_) => (),
     }
 }
 

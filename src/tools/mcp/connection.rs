@@ -5,28 +5,28 @@
 
 #![allow(deprecated, reason = "the protocol will drop roots some day; the servers of today ask for them")]
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest,
-        GetPromptRequest, GetPromptRequestParams, Implementation, JsonObject, ListPromptsRequest,
-        ListResourcesRequest, ListRootsResult, ListToolsRequest, PaginatedRequestParams, PingRequest,
-        ProgressNotificationParam, ProgressToken, ReadResourceRequest, ReadResourceRequestParams, Root,
-        RootsCapabilities, ServerResult,
+        CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult, ElicitRequestParams,
+        ElicitResult, ElicitationCapability, ErrorCode, FormElicitationCapability, GetPromptRequest,
+        GetPromptRequestParams, Implementation, JsonObject, ListPromptsRequest, ListResourcesRequest,
+        ListRootsResult, ListToolsRequest, PaginatedRequestParams, PingRequest, ProgressNotificationParam,
+        ReadResourceRequest, ReadResourceRequestParams, Root, RootsCapabilities, SamplingCapability,
+        ServerResult, UrlElicitationCapability,
     },
     service::{NotificationContext, Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::asking::{Caller, Entry, Requests};
 use crate::sys::clock::Clock;
 
 /// How long a server may take for anything but a call: listing, reading, an answer to a ping.
@@ -109,14 +109,24 @@ impl Connection {
         Connection { peer, ears, clock }
     }
 
-    /// Calls a tool by the server's own name.
-    pub async fn call(&self, tool: &str, arguments: Value, bounds: &Bounds<'_>) -> Result<Value, Unanswered> {
+    /// Calls a tool by the server's own name. Meanwhile the server may ask the caller.
+    pub async fn call(
+        &self,
+        arguments: Value,
+        bounds: &Bounds<'_>,
+        caller: Caller,
+    ) -> Result<Value, Unanswered> {
         let arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => JsonObject::new(),
         };
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params)), bounds).await
+        let params = CallToolRequestParams::new(caller.tool.clone()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        // Before it is sent: what the server asks at once is asked for it.
+        let entry = self.ears.requests().enter(Some(caller));
+        let answer = self.ask_as(request, bounds, &entry).await;
+        entry.ends().await;
+        answer
     }
 
     /// Every page of a list.
@@ -167,8 +177,19 @@ impl Connection {
     }
 
     async fn ask(&self, request: ClientRequest, bounds: &Bounds<'_>) -> Result<Value, Unanswered> {
+        self.ask_as(request, bounds, &self.ears.requests().enter(None)).await
+    }
+
+    async fn ask_as(
+        &self,
+        request: ClientRequest,
+        bounds: &Bounds<'_>,
+        entry: &Entry<'_>,
+    ) -> Result<Value, Unanswered> {
         let total = bounds.total.unwrap_or(LONGEST_CALL);
-        let mut over = self.clock.sleep(total);
+        let mut left = total;
+        let mut since = self.clock.monotonic();
+        let mut over = self.clock.sleep(left);
         // A server that reads nothing keeps its requests waiting.
         let sending = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
         let mut handle = tokio::select! {
@@ -177,7 +198,9 @@ impl Connection {
             () = bounds.cancel.cancelled() => return Err(Unanswered::Cancelled),
             () = &mut over => return Err(Unanswered::TimedOut(total)),
         };
-        let progress = self.ears.listen(&handle.progress_token);
+        entry.is_sent_as(&handle.progress_token);
+        let underway = &entry.request;
+        let mut was_asking = false;
         let mut silence = self.clock.sleep(bounds.silence.min(total));
         let why = loop {
             tokio::select! {
@@ -190,9 +213,19 @@ impl Connection {
                     };
                 }
                 () = bounds.cancel.cancelled() => break Unanswered::Cancelled,
-                () = &mut over => break Unanswered::TimedOut(total),
-                () = progress.heard.notified() => silence = self.clock.sleep(bounds.silence),
-                () = &mut silence => break Unanswered::TimedOut(bounds.silence),
+                () = &mut over, if !was_asking => break Unanswered::TimedOut(total),
+                () = underway.heard.notified() => silence = self.clock.sleep(bounds.silence),
+                () = &mut silence, if !was_asking => break Unanswered::TimedOut(bounds.silence),
+            }
+            // A server that waits for a person is not late.
+            let (asks, now) = (underway.is_asking(), self.clock.monotonic());
+            match (was_asking, asks) {
+                (false, true) => left = left.saturating_sub(now.saturating_sub(since)),
+                (true, false) => over = self.clock.sleep(left),
+                (false, false) | (true, true) => (),
+            }
+            if was_asking != asks {
+                (was_asking, since) = (asks, now);
             }
         };
         let reason = match &why {
@@ -223,6 +256,19 @@ fn unanswered(error: ServiceError) -> Unanswered {
     }
 }
 
+/// A question of a server's as plain JSON, of which what nobody knows costs only itself.
+fn asked(request: &impl Serialize) -> Result<Value, ErrorData> {
+    serde_json::to_value(request).map_err(unwritten)
+}
+
+fn answer<T: DeserializeOwned>(answer: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(answer).map_err(unwritten)
+}
+
+fn unwritten(error: serde_json::Error) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
 /// What hears what a server says unasked. A cheap handle.
 #[derive(Clone)]
 pub struct Ears(Arc<Heard>);
@@ -230,23 +276,10 @@ pub struct Ears(Arc<Heard>);
 struct Heard {
     /// Of the workspace, as URIs.
     roots: Vec<Root>,
-    /// Who waits for a request's progress.
-    progress: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
+    /// Those whose progress somebody waits for, and on whose behalf a server may ask.
+    requests: Requests,
     /// Its tools are others now.
     tools_changed: Notify,
-}
-
-/// Hears of one request's progress until it is dropped.
-struct Listening<'a> {
-    ears: &'a Ears,
-    token: ProgressToken,
-    heard: Arc<Notify>,
-}
-
-impl Drop for Listening<'_> {
-    fn drop(&mut self) {
-        self.ears.progress().remove(&self.token);
-    }
 }
 
 impl Ears {
@@ -257,7 +290,7 @@ impl Ears {
             Some(Root::new(uri.to_string()).with_name(name))
         };
         let roots = roots.iter().filter_map(root).collect();
-        Ears(Arc::new(Heard { roots, progress: Mutex::default(), tools_changed: Notify::new() }))
+        Ears(Arc::new(Heard { roots, requests: Requests::default(), tools_changed: Notify::new() }))
     }
 
     /// Completes when the server says that its tools are others.
@@ -270,15 +303,8 @@ impl Ears {
         let _was_told = self.0.tools_changed.notified().now_or_never();
     }
 
-    fn listen(&self, token: &ProgressToken) -> Listening<'_> {
-        let heard = Arc::new(Notify::new());
-        self.progress().insert(token.clone(), Arc::clone(&heard));
-        Listening { ears: self, token: token.clone(), heard }
-    }
-
-    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Notify>>> {
-        // Nothing panics while it is held.
-        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn requests(&self) -> &Requests {
+        &self.0.requests
     }
 }
 
@@ -287,10 +313,40 @@ impl ClientHandler for Ears {
         Ok(ListRootsResult::new(self.0.roots.clone()))
     }
 
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        answer(self.requests().elicit(&asked(&request)?, &context.ct).await?)
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        answer(self.requests().sample(&asked(&request)?, &context.ct).await?)
+    }
+
+    /// What the SDK does not understand of a server's question comes as one that it does not know: here more is understood, and
+    /// what is wrong is told.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        let answer = match request.method.as_str() {
+            "elicitation/create" => self.requests().elicit(&params, &context.ct).await?,
+            "sampling/createMessage" => self.requests().sample(&params, &context.ct).await?,
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        };
+        Ok(CustomResult::new(answer))
+    }
+
     async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        if let Some(heard) = self.progress().get(&told.progress_token) {
-            heard.notify_one();
-        }
+        self.requests().progress(told);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -300,6 +356,11 @@ impl ClientHandler for Ears {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
+        // Of sampling neither tools nor context: the model is asked with what the person saw, and nothing else.
+        capabilities.sampling = Some(SamplingCapability::default());
+        let (form, url) = (FormElicitationCapability::new(), UrlElicitationCapability::default());
+        let form = form.with_schema_validation(true);
+        capabilities.elicitation = Some(ElicitationCapability::new().with_form(form).with_url(url));
         ClientConfig::new(capabilities, Implementation::new("subagentd", env!("CARGO_PKG_VERSION")))
     }
 }

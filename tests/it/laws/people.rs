@@ -39,10 +39,27 @@ pub fn are_asked_and_resolved_once(run: &Run, violations: &mut Violations) {
     }
 }
 
-/// 06, "Confirmation": asked in the transaction in which its call begins to wait; 01: over before its run is.
+/// 06, "Confirmation": asked in the transaction in which its call begins to wait; 01: over before its run is. What a call asks
+/// while it executes (07, elicitation and sampling) is over before the call is.
 pub fn wait_with_their_calls(run: &Run, violations: &mut Violations) {
+    let mut executing: HashSet<&str> = HashSet::new();
+    // By question, the call that asks.
+    let mut within: HashMap<&str, &str> = HashMap::new();
     let mut waiting: HashMap<&str, Option<&str>> = HashMap::new();
     for event in &run.events {
+        if event.is("tool.state") {
+            let call = event.text("callId");
+            match event.text("to") {
+                "executing" => drop(executing.insert(call)),
+                _ => drop(executing.remove(call)),
+            }
+            if within.values().any(|asks| *asks == call) {
+                violations.add(event, format_args!("call {call} ends while what it asks is open"));
+            }
+        }
+        if event.is("confirmation.resolved") && within.remove(event.text("confirmationId")).is_some() {
+            continue;
+        }
         if event.brings_call_to("awaitingApproval") {
             waiting.insert(event.text("callId"), None);
         } else if event.is("run.stopping") && event.text("then") == "ask" {
@@ -51,6 +68,7 @@ pub fn wait_with_their_calls(run: &Run, violations: &mut Violations) {
         } else if event.is("confirmation.requested") {
             let call = event.data("confirmation")["toolCallId"].as_str().unwrap_or("");
             match waiting.get_mut(call) {
+                None if executing.contains(call) => drop(within.insert(asked_by(event), call)),
                 Some(question @ None) => *question = Some(asked_by(event)),
                 _ => violations
                     .add(event, format_args!("call {call} does not begin to wait with its question")),
@@ -61,7 +79,7 @@ pub fn wait_with_their_calls(run: &Run, violations: &mut Violations) {
             let call = event.text("callId");
             violations.add(event, format_args!("call {call} goes on while its question is open"));
         } else if event.is("run.completed") {
-            for call in waiting.keys() {
+            for call in waiting.keys().chain(within.values()) {
                 violations.add(event, format_args!("the question of call {call} is open at the end"));
             }
         }

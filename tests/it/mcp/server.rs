@@ -53,6 +53,7 @@ fn print(message: &Value) {
 fn serve(mode: &str) {
     let cancelled: Arc<Mutex<HashSet<String>>> = Arc::default();
     let mut tools = tools(mode);
+    let mut asking = Asking::default();
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { return };
         let message: Value = serde_json::from_str(&line).unwrap();
@@ -96,6 +97,8 @@ fn serve(mode: &str) {
                     json!({ "contents": [{ "uri": uri, "mimeType": "text/plain", "text": "what is noted" }] }),
                 );
             }
+            Some("notifications/initialized") if mode == "early" => asking.ask_early(),
+            None => asking.is_answered(&message),
             Some("ping") => answer(json!({})),
             Some("notifications/cancelled") => {
                 let id = message["params"]["requestId"].to_string();
@@ -110,6 +113,9 @@ fn serve(mode: &str) {
                     // As some do.
                     print(&told);
                     print(&told);
+                }
+                if asking.begins(params, &id) {
+                    continue;
                 }
                 match call(params, &id, &cancelled) {
                     Some(Ok(result)) => answer(result),
@@ -138,12 +144,105 @@ fn tools(mode: &str) -> Value {
         "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"],
     });
     let read_only = json!({ "readOnlyHint": true });
-    json!([
+    let mut tools = json!([
         { "name": "echo", "title": "Echo", "description": "Says it again.", "inputSchema": text, "annotations": read_only },
         { "name": "refuses" }, { "name": "fails" }, { "name": "kinds" }, { "name": "nonsense" },
         { "name": "dies" }, { "name": "waits" }, { "name": "works" }, { "name": "big" }, { "name": "huge" },
         { "name": "environment" }, { "name": "grow" },
-    ])
+    ]);
+    if matches!(mode, "asking" | "early") {
+        tools.as_array_mut().unwrap().extend([json!({ "name": "asks" }), json!({ "name": "early" })]);
+    }
+    tools
+}
+
+/// What the server asks while it is at calls, and what it was answered.
+#[derive(Default)]
+struct Asking {
+    /// By the call's id.
+    calls: Vec<(Value, Question)>,
+    /// What became of a question that was nobody's.
+    early: Option<Value>,
+}
+
+/// What a call of `asks` has open.
+#[derive(Default)]
+struct Question {
+    /// `rest`: the first answer takes the others back; `die`: the program ends with the first; else all are waited for.
+    then: String,
+    open: Vec<String>,
+    answers: Vec<Value>,
+}
+
+impl Asking {
+    /// `asks {asks: [params], method?, then?, progress?}` asks all of that at once, and `early` says what came of what was
+    /// asked before anybody called.
+    fn begins(&mut self, params: &Value, id: &Value) -> bool {
+        let arguments = &params["arguments"];
+        match params["name"].as_str() {
+            Some("early") => {
+                let text = self.early.clone().unwrap_or_default().to_string();
+                says(id, &text);
+            }
+            Some("asks") => {
+                for told in arguments["progress"].as_array().into_iter().flatten() {
+                    let mut told = told.clone();
+                    told["progressToken"] = params["_meta"]["progressToken"].clone();
+                    print(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": told }));
+                }
+                let method = arguments["method"].as_str().unwrap_or("elicitation/create");
+                let then = arguments["then"].as_str().unwrap_or("all").to_owned();
+                let mut question = Question { then, ..Question::default() };
+                for (at, asked) in arguments["asks"].as_array().unwrap().iter().enumerate() {
+                    let name = format!("ask-{id}-{at}");
+                    print(&json!({ "jsonrpc": "2.0", "id": name, "method": method, "params": asked }));
+                    question.open.push(name);
+                }
+                self.calls.push((id.clone(), question));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn ask_early(&mut self) {
+        let params =
+            json!({ "message": "Who is there?", "requestedSchema": { "type": "object", "properties": {} } });
+        print(&json!({ "jsonrpc": "2.0", "id": "early", "method": "elicitation/create", "params": params }));
+    }
+
+    fn is_answered(&mut self, message: &Value) {
+        let Some(name) = message["id"].as_str() else { return };
+        let answer = message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default();
+        if name == "early" {
+            self.early = Some(answer);
+            return;
+        }
+        let is_its = |(_, question): &&mut (Value, Question)| question.open.iter().any(|it| it == name);
+        let Some((id, question)) = self.calls.iter_mut().find(is_its) else { return };
+        question.open.retain(|it| it != name);
+        question.answers.push(answer);
+        match question.then.as_str() {
+            "die" => std::process::exit(9),
+            "rest" => {
+                for left in question.open.drain(..) {
+                    let params = json!({ "requestId": left, "reason": "not needed any more" });
+                    print(
+                        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }),
+                    );
+                }
+            }
+            _ => (),
+        }
+        if question.open.is_empty() {
+            says(id, &json!(question.answers).to_string());
+        }
+    }
+}
+
+fn says(id: &Value, text: &str) {
+    let result = json!({ "content": [{ "type": "text", "text": text }] });
+    print(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
 }
 
 /// A picture of one dot.

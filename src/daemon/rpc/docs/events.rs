@@ -9,7 +9,7 @@ use super::{
 };
 use crate::protocol::{
     CaughtUp, ClaimSignal, ConfirmationRecord, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present,
-    Snapshot, UnknownField, answer_schema, reread,
+    ProgressSignal, Snapshot, UnknownField, answer_schema, reread,
 };
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
@@ -32,6 +32,12 @@ pub const SIGNALS: &[EventDoc] = &[
               thought of its run, a line each. Sent when the subscription asked for `deltas`.",
         data: answer_schema::<OutputDelta>,
         reread: reread::<OutputDelta>,
+    },
+    EventDoc {
+        name: "signal.progress",
+        doc: "How far a call is, as the server says it that runs it. Sent when the subscription asked for `deltas`.",
+        data: answer_schema::<ProgressSignal>,
+        reread: reread::<ProgressSignal>,
     },
     EventDoc {
         name: "signal.snapshot",

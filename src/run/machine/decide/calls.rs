@@ -192,6 +192,7 @@ impl Deciding<'_> {
     /// The only way a call ends.
     fn end_call_using(&mut self, call: &CallId, result: ToolResult, child: Option<FromChild>) {
         let Some(request) = self.machine.request(call).cloned() else { return };
+        self.drop_asks_of(call, "the call that asked is over");
         let to = match &result.error {
             None => CallState::Success,
             Some(error) if error.kind == ToolErrorType::Cancelled => CallState::Cancelled,

@@ -76,7 +76,13 @@ impl Deciding<'_> {
                 self.tell_of_circle();
             }
             // What tools ask is never wanted here.
-            (Consultation::LoopCheck | Consultation::WebFetch | Consultation::WebSearch, _) => (),
+            (
+                Consultation::LoopCheck
+                | Consultation::WebFetch
+                | Consultation::WebSearch
+                | Consultation::McpSampling,
+                _,
+            ) => (),
             (Consultation::Routing, Advice::Routed(Routed { model, reason })) => {
                 let NamedModel { name, context_window, sampling } = model;
                 self.emit(ModelRouted {

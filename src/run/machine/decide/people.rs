@@ -1,7 +1,9 @@
 //! What people are asked, what they answer, and what becomes of a question that nobody answers (spec 06).
 
+use std::sync::Arc;
+
 use super::{
-    super::{Settled, Settling},
+    super::{Asker, Settled, Settling},
     Deciding,
     calls::{failed, tool_state},
     stops::cancelled,
@@ -30,12 +32,14 @@ impl Deciding<'_> {
         settled: Settled,
         by: Option<String>,
     ) {
-        let Some((request, question)) = self.machine.asking(confirmation) else { return };
+        let Some((asker, question)) = self.machine.asking(confirmation) else { return };
         if question.digest != digest {
             return;
         }
-        let Some(call) = request.map(|request| request.call_id.clone()) else {
-            return self.budget_settled(settled, by);
+        let call = match asker {
+            Asker::Run => return self.budget_settled(settled, by),
+            Asker::Tool => return self.tool_settled(settled, by),
+            Asker::Call(request) => request.call_id.clone(),
         };
         self.unpark();
         match settled {
@@ -67,8 +71,8 @@ impl Deciding<'_> {
                 self.end_call(&call, cancelled("the run was cancelled where a person was asked"));
                 self.cancel(by, reason, None);
             }
-            // Only the run itself asks for more.
-            Settled::Raise { .. } | Settled::EndBudget { .. } => (),
+            // Only the run itself asks for more, and only a tool goes on as it was.
+            Settled::Raise { .. } | Settled::EndBudget { .. } | Settled::Told { .. } => (),
         }
     }
 
@@ -97,6 +101,7 @@ impl Deciding<'_> {
             Settled::Run { .. }
             | Settled::Result { .. }
             | Settled::Refuse { .. }
+            | Settled::Told { .. }
             | Settled::Revise { .. } => (),
         }
     }
@@ -109,10 +114,12 @@ impl Deciding<'_> {
 
     /// What becomes of a question that nobody answers. Never consent.
     pub(super) fn settle(&mut self, confirmation: &ConfirmationId, how: Settling) {
-        let Some((request, question)) = self.machine.asking(confirmation) else { return };
-        let question = question.clone();
-        let Some(call) = request.map(|request| request.call_id.clone()) else {
-            return self.settle_budget(&question, how);
+        let Some((asker, question)) = self.machine.asking(confirmation) else { return };
+        let question = Arc::clone(question);
+        let call = match asker {
+            Asker::Run => return self.settle_budget(&question, how),
+            Asker::Tool => return self.settle_tool(&question, how),
+            Asker::Call(request) => request.call_id.clone(),
         };
         match how {
             Settling::Deny { by, message } => {
@@ -171,7 +178,7 @@ impl Deciding<'_> {
         }
     }
 
-    fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
+    pub(super) fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
         if question.deadline_at.is_some_and(|now| now < deadline) {
             let confirmation = Box::new(Confirmation { deadline_at: Some(deadline), ..question.clone() });
             self.revise(ConfirmationRevised { confirmation, why: RevisedBecause::Deadline }, None, None);
@@ -214,7 +221,7 @@ impl Deciding<'_> {
         }
     }
 
-    fn unpark(&mut self) {
+    pub(super) fn unpark(&mut self) {
         if self.machine.parked == Some(ParkReason::Unattended) {
             self.emit(RunResumed { unclean: false });
         }
@@ -231,7 +238,7 @@ impl Deciding<'_> {
         self.emit_with(revised, Private { call: prepared, ..Private::default() }, None, by);
     }
 
-    fn resolve(&mut self, resolved: ConfirmationResolved, by: Option<String>) {
+    pub(super) fn resolve(&mut self, resolved: ConfirmationResolved, by: Option<String>) {
         self.emit_with(resolved, Private::default(), None, by);
     }
 }
@@ -243,7 +250,12 @@ fn unanswered(question: &Confirmation, message: &str) -> ToolError {
 }
 
 /// How a question ends that nobody answered.
-fn ended(question: &Confirmation, outcome: Outcome, by: DecidedBy, message: &str) -> ConfirmationResolved {
+pub(super) fn ended(
+    question: &Confirmation,
+    outcome: Outcome,
+    by: DecidedBy,
+    message: &str,
+) -> ConfirmationResolved {
     ConfirmationResolved {
         confirmation_id: question.confirmation_id.clone(),
         tool_call_id: question.tool_call_id.clone(),

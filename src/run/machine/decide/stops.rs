@@ -5,7 +5,7 @@ use super::{
     Deciding,
 };
 use crate::protocol::{
-    Activity, CallState, CompletionResult, Private, Reason, RunCompleted, RunError, RunErrorCode,
+    Activity, CallId, CallState, CompletionResult, Private, Reason, RunCompleted, RunError, RunErrorCode,
     RunStopping, StopThen, ToolErrorType, ToolResult,
 };
 
@@ -91,7 +91,9 @@ impl Deciding<'_> {
             );
             is_idle && it.completion.is_none()
         });
-        for call in idle.map(|it| it.request.call_id.clone()).collect::<Vec<_>>() {
+        let idle: Vec<CallId> = idle.map(|it| it.request.call_id.clone()).collect();
+        self.drop_asks("the run was stopped");
+        for call in idle {
             self.drop_question(&call);
             self.end_call(&call, cancelled("the run was stopped before the call began"));
         }

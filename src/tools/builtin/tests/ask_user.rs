@@ -21,6 +21,7 @@ async fn a_call_is_a_question_and_its_answers_the_result() {
         question: question.to_owned(),
         options: options.iter().map(|option| (*option).to_owned()).collect(),
         multi_select,
+        ..Question::default()
     };
     let questions = vec![
         question("Which port?", &["80: usual", "8080"], false),

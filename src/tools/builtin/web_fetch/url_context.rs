@@ -76,7 +76,7 @@ impl Call {
     }
 
     fn read(&self, answered: &Answered, visits: &[Option<&Visit>]) -> ToolResult {
-        let Answered { model, text: said, grounding } = answered;
+        let Answered { model, text: said, grounding, .. } = answered;
         let marks = Marks::fresh();
         let begin = marks.begin("answer", &[("from", model)]);
         let mut text = format!(

@@ -1,0 +1,92 @@
+//! What does the tool of a call ask a person while it runs, and what does the answer come to? (Spec 06; 07, elicitation and
+//! sampling.) Nothing is judged here: the call was, and no rule speaks of what is said within it.
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Gate, Standing,
+    answering::Refused,
+    asking::{after, hex},
+};
+use crate::{
+    protocol::{
+        Answer, Confirmation, ConfirmationDetails, ConfirmationOption, Outcome, PreparedCall, ToolCall,
+    },
+    run::machine::Settled,
+    sys::ids,
+    tools::{CheckAnswers, Subject},
+};
+
+impl Gate {
+    /// The question of a tool, as the log keeps it.
+    pub(in crate::run) fn tool_question(
+        &self,
+        call: &ToolCall,
+        prepared: &PreparedCall,
+        subject: &Subject,
+        standing: &Standing,
+    ) -> Confirmation {
+        let (asking, approval) = (&standing.asking, &standing.asking.approval);
+        let option = |outcome, label: &str| {
+            let (label, remembers) = (label.to_owned(), None);
+            ConfirmationOption { outcome, label, remembers }
+        };
+        let consent = match subject.details {
+            ConfirmationDetails::Question { .. } => Outcome::Answer,
+            _ => Outcome::AllowOnce,
+        };
+        let options = vec![
+            option(consent, subject.consent),
+            option(Outcome::Deny, "Decline"),
+            option(Outcome::CancelRun, "Cancel the run"),
+        ];
+        let about = json!([asking.run, call.call_id, subject.title, subject.details]);
+        self.shown(Confirmation {
+            confirmation_id: ids::fresh(),
+            run_id: asking.run.clone(),
+            session_id: asking.session.clone(),
+            path: asking.path.clone(),
+            tool_call_id: Some(call.call_id.clone()),
+            tool: Some(self.toolset.canonical(&call.name)),
+            kind: Some(prepared.kind),
+            risk: subject.risk,
+            title: subject.title.clone(),
+            rule: subject.rule.to_owned(),
+            reason: subject.reason.clone(),
+            digest: hex(&Sha256::digest(about.to_string())),
+            options,
+            details: subject.details.clone(),
+            audience: approval.audience.clone(),
+            initiator: approval.initiator.clone(),
+            headless: approval.headless,
+            on_detached: approval.on_detached,
+            created_at: standing.now,
+            deadline_at: approval.deadline_ms.map(|ms| after(standing.now, ms)),
+            on_deadline: approval.on_deadline,
+        })
+    }
+
+    /// What an answer to a tool's open question comes to.
+    pub(in crate::run) fn answer_tool(
+        &self,
+        open: &Confirmation,
+        answer: &Answer,
+        check: &CheckAnswers,
+    ) -> Result<Settled, Refused> {
+        self.is_answerable(open, answer)?;
+        let resolved = self.resolved(open, answer, None);
+        match answer.outcome {
+            Outcome::CancelRun => Ok(Settled::CancelRun { resolved }),
+            Outcome::Answer => {
+                let content = check(&answer.answers).map_err(Refused::Invalid)?;
+                Ok(Settled::Told { resolved, content: Some(content) })
+            }
+            Outcome::AllowOnce | Outcome::Deny => Ok(Settled::Told { resolved, content: None }),
+            // Never offered.
+            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::Modify => {
+                Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()))
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the tool of a call asks people while it runs, and what becomes of it (spec 06; 07, elicitation and sampling). The call
+//! stays as it is: whoever asked is told, and decides what to make of it.
+
+use std::sync::Arc;
+
+use super::{
+    super::{Asker, Call, Phase, RunMachine, Settled, Settling},
+    Deciding,
+    people::ended,
+};
+use crate::protocol::{
+    CallId, CallState, Confirmation, ConfirmationId, ConfirmationRequested, DecidedBy, Outcome, ParkReason,
+    Reason, RunParked, StopThen,
+};
+
+/// Questions of one call that are open at once. A person answers one after the other; more is a flood.
+const MOST_ASKS: usize = 4;
+
+impl RunMachine {
+    /// Whether anybody waits for an answer of a person.
+    pub(super) fn has_questions(&self) -> bool {
+        let asks = |call: &Call| call.question.is_some() || !call.asks.is_empty();
+        self.care.question.is_some() || self.calls.iter().any(asks)
+    }
+
+    /// Whether the tool of this call may ask something now.
+    pub fn may_ask(&self, call: &CallId) -> bool {
+        let may =
+            |it: &Call| it.state == CallState::Executing && it.child().is_none() && it.asks.len() < MOST_ASKS;
+        self.phase == Phase::Acting && self.call(call).is_some_and(may)
+    }
+}
+
+impl Deciding<'_> {
+    pub(super) fn tool_asks(&mut self, call: &CallId, confirmation: Box<Confirmation>) {
+        if self.machine.may_ask(call) {
+            self.emit(ConfirmationRequested { confirmation });
+            self.say_whether_it_waits();
+        }
+    }
+
+    pub(super) fn tool_stops_asking(&mut self, confirmation: &ConfirmationId) {
+        if let Some((Asker::Tool, question)) = self.machine.asking(confirmation) {
+            let question = Arc::clone(question);
+            self.drop_ask(&question, "whoever asked does not wait for an answer any more");
+            self.go_on_unasked();
+            self.say_whether_it_waits();
+        }
+    }
+
+    /// What a person said to a tool.
+    pub(super) fn tool_settled(&mut self, settled: Settled, by: Option<String>) {
+        self.unpark();
+        match settled {
+            Settled::Told { resolved, .. } => {
+                self.resolve(resolved, by);
+                self.say_whether_it_waits();
+            }
+            Settled::CancelRun { resolved } => {
+                let reason = resolved.resolution.message.clone();
+                self.resolve(resolved, by.clone());
+                self.say_whether_it_waits();
+                self.cancel(by, reason, None);
+            }
+            // What answers to calls, and about budgets, come to.
+            Settled::Run { .. }
+            | Settled::Result { .. }
+            | Settled::Refuse { .. }
+            | Settled::Revise { .. }
+            | Settled::Raise { .. }
+            | Settled::EndBudget { .. } => (),
+        }
+    }
+
+    /// What becomes of a tool's question that nobody answers. Never consent.
+    pub(super) fn settle_tool(&mut self, question: &Confirmation, how: Settling) {
+        match how {
+            Settling::Deny { by, message } => {
+                self.unpark();
+                self.resolve(ended(question, Outcome::Deny, by, &message), None);
+                self.say_whether_it_waits();
+            }
+            Settling::CancelRun { by, message } => {
+                self.unpark();
+                self.resolve(ended(question, Outcome::CancelRun, by, &message), None);
+                self.say_whether_it_waits();
+                self.cancel(None, Some(message), None);
+            }
+            Settling::Fail { message } => {
+                self.unpark();
+                self.resolve(ended(question, Outcome::CancelRun, DecidedBy::System, &message), None);
+                self.say_whether_it_waits();
+                self.stop(Reason::Unattended, StopThen::End, None, message, None);
+            }
+            Settling::Park => {
+                if self.machine.parked.is_none() {
+                    self.emit(RunParked { reason: ParkReason::Unattended });
+                }
+            }
+            Settling::Postpone(deadline) => self.postpone(question, deadline),
+        }
+    }
+
+    /// Nobody needs to answer what tools asked any more.
+    pub(super) fn drop_asks(&mut self, why: &str) {
+        let calls: Vec<CallId> = self.machine.calls.iter().map(|it| it.request.call_id.clone()).collect();
+        for call in calls {
+            self.drop_asks_of(&call, why);
+        }
+    }
+
+    pub(super) fn drop_asks_of(&mut self, call: &CallId, why: &str) {
+        let asks = self.machine.call(call).map(|it| it.asks.clone()).unwrap_or_default();
+        for question in &asks {
+            self.drop_ask(question, why);
+        }
+        if !asks.is_empty() {
+            self.go_on_unasked();
+        }
+    }
+
+    /// A run that is parked until somebody answers is not when nothing is asked any more.
+    fn go_on_unasked(&mut self) {
+        if self.machine.stopping().is_none() && !self.machine.has_questions() {
+            self.unpark();
+        }
+    }
+
+    fn drop_ask(&mut self, question: &Confirmation, why: &str) {
+        self.resolve(ended(question, Outcome::Deny, DecidedBy::System, why), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! What does a server ask while it is at a call, and who is asked? (Spec 07; 06.)
+//!
+//! What comes from a server does not say for which call it is. With one call under way it is that one's; with several it goes
+//! to the oldest that waits for no answer yet, and whoever is asked is told that it may be another's. With none it is nobody's,
+//! and refused: no question reaches a run that has nothing to do with the server. A question ends with the call that it was
+//! put for.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use rmcp::{
+    ErrorData,
+    model::{ErrorCode, ProgressNotificationParam, ProgressToken},
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{elicitation::Elicitation, sampling::Sampling, words::Words};
+use crate::{
+    protocol::{Risk, ToolProgress},
+    store::LiveAppender,
+    tools::{Consultant, People, Said, Subject},
+};
+
+/// Characters of what a server says of its progress.
+const LONGEST_NEWS: usize = 300;
+/// As the protocol has it for what a person does not want.
+const REJECTED: ErrorCode = ErrorCode(-1);
+
+/// Who has called a tool, and what can be done for its server meanwhile.
+pub struct Caller {
+    /// The server's name.
+    pub server: String,
+    /// As the server knows it.
+    pub tool: String,
+    pub words: Words,
+    pub people: People,
+    pub consultant: Option<Arc<dyn Consultant>>,
+    /// Where people see how far the call is.
+    pub output: Option<LiveAppender>,
+}
+
+/// The requests of a connection that are under way, oldest first.
+#[derive(Default)]
+pub struct Requests(Mutex<Vec<Arc<Underway>>>);
+
+/// A request that was sent and has no answer yet.
+pub struct Underway {
+    /// Of a call.
+    caller: Option<Caller>,
+    /// Known once it is sent.
+    token: OnceLock<ProgressToken>,
+    /// The server has said something about it.
+    pub heard: Notify,
+    /// Questions of the server that are open.
+    n_open: AtomicUsize,
+    over: CancellationToken,
+    /// Whatever is done for the server.
+    tasks: TaskTracker,
+}
+
+/// Keeps a request among those under way.
+pub struct Entry<'a> {
+    requests: &'a Requests,
+    pub request: Arc<Underway>,
+}
+
+impl Requests {
+    pub fn enter(&self, caller: Option<Caller>) -> Entry<'_> {
+        let request = Arc::new(Underway {
+            caller,
+            token: OnceLock::new(),
+            heard: Notify::new(),
+            n_open: AtomicUsize::new(0),
+            over: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        self.all().push(Arc::clone(&request));
+        Entry { requests: self, request }
+    }
+
+    /// Of one request.
+    pub fn progress(&self, told: ProgressNotificationParam) {
+        let is_meant = |it: &&Arc<Underway>| it.token.get() == Some(&told.progress_token);
+        let request = self.all().iter().find(is_meant).cloned();
+        if let Some(request) = request {
+            request.heard.notify_one();
+            request.show_progress(told);
+        }
+    }
+
+    /// Puts what a server asks to whom it concerns.
+    pub async fn elicit(&self, params: &Value, taken_back: &CancellationToken) -> Result<Value, ErrorData> {
+        let asked = self.asking()?;
+        asked.request.elicit(asked.among, params, taken_back).await
+    }
+
+    /// Lets a server have an answer of a model, if a person allows it.
+    pub async fn sample(&self, params: &Value, taken_back: &CancellationToken) -> Result<Value, ErrorData> {
+        let asked = self.asking()?;
+        asked.request.sample(asked.among, params, taken_back).await
+    }
+
+    /// The call on whose behalf a server asks.
+    fn asking(&self) -> Result<Asked, ErrorData> {
+        let all = self.all();
+        let calls = || all.iter().filter(|it| it.caller.is_some());
+        let Some(request) = calls().find(|it| !it.is_asking()).or_else(|| calls().next()) else {
+            let why = "no call of a tool is under way, so there is nobody who could be asked";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        // While nobody else looks whom to ask.
+        request.n_open.fetch_add(1, Ordering::SeqCst);
+        request.heard.notify_one();
+        Ok(Asked { request: Arc::clone(request), among: calls().count() })
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Underway>>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry<'_> {
+    /// It was sent, and this is how the server names it.
+    pub fn is_sent_as(&self, token: &ProgressToken) {
+        // It is sent once.
+        let _known = self.request.token.set(token.clone());
+    }
+
+    /// There is an answer, or nobody waits for one any more: what the server still asks is over, and whatever was done for it
+    /// has ended. Then what that took can be counted.
+    pub async fn ends(&self) {
+        self.request.over.cancel();
+        self.request.tasks.close();
+        self.request.tasks.wait().await;
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.request.over.cancel();
+        self.requests.all().retain(|it| !Arc::ptr_eq(it, &self.request));
+    }
+}
+
+/// Who asks, and why, for people. `among` so many calls of the server that are under way.
+fn reason(caller: &Caller, among: usize) -> String {
+    let Caller { server, tool, .. } = caller;
+    let reason = format!("the MCP server {server} asks this while it is at its tool {tool}");
+    match among {
+        0 | 1 => reason,
+        n => {
+            format!("{reason}; {n} calls of it are under way, and it does not say which of them it asks for")
+        }
+    }
+}
+
+/// The call that is asked. Its time stands still while this is there.
+struct Asked {
+    request: Arc<Underway>,
+    /// Calls of the server that are under way.
+    among: usize,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.request.n_open.fetch_sub(1, Ordering::SeqCst);
+        self.request.heard.notify_one();
+    }
+}
+
+impl Underway {
+    /// Whether the server waits for a person, or for a model.
+    pub fn is_asking(&self) -> bool {
+        self.n_open.load(Ordering::SeqCst) != 0
+    }
+
+    fn show_progress(&self, told: ProgressNotificationParam) {
+        let Some((caller, output)) = self.caller.as_ref().and_then(|it| Some((it, it.output.as_ref()?)))
+        else {
+            return;
+        };
+        // What is no number cannot be written as JSON.
+        if !told.progress.is_finite() {
+            return;
+        }
+        output.tell_progress(ToolProgress {
+            progress: told.progress,
+            total: told.total.filter(|it| it.is_finite()),
+            message: told.message.map(|it| caller.words.line(&it, LONGEST_NEWS)),
+        });
+    }
+
+    /// Waits for a person; `None` = nobody waits any more: the call is over, or the server took the question back.
+    async fn put(&self, caller: &Caller, subject: Subject, taken_back: &CancellationToken) -> Option<Said> {
+        tokio::select! {
+            biased;
+            () = self.over.cancelled() => None,
+            () = taken_back.cancelled() => None,
+            said = caller.people.ask(subject) => Some(said),
+        }
+    }
+
+    async fn elicit(
+        &self,
+        among: usize,
+        params: &Value,
+        taken_back: &CancellationToken,
+    ) -> Result<Value, ErrorData> {
+        let Some(caller) = &self.caller else { return Ok(json!({ "action": "cancel" })) };
+        let _stays = self.tasks.token();
+        let elicitation = Elicitation::read(params, &caller.server, &caller.words)
+            .map_err(|why| ErrorData::invalid_params(why, None))?;
+        let Elicitation { title, details, consent, check } = elicitation;
+        // Of a form without fields there is nothing to answer, and still something to send.
+        let agreed = check(&[]).ok().filter(Value::is_object);
+        let subject = Subject {
+            title,
+            reason: reason(caller, among),
+            rule: "builtin:elicitation",
+            risk: Risk::Medium,
+            details,
+            consent,
+            check,
+        };
+        Ok(match self.put(caller, subject, taken_back).await {
+            Some(Said::Yes(said)) => match said.or(agreed) {
+                Some(content) => json!({ "action": "accept", "content": content }),
+                None => json!({ "action": "accept" }),
+            },
+            Some(Said::No(_)) => json!({ "action": "decline" }),
+            Some(Said::Over(_)) | None => json!({ "action": "cancel" }),
+        })
+    }
+
+    async fn sample(
+        &self,
+        among: usize,
+        params: &Value,
+        taken_back: &CancellationToken,
+    ) -> Result<Value, ErrorData> {
+        let rejected = |why: String| ErrorData::new(REJECTED, why, None);
+        let Some((caller, consultant)) =
+            self.caller.as_ref().and_then(|it| Some((it, it.consultant.as_ref()?)))
+        else {
+            return Err(rejected("there is no model to ask".to_owned()));
+        };
+        let _stays = self.tasks.token();
+        let sampling =
+            Sampling::read(params, &caller.words).map_err(|why| ErrorData::invalid_params(why, None))?;
+        let subject = Subject {
+            title: format!("the MCP server {} asks for an answer of the run's model", caller.server),
+            reason: reason(caller, among),
+            rule: "builtin:sampling",
+            risk: Risk::Medium,
+            details: sampling.shown(&caller.server),
+            consent: "Let the model answer",
+            check: Arc::new(|_| Ok(Value::Null)),
+        };
+        match self.put(caller, subject, taken_back).await {
+            Some(Said::Yes(_)) => (),
+            Some(Said::No(_)) => return Err(rejected("User rejected sampling request".to_owned())),
+            Some(Said::Over(why)) => return Err(rejected(format!("nobody has allowed it: {why}"))),
+            None => return Err(rejected("the call that it was for is over".to_owned())),
+        }
+        let answered = tokio::select! {
+            biased;
+            () = self.over.cancelled() => return Err(rejected("the call that it was for is over".to_owned())),
+            () = taken_back.cancelled() => return Err(rejected("it was taken back".to_owned())),
+            answered = consultant.go_on(sampling.conversation()) => answered,
+        };
+        match answered {
+            Ok(answered) => Ok(Sampling::result(&answered)),
+            Err(why) => Err(ErrorData::internal_error(format!("the model gave no answer: {why}"), None)),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How are the words of a server shown to people? Without secrets, without what would steer a terminal or turn a line round, and
+//! not at any length.
+
+use std::sync::Arc;
+
+use super::servers::Servers;
+
+/// Makes a server's words fit to be shown. A cheap handle.
+#[derive(Clone)]
+pub struct Words(Arc<dyn Fn(String) -> String + Send + Sync>);
+
+impl Words {
+    /// Secrets are hidden before anything is cut: a part of one is not found any more.
+    pub fn of(servers: &Servers) -> Words {
+        let servers = servers.clone();
+        Words(Arc::new(move |text| servers.redacted(text)))
+    }
+
+    #[cfg(test)]
+    pub fn as_they_are() -> Words {
+        Words(Arc::new(|text| text))
+    }
+
+    /// With its line ends.
+    pub fn text(&self, text: &str, longest: usize) -> String {
+        cut(&self.plain(text), longest)
+    }
+
+    /// In one line.
+    pub fn line(&self, text: &str, longest: usize) -> String {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        cut(&self.plain(&words.join(" ")), longest)
+    }
+
+    /// Uncut.
+    pub fn whole(&self, text: &str) -> String {
+        (self.0)(text.to_owned())
+    }
+
+    fn plain(&self, text: &str) -> String {
+        let plain = |letter: char| match letter {
+            '\n' => '\n',
+            _ if letter.is_control() || turns(letter) => ' ',
+            _ => letter,
+        };
+        self.whole(text).chars().map(plain).collect::<String>().trim().to_owned()
+    }
+}
+
+/// Whether a letter makes those around it run the other way, or is not seen.
+fn turns(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    let count = text.chars().count();
+    if count <= longest {
+        return text.to_owned();
+    }
+    let short: String = text.chars().take(longest).collect();
+    format!("{short}… (cut; {count} characters in all)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_shown_plainly_and_not_at_any_length() {
+        let words = Words::as_they_are();
+        assert_eq!(words.line("  a\n\tb\u{1b}[31mred\u{202e}x ", 100), "a b [31mred x");
+        assert_eq!(words.text("a\nb\r\u{7}", 100), "a\nb");
+        assert_eq!(words.line("abcdef", 3), "abc… (cut; 6 characters in all)");
+        let hiding = Words(Arc::new(|text| text.replace("hunter2", "[secret]")));
+        assert_eq!(hiding.line("is hunter2 it", 5), "is [s… (cut; 14 characters in all)");
+    }
+}

@@ -26,8 +26,8 @@ use subagentd::{
     sandbox::{Hidden, Mechanism, Rules, Sandbox},
     sys::clock::SystemClock,
     tools::{
-        Background, CommandRules, Commands,
-        mcp::{Bounds, ServerRules, Servers, result},
+        Background, CommandRules, Commands, People,
+        mcp::{Bounds, Caller, ServerRules, Servers, Words, result},
     },
     trust::Trust,
 };
@@ -139,7 +139,15 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
                     servers.ready(&roots, "bench").await.map_err(anyhow::Error::msg)?;
                 let bounds = Bounds { silence: Duration::from_secs(60), total: None, cancel: &cancel };
                 let arguments = Value::Object(arguments.clone());
-                let answer = ready.connection.call("tool_0", arguments, &bounds).await?;
+                let caller = Caller {
+                    server: "bench".to_owned(),
+                    tool: "tool_0".to_owned(),
+                    words: Words::of(&servers),
+                    people: People::nobody(),
+                    consultant: None,
+                    output: None,
+                };
+                let answer = ready.connection.call(arguments, &bounds, caller).await?;
                 ensure!(result(&answer, Media { audio: true, pdf: true }).error.is_none(), "it is answered");
                 times.push(since(began));
             }

@@ -22,9 +22,11 @@ mod server;
 mod servers;
 mod words;
 
+pub use asking::Caller;
 pub use call::tools;
 pub use connection::{Bounds, List, Unanswered};
 pub use content::{parts, result};
 pub use rules::ServerRules;
 pub use server::{Origin, Ready, Record, Server, Standing, Tally, Use};
 pub use servers::{Change, Meaning, Owned, Seen, Servers};
+pub use words::Words;

@@ -56,6 +56,8 @@ async fn create_once(
     // Whatever is there at the first look is no change.
     let before = state.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
+    // Servers of its own that the new agent may name.
+    state.servers.meet(&before);
     let (writer, to) = (Arc::clone(state), destination.clone());
     let written = blocking(move || {
         let home = to.home(&writer)?;

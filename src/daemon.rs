@@ -165,6 +165,7 @@ impl Daemon {
             projects,
             discoveries: discovery::Discoveries::default(),
             servers,
+            servers_now: mcp::Board::default(),
             rule_places: rules,
             state_dir,
             trust_changes: Semaphore::new(1),

@@ -1,14 +1,21 @@
 //! The servers of the Model Context Protocol, as the daemon keeps them: with the settings in force, and with followers of the
 //! log told what becomes of them.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Settings, command_rules, state::State};
 use crate::{
     config::Config,
-    protocol::{EventBody, EventHead, McpServerStateChanged, McpState, McpToolsChanged, Private, ToolName},
+    protocol::{
+        EventBody, EventHead, McpServerNow, McpServerStateChanged, McpState, McpToolsChanged, Private,
+        ToolName,
+    },
     redact::Redactor,
     store::{NewEvent, Store, StoreError},
     sys::clock::Clock,
@@ -66,6 +73,63 @@ pub(super) fn rules(config: &Config, redactor: &Redactor) -> ServerRules {
     }
 }
 
+/// Servers of which `daemon/status` tells: nobody reads more.
+const MOST_TOLD: usize = 100;
+/// Servers that are remembered to be up or in trouble.
+const MOST_REMEMBERED: usize = 4_096;
+/// Servers that are away of which `degraded` tells one by one.
+const MOST_AWAY: usize = 10;
+
+/// The servers that are up or in trouble, as the log was told last: by name and roots.
+#[derive(Default)]
+pub(super) struct Board(Mutex<BTreeMap<(String, Vec<String>), (McpState, Option<String>)>>);
+
+impl Board {
+    fn note(&self, change: &Change) {
+        let key = (change.server.clone(), change.roots.clone());
+        let mut board = self.lock();
+        match standing_told(&change.standing) {
+            (McpState::Idle, _) => drop(board.remove(&key)),
+            told if board.len() < MOST_REMEMBERED || board.contains_key(&key) => {
+                drop(board.insert(key, told))
+            }
+            _ => (),
+        }
+    }
+
+    pub fn told(&self) -> Vec<McpServerNow> {
+        let now =
+            |((name, roots), (state, reason)): (&(String, Vec<String>), &(McpState, Option<String>))| {
+                let (name, workspace, reason) = (name.clone(), roots.clone(), reason.clone());
+                McpServerNow { name, workspace, state: *state, reason }
+            };
+        self.lock().iter().map(now).take(MOST_TOLD).collect()
+    }
+
+    /// One sentence for each that is away, and one for those that are more than anybody reads.
+    pub fn degraded(&self) -> Vec<String> {
+        let board = self.lock();
+        let mut away =
+            board.iter().filter(|(_, (state, _))| matches!(state, McpState::Backoff | McpState::Failed));
+        let sentence =
+            |((name, roots), (_, reason)): (&(String, Vec<String>), &(McpState, Option<String>))| {
+                let place =
+                    if roots.is_empty() { String::new() } else { format!(" of {}", roots.join(", ")) };
+                let why = reason.as_deref().unwrap_or("nobody knows why");
+                format!("the MCP server {name}{place} is away: {why}")
+            };
+        let mut told: Vec<String> = away.by_ref().take(MOST_AWAY).map(sentence).collect();
+        let more = away.count();
+        told.extend((more != 0).then(|| format!("{more} more MCP servers are away (`subagent mcp status`)")));
+        told
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Vec<String>), (McpState, Option<String>)>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Tells what becomes of servers until the daemon stops.
 pub(super) async fn follow(state: Arc<State>) {
     loop {
@@ -73,6 +137,7 @@ pub(super) async fn follow(state: Arc<State>) {
             () = state.stop.cancelled() => return,
             changes = state.servers.changes() => changes,
         };
+        changes.iter().for_each(|change| state.servers_now.note(change));
         let events: Vec<NewEvent> = changes.iter().flat_map(|change| events(&state, change)).collect();
         if let Err(error) = state.store.append(events).await {
             tracing::warn!(%error, "what became of MCP servers could not be told");

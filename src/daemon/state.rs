@@ -15,6 +15,7 @@ use super::{
     desk::{Desk, Tokens},
     discovery::Discoveries,
     feed::Receipts,
+    mcp::Board,
     once::Once,
     reload::InForce,
     rpc::Load,
@@ -50,6 +51,8 @@ pub(super) struct State {
     pub discoveries: Discoveries,
     /// Servers of the Model Context Protocol.
     pub servers: Servers,
+    /// Those of them that are up or in trouble.
+    pub servers_now: Board,
     pub rule_places: RulePlaces,
     /// The database, artifacts, trash.
     pub state_dir: PathBuf,

@@ -1933,6 +1933,19 @@ export type LoopKind =
   | "judge"
   | (string & {});
 
+export interface McpAddParams {
+  name: string;
+  /** What stands under the name in `mcpServers`. */
+  server: Record<string, unknown>;
+  /** Whose settings it goes into. */
+  scope?: McpOrigin;
+  /** For the scope `project`: into the settings of its first folder. */
+  workspace?: WorkspaceParam | null;
+  /** Another entry of the name may be replaced. The file as it was goes to the trash. */
+  force?: boolean;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
 /** How calls went since the daemon started. */
 export interface McpCalls {
   calls: number;
@@ -1998,6 +2011,15 @@ export interface McpReadResourceParams {
 export interface McpReadResourceResult {
   /** What is no text and no image, sound or PDF, is described. */
   parts: (Part | Record<string, unknown>)[];
+}
+
+export interface McpRemoveParams {
+  name: string;
+  /** Whose settings it is taken out of. */
+  scope?: McpOrigin;
+  /** For the scope `project`: out of the settings of its first folder. */
+  workspace?: WorkspaceParam | null;
+  idempotencyKey?: IdempotencyKey | null;
 }
 
 /** A resource that a server lists. */
@@ -2105,13 +2127,24 @@ export interface McpStatusResult {
   servers: McpServerStatus[];
 }
 
+export interface McpTemplateParams {
+  /** Where it is written to, absolute, in a folder that is there. Missing = it is only answered. */
+  path?: string | null;
+  /** Another file may be replaced. It goes to the trash. */
+  force?: boolean;
+}
+
 export interface McpTemplateResult {
-  /** What the file is usually called. */
+  /** What the server is called in `entry`. */
+  name: string;
+  /** What the file is called: the path, or the usual name. */
   file: string;
   /** A small server that works: Python, without anything to be installed. */
   text: string;
   /** What stands in the settings under `mcpServers` for it, as JSON. */
   entry: string;
+  /** Where it was written to; missing when it was not. */
+  path?: string | null;
 }
 
 /** Data of `mcp.toolsChanged`: what runs that begin from now on may be given. */
@@ -2132,6 +2165,18 @@ export type McpTransportKind =
   /** Streamable HTTP. */
   | "http"
   | (string & {});
+
+export interface McpWrittenResult {
+  name: string;
+  scope: McpOrigin;
+  path: string;
+  /** What is odd about it, and what keeps it from being used. */
+  warnings?: string[];
+  /** Of the last event that it caused; missing when it changed nothing that is in force. */
+  seq?: Seq | null;
+  /** The answer of an earlier request with the same key. */
+  replayed?: boolean;
+}
 
 /** Data of `memory.saved`: a fact was written to a memory file. */
 export interface MemorySaved {
@@ -4134,6 +4179,18 @@ export interface Methods {
   /** Switches a server off in every workspace, or on again; also for the next daemon. */
   "mcp/setEnabled": { params: McpSetEnabledParams; result: McpSetEnabledResult };
   /**
+   * Writes a server's entry into your settings, or into a workspace's, where the rest of the file stays as it
+   * is. In your settings it is in force when this is answered; in a workspace's it counts as acknowledged
+   * only when all of the file before was. A file with errors is not touched: `CONFLICT`; `ALREADY_EXISTS`
+   * without `force` when there is another entry of the name.
+   */
+  "mcp/add": { params: McpAddParams; result: McpWrittenResult };
+  /**
+   * Takes a server's entry out of your settings, or of a workspace's, where the rest of the file stays as it
+   * is.
+   */
+  "mcp/remove": { params: McpRemoveParams; result: McpWrittenResult };
+  /**
    * The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT`
    * when it is away.
    */
@@ -4142,8 +4199,11 @@ export interface Methods {
   "mcp/resources": { params: McpServerParams; result: McpResourcesResult };
   /** What one resource of a server holds. The server is started if it must be; `CONFLICT` when it is away. */
   "mcp/readResource": { params: McpReadResourceParams; result: McpReadResourceResult };
-  /** A small server that works, for whoever writes one, and its entry for the settings. */
-  "mcp/template": { params: NoParams; result: McpTemplateResult };
+  /**
+   * A small server that works, for whoever writes one, and its entry for the settings. With a `path` it is
+   * written there; `ALREADY_EXISTS` without `force` when there is another file.
+   */
+  "mcp/template": { params: McpTemplateParams; result: McpTemplateResult };
   /** The agents there are, with where they come from and what is wrong with those that cannot be used. */
   "agents/list": { params: AgentsListParams; result: AgentsListResult };
   /** One agent: its definition, where it comes from, and what is wrong with it. */

@@ -19,6 +19,7 @@ pub use crate::sys::{
 mod agent_places;
 mod approval;
 mod command_line;
+mod edit;
 mod entries;
 mod environment;
 mod hosts;
@@ -41,6 +42,7 @@ mod web;
 
 pub use agent_places::{AgentPlaceSettings, ProductSettings};
 pub use command_line::{BadCommand, command_words};
+pub use edit::{ServerEdit, Unedited, edited};
 pub use environment::variable_of;
 pub use hosts::AllowedHost;
 pub use mcp::{McpSettings, ServerOf, ServerProblem, read_server, server_name_problem};

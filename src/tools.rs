@@ -55,7 +55,7 @@ pub use parameters::{is_schema, violations};
 pub use reads::Reads;
 pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
-pub use workspace::{BadRoot, Found, Place, Placed, Wish, Workspace, WorkspaceError};
+pub use workspace::{Attributes, BadRoot, Found, Place, Placed, Wish, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {

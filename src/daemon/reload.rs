@@ -21,7 +21,7 @@ use crate::{
     redact::{Pattern, PatternError, Redactor, RedactorParts},
     rules::RuleFiles,
     run::Refit,
-    store::NewEvent,
+    store::{Keyed, NewEvent},
 };
 
 const EXCLUDE: &str = "tools.exclude";
@@ -96,13 +96,22 @@ pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
 /// is then done.
 pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
-    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by).await });
+    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by, None).await });
     let done = reloading.await.map_err(|error| internal("the settings were not read anew", &error))?;
     discovery::refresh(state);
     done
 }
 
-async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult, RpcError> {
+/// What is kept under a request's key, given whether the log is told of any change.
+pub(super) type ToBeKept = Box<dyn FnOnce(bool) -> Keyed + Send>;
+
+/// The same for a request that changed a file, whose answer is kept with what the log is told. The caller sees to it that this
+/// runs to its end. After an error nothing is in force that was not.
+pub(super) async fn reload_whole(
+    state: &State,
+    by: Option<String>,
+    to_be_kept: Option<ToBeKept>,
+) -> Result<ReloadResult, RpcError> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.reloads.acquire().await;
     let before = state.settings.get();
@@ -146,10 +155,10 @@ async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult,
         let files = policies.clone();
         events.push(event(PolicyChanged { added: Vec::new(), removed: Vec::new(), files }.into()));
     }
-    let mut seq = None;
-    if !events.is_empty() {
-        seq = Some(state.store.append(events).await?.1);
-    }
+    let is_any = !events.is_empty();
+    let keyed = to_be_kept.map(|to_be_kept| to_be_kept(is_any));
+    let (_, last) = state.store.append_keyed(events, keyed).await?;
+    let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
     state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());

@@ -10,6 +10,7 @@ use crate::support::{Client, House, Reply, Running, Script};
 
 mod http;
 pub mod server;
+mod writing;
 
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";
 

@@ -521,6 +521,41 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "mcp/add",
+            good: &[
+                |_| json!({ "name": "new", "server": { "command": "true", "env": { "TOKEN": "tell-nobody-of-it" } } }),
+                |facts| {
+                    let server = json!({ "url": "http://127.0.0.1:9/mcp", "colour": "red" });
+                    json!({ "name": "own", "server": server, "scope": "project", "workspace": facts.work })
+                },
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "server": [], "scope": "moon", "force": "very" }),
+                |_| {
+                    let server = json!({ "command": "a", "url": "b", "timeout": 0, "trust": 1 });
+                    json!({ "name": "a b", "server": server, "scope": "project" })
+                },
+                |_| json!({ "name": "off", "server": { "command": "true" } }),
+            ],
+            brief: |result| without(result, &["/path", "/seq"]),
+            again: |first, again| same_but(&["/seq", "/warnings"], first, again),
+            restarted: |first, again| assert_eq!(first["path"], again["path"]),
+            golden: expect![[""]],
+        },
+        Row {
+            method: "mcp/remove",
+            good: &[|_| json!({ "name": "off" })],
+            bad: &[
+                |_| json!({ "name": 1, "scope": "moon" }),
+                |_| json!({ "name": "dcos" }),
+                |_| json!({ "name": "docs", "scope": "project" }),
+            ],
+            brief: |result| without(result, &["/path", "/seq"]),
+            again: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            golden: expect![[""]],
+        },
+        Row {
             method: "mcp/prompts",
             good: &[
                 |_| json!({ "server": "docs" }),
@@ -581,15 +616,15 @@ fn rows() -> Vec<Row> {
         },
         Row {
             method: "mcp/template",
-            good: &[|_| json!({})],
-            bad: &[|_| json!([1])],
-            brief: |result| without(result, &["/text"]),
+            good: &[|_| json!({}), |facts| json!({ "path": format!("{}/words.py", facts.work) })],
+            bad: &[|_| json!([1]), |_| json!({ "path": "words.py" }), |facts| json!({ "path": facts.work })],
+            brief: |result| without(result, &["/text", "/file", "/entry", "/path"]),
             again: same,
             restarted: same,
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"file":"server.py","entry":"{\n  \"mine\": {\n    \"command\": \"python3\",\n    \"args\": [\n      \"server.py\"\n    ]\n  }\n}"}
+                {"name":"mine","file":"server.py","entry":"{\n  \"mine\": {\n    \"command\": \"python3\",\n    \"args\": [\n      \"server.py\"\n    ]\n  }\n}"}
             "#]],
         },
         Row {

@@ -1,12 +1,13 @@
 //! Parameters and results: servers of the Model Context Protocol (spec 07, "As a client").
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::is_default;
-use crate::protocol::{McpState, Part, Timestamp, ToolName, WorkspaceParam};
+use crate::protocol::{IdempotencyKey, McpState, Part, Seq, Timestamp, ToolName, WorkspaceParam};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -155,6 +156,60 @@ pub struct McpSetEnabledResult {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct McpAddParams {
+    pub name: String,
+    /// What stands under the name in `mcpServers`.
+    pub server: Map<String, Value>,
+    /// Whose settings it goes into.
+    #[serde(default = "of_user")]
+    pub scope: McpOrigin,
+    /// For the scope `project`: into the settings of its first folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// Another entry of the name may be replaced. The file as it was goes to the trash.
+    #[serde(default)]
+    pub force: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpRemoveParams {
+    pub name: String,
+    /// Whose settings it is taken out of.
+    #[serde(default = "of_user")]
+    pub scope: McpOrigin,
+    /// For the scope `project`: out of the settings of its first folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+fn of_user() -> McpOrigin {
+    McpOrigin::User
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpWrittenResult {
+    pub name: String,
+    pub scope: McpOrigin,
+    pub path: PathBuf,
+    /// What is odd about it, and what keeps it from being used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Of the last event that it caused; missing when it changed nothing that is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// The answer of an earlier request with the same key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct McpPromptsParams {
     pub server: String,
     /// As it is there. Missing = where nobody works in a folder.
@@ -242,13 +297,28 @@ pub struct McpReadResourceResult {
     pub parts: Vec<Part>,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpTemplateParams {
+    /// Where it is written to, absolute, in a folder that is there. Missing = it is only answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// Another file may be replaced. It goes to the trash.
+    pub force: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpTemplateResult {
-    /// What the file is usually called.
+    /// What the server is called in `entry`.
+    pub name: String,
+    /// What the file is called: the path, or the usual name.
     pub file: String,
     /// A small server that works: Python, without anything to be installed.
     pub text: String,
     /// What stands in the settings under `mcpServers` for it, as JSON.
     pub entry: String,
+    /// Where it was written to; missing when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
 }

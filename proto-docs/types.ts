@@ -1231,6 +1231,8 @@ export interface DaemonStatusResult {
   rssBytes?: number | null;
   /** What confines the commands of agents that say nothing of it themselves; missing until it was tried. */
   sandbox?: SandboxStatus | null;
+  /** MCP servers that are up or in trouble, by name; at most so many as anybody reads. */
+  mcpServers?: McpServerNow[];
   /** What does not work as it should, one sentence each. */
   degraded: string[];
 }
@@ -1616,6 +1618,8 @@ export type FileProblemCode =
   | "UNKNOWN_TOOL"
   /** `model` names one that is not known here. */
   | "UNKNOWN_MODEL"
+  /** `mcp.servers` names one that no settings have here. */
+  | "UNKNOWN_SERVER"
   /** The file or folder could not be read. */
   | "UNREADABLE"
   | (string & {});
@@ -1966,6 +1970,40 @@ export interface McpListResult {
   servers: ListedMcpServer[];
 }
 
+export interface McpLoginParams {
+  server: string;
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+  /** How long to wait for what was begun. Missing = it is begun, and what was begun before ends. */
+  waitMs?: number | null;
+}
+
+export interface McpLoginResult {
+  server: string;
+  state: McpLoginState;
+  /** Where a person has to go, of one that was just begun. */
+  url?: string | null;
+  /** Why it failed. */
+  error?: string | null;
+}
+
+/** How it is with signing in. */
+export type McpLoginState =
+  | "failed"
+  /** Nobody has come back yet, or nobody began. */
+  | "waiting"
+  /** Somebody signed in, and the server is tried. */
+  | "done"
+  | (string & {});
+
+export interface McpLogoutResult {
+  server: string;
+  /** Somebody had signed in. */
+  wasSignedIn: boolean;
+  /** Whoever issued the tokens took them back. */
+  revoked: boolean;
+}
+
 /** Whose settings name a server. */
 export type McpOrigin = "user" | "project" | (string & {});
 
@@ -2034,6 +2072,16 @@ export interface McpResource {
 
 export interface McpResourcesResult {
   resources: McpResource[];
+}
+
+/** How a server of the Model Context Protocol is; `mcp/status` tells more. */
+export interface McpServerNow {
+  name: string;
+  /** Whose it is; empty where nobody works in a folder. */
+  workspace?: string[];
+  state: McpState;
+  /** Why it is away. */
+  reason?: string | null;
 }
 
 /** A server, and where. */
@@ -4190,6 +4238,15 @@ export interface Methods {
    * is.
    */
   "mcp/remove": { params: McpRemoveParams; result: McpWrittenResult };
+  /**
+   * Begins to sign in to a server over HTTP: answers where a person has to go with a browser of this machine,
+   * within ten minutes. With `waitMs` it begins nothing, and answers how it is with what was begun: as soon
+   * as that is over, or after this time. `CONFLICT` when the server asks nobody to sign in, or who signs
+   * people in cannot be trusted.
+   */
+  "mcp/login": { params: McpLoginParams; result: McpLoginResult };
+  /** Forgets who signed in to a server, and says so to whoever issued the tokens. Who uses it is cut off. */
+  "mcp/logout": { params: McpServerParams; result: McpLogoutResult };
   /**
    * The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT`
    * when it is away.

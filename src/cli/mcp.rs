@@ -16,6 +16,7 @@ use crate::protocol::{
     McpStatusParams, Method,
 };
 
+mod signing;
 mod writing;
 
 /// Characters of a line that a server printed.
@@ -35,6 +36,10 @@ pub(super) enum McpVerb {
     Disconnect(ServerArguments),
     /// Stop a server and start it; exits 1 when it is away
     Restart(ServerArguments),
+    /// Sign in to a server that wants it: prints where to go, and waits until somebody came back
+    Login(ServerArguments),
+    /// Forget who signed in to a server
+    Logout(ServerArguments),
     /// Let a server be used again that was switched off
     Enable(ServerArguments),
     /// Switch a server off everywhere, until it is enabled
@@ -97,6 +102,8 @@ pub(super) fn mcp(verb: &McpVerb, link: &mut Link, surroundings: &mut Surroundin
         McpVerb::Connect(arguments) => change::<McpConnect>(arguments, true, link, surroundings),
         McpVerb::Disconnect(arguments) => change::<McpDisconnect>(arguments, false, link, surroundings),
         McpVerb::Restart(arguments) => change::<McpRestart>(arguments, true, link, surroundings),
+        McpVerb::Login(arguments) => signing::login(arguments, link, surroundings),
+        McpVerb::Logout(arguments) => signing::logout(arguments, link, surroundings),
         McpVerb::Enable(arguments) => switch(arguments, true, link, surroundings),
         McpVerb::Disable(arguments) => switch(arguments, false, link, surroundings),
         McpVerb::Add(arguments) => writing::add(arguments, link, surroundings),

@@ -15,7 +15,7 @@ use super::{
     nearest,
     shapes::{Flag, ListOf, Name, OneOf, Shape, Whole, Word},
 };
-use crate::protocol::{FileProblemCode, McpServer, McpTransport};
+use crate::protocol::{FileProblemCode, McpOauth, McpServer, McpTransport};
 
 /// A server's name at most: it stands in the names of its tools, which providers cut at 64.
 const MAX_NAME_CHARS: usize = 40;
@@ -34,6 +34,7 @@ const FIELDS: &[&str] = &[
     "cwd",
     "url",
     "headers",
+    "oauth",
     "timeout",
     "trust",
     "includeTools",
@@ -45,7 +46,7 @@ const FIELDS: &[&str] = &[
 const TYPES: &[&str] = &["stdio", "http", "streamable-http", "streamableHttp"];
 /// What belongs to a program, and to an address.
 const OF_PROGRAM: &[&str] = &["args", "env", "cwd", "network"];
-const OF_ADDRESS: &[&str] = &["headers"];
+const OF_ADDRESS: &[&str] = &["headers", "oauth"];
 /// What only the people may say who run the daemon.
 const OWN_ONLY: &[&str] = &["network", "autoStart"];
 
@@ -146,6 +147,7 @@ impl Reading<'_> {
         let (trust, disabled) = (self.flag("trust"), self.flag("disabled"));
         let (auto_start, network) = (self.flag("autoStart"), self.flag("network"));
         let (include_tools, exclude_tools) = (self.texts("includeTools"), self.texts("excludeTools"));
+        let oauth = self.oauth();
         let transport = transport?;
         Some(McpServer {
             transport,
@@ -155,6 +157,7 @@ impl Reading<'_> {
             exclude_tools,
             auto_start,
             network,
+            oauth,
             disabled,
         })
     }
@@ -200,6 +203,31 @@ impl Reading<'_> {
                 Some(McpTransport::Http { url, headers })
             }
         }
+    }
+
+    fn oauth(&mut self) -> Option<McpOauth> {
+        let value = self.fields.get("oauth")?;
+        let Json::Object(fields) = value else {
+            self.refuse("oauth", "expected an object with `clientId` or `scopes`");
+            return None;
+        };
+        if let Some(name) = fields.keys().find(|name| !matches!(name.as_str(), "clientId" | "scopes")) {
+            let problem = format!("`{name}` is no field of it; expected `clientId` or `scopes`");
+            self.refuse("oauth", &problem);
+        }
+        let is_plain = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let client_id = fields.get("clientId").map(|id| id.as_str().filter(is_plain).map(str::to_owned));
+        let scopes = fields.get("scopes").map(|scopes| -> Option<Vec<String>> {
+            let scopes = scopes.as_array().filter(|scopes| scopes.len() <= MOST_ENTRIES)?;
+            scopes.iter().map(|it| it.as_str().filter(is_plain).map(str::to_owned)).collect()
+        });
+        if client_id == Some(None) {
+            self.refuse("oauth", "`clientId`: expected a text without blanks");
+        }
+        if scopes == Some(None) {
+            self.refuse("oauth", "`scopes`: expected a list of texts without blanks");
+        }
+        Some(McpOauth { client_id: client_id.flatten(), scopes: scopes.flatten() })
     }
 
     fn refuse(&mut self, field: &str, problem: &str) {
@@ -298,6 +326,13 @@ impl EntryShape for ServerShape {
     fn schema(&self) -> Json {
         let texts = || json!({ "type": "array", "items": Word.schema() });
         let map = || json!({ "type": "object", "additionalProperties": Word.schema() });
+        let oauth = object_schema(
+            [("clientId", Name.schema()), ("scopes", ListOf(Word).schema())]
+                .map(|(name, schema)| (name.to_owned(), schema))
+                .into_iter()
+                .collect(),
+            &[],
+        );
         let timeout = Whole { least: 1, most: MOST_TIMEOUT_MS };
         let properties = [
             ("type", OneOf(TYPES).schema()),
@@ -307,6 +342,7 @@ impl EntryShape for ServerShape {
             ("cwd", Name.schema()),
             ("url", Name.schema()),
             ("headers", map()),
+            ("oauth", oauth),
             ("timeout", timeout.schema()),
             ("trust", Flag.schema()),
             ("includeTools", ListOf(Word).schema()),
@@ -353,6 +389,10 @@ fn server_shown(server: &McpServer) -> Json {
                 put("headers", hidden(headers));
             }
         }
+    }
+    if let Some(oauth) = &server.oauth {
+        // It names somebody, and is no secret.
+        put("oauth", json!(oauth));
     }
     put("timeout", json!(server.timeout_ms));
     for (name, flag) in [

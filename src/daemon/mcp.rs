@@ -2,7 +2,7 @@
 //! log told what becomes of them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -21,7 +21,7 @@ use crate::{
     sys::clock::Clock,
     tools::{
         Commands,
-        mcp::{Change, ServerRules, Servers, Standing},
+        mcp::{Change, Meaning, ServerRules, Servers, SignIns, Standing},
     },
 };
 
@@ -37,6 +37,7 @@ pub(super) async fn servers(
     commands: &Arc<Commands>,
     clock: &Arc<dyn Clock>,
     (tasks, stop): (&TaskTracker, &CancellationToken),
+    sign_ins: &SignIns,
 ) -> Result<Servers, StoreError> {
     let off = store.note(OFF).await?;
     let off: BTreeSet<String> = match off.as_deref().map(serde_json::from_str) {
@@ -47,7 +48,7 @@ pub(super) async fn servers(
         }
         None => BTreeSet::new(),
     };
-    let rules = rules(&settings.config, &settings.redactor);
+    let rules = rules(&settings.config, &settings.redactor, sign_ins);
     let tasks = (tasks.clone(), stop.clone());
     Ok(Servers::new(Arc::clone(commands), Arc::clone(clock), tasks, rules, off))
 }
@@ -60,7 +61,7 @@ pub(super) async fn switch(state: &State, name: &str, enabled: bool) -> Result<(
 }
 
 /// What the settings say of servers.
-pub(super) fn rules(config: &Config, redactor: &Redactor) -> ServerRules {
+pub(super) fn rules(config: &Config, redactor: &Redactor, sign_ins: &SignIns) -> ServerRules {
     let mcp = &config.mcp;
     let idle = mcp.idle_timeout_ms.value;
     ServerRules {
@@ -70,6 +71,7 @@ pub(super) fn rules(config: &Config, redactor: &Redactor) -> ServerRules {
         idle_timeout: (idle != 0).then(|| Duration::from_millis(idle)),
         commands: command_rules(config),
         redactor: redactor.clone(),
+        sign_ins: sign_ins.clone(),
     }
 }
 
@@ -80,51 +82,65 @@ const MOST_REMEMBERED: usize = 4_096;
 /// Servers that are away of which `degraded` tells one by one.
 const MOST_AWAY: usize = 10;
 
-/// The servers that are up or in trouble, as the log was told last: by name and roots.
+/// A server's name, and the workspace's roots.
+type Whose = (String, Vec<String>);
+/// Its state, and why it is away.
+type How = (McpState, Option<String>);
+
+/// The servers that may be up or in trouble, by what the log was told last: by name and roots.
 #[derive(Default)]
-pub(super) struct Board(Mutex<BTreeMap<(String, Vec<String>), (McpState, Option<String>)>>);
+pub(super) struct Board(Mutex<BTreeSet<Whose>>);
 
 impl Board {
     fn note(&self, change: &Change) {
-        let key = (change.server.clone(), change.roots.clone());
+        let whose = (change.server.clone(), change.roots.clone());
         let mut board = self.lock();
-        match standing_told(&change.standing) {
-            (McpState::Idle, _) => drop(board.remove(&key)),
-            told if board.len() < MOST_REMEMBERED || board.contains_key(&key) => {
-                drop(board.insert(key, told))
-            }
+        match change.standing {
+            Standing::Idle => drop(board.remove(&whose)),
+            _ if board.len() < MOST_REMEMBERED => drop(board.insert(whose)),
             _ => (),
         }
     }
 
-    pub fn told(&self) -> Vec<McpServerNow> {
-        let now =
-            |((name, roots), (state, reason)): (&(String, Vec<String>), &(McpState, Option<String>))| {
-                let (name, workspace, reason) = (name.clone(), roots.clone(), reason.clone());
-                McpServerNow { name, workspace, state: *state, reason }
+    /// How they are now. Those that the settings have no more, or otherwise, are forgotten.
+    fn now(&self, servers: &Servers) -> Vec<(Whose, How)> {
+        let board = self.lock().clone();
+        let (mut now, mut gone) = (Vec::new(), Vec::new());
+        for whose in board {
+            let standing = match servers.meaning(&whose.1, &whose.0) {
+                Meaning::Server { server, .. } => server.standing(),
+                _ => Standing::Idle,
             };
-        self.lock().iter().map(now).take(MOST_TOLD).collect()
+            match standing {
+                Standing::Idle => gone.push(whose),
+                standing => now.push((whose, standing_told(&standing))),
+            }
+        }
+        self.lock().retain(|whose| !gone.contains(whose));
+        now
+    }
+
+    pub fn told(&self, servers: &Servers) -> Vec<McpServerNow> {
+        let now = |((name, workspace), (state, reason))| McpServerNow { name, workspace, state, reason };
+        self.now(servers).into_iter().take(MOST_TOLD).map(now).collect()
     }
 
     /// One sentence for each that is away, and one for those that are more than anybody reads.
-    pub fn degraded(&self) -> Vec<String> {
-        let board = self.lock();
-        let mut away =
-            board.iter().filter(|(_, (state, _))| matches!(state, McpState::Backoff | McpState::Failed));
-        let sentence =
-            |((name, roots), (_, reason)): (&(String, Vec<String>), &(McpState, Option<String>))| {
-                let place =
-                    if roots.is_empty() { String::new() } else { format!(" of {}", roots.join(", ")) };
-                let why = reason.as_deref().unwrap_or("nobody knows why");
-                format!("the MCP server {name}{place} is away: {why}")
-            };
+    pub fn degraded(&self, servers: &Servers) -> Vec<String> {
+        let is_away = |(_, (state, _)): &(Whose, How)| matches!(state, McpState::Backoff | McpState::Failed);
+        let mut away = self.now(servers).into_iter().filter(is_away);
+        let sentence = |((name, roots), (_, reason)): (Whose, How)| {
+            let place = if roots.is_empty() { String::new() } else { format!(" of {}", roots.join(", ")) };
+            let why = reason.unwrap_or_else(|| "nobody knows why".to_owned());
+            format!("the MCP server {name}{place} is away: {why}")
+        };
         let mut told: Vec<String> = away.by_ref().take(MOST_AWAY).map(sentence).collect();
         let more = away.count();
         told.extend((more != 0).then(|| format!("{more} more MCP servers are away (`subagent mcp status`)")));
         told
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Vec<String>), (McpState, Option<String>)>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Whose>> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,11 @@
 //! All of them are one value that is swapped whole: whoever begins something takes it once and keeps what it said. What
 //! is mistaken keeps the value it had. The log is told first; when it cannot be, nothing changes.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+};
 
 use tokio::task::JoinError;
 
@@ -22,6 +26,7 @@ use crate::{
     rules::RuleFiles,
     run::Refit,
     store::{Keyed, NewEvent},
+    tools::mcp::SignIns,
 };
 
 const EXCLUDE: &str = "tools.exclude";
@@ -201,6 +206,9 @@ fn put_in_force(
     before: &InForce,
     redactor: Redactor,
 ) {
+    // Poisoned or not: nothing is left half done by whoever held it.
+    let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
+    let redactor = with_sign_ins(&state.sign_ins, &state.sources, &config).unwrap_or(redactor);
     let models = match config.providers == before.config.providers {
         true => before.models.clone(),
         false => before.models.reconfigured(&config.providers),
@@ -217,6 +225,41 @@ fn put_in_force(
         max_concurrent: max_concurrent(&config),
     });
     state.projects.agents().switch(agent_switches(&config));
-    state.servers.configure(mcp::rules(&config, &state.redactor.get()));
+    state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
     state.settings.replace(InForce { config, problems, models });
+}
+
+/// What must not be shown, with the tokens of those who signed in to servers; `None` where there are none.
+pub(super) fn with_sign_ins(sign_ins: &SignIns, sources: &Sources, config: &Config) -> Option<Redactor> {
+    let secrets = sign_ins.secrets();
+    if secrets.is_empty() {
+        return None;
+    }
+    let secrets = secrets.into_iter().map(|(name, value)| (name.into(), value.into()));
+    let environment: Vec<(OsString, OsString)> = sources.environment.iter().cloned().chain(secrets).collect();
+    match redactor(&environment, config) {
+        Ok(redactor) => Some(redactor),
+        Err(error) => {
+            // Each pattern was compiled when it was read.
+            tracing::error!(%error, "tokens of servers cannot be hidden");
+            None
+        }
+    }
+}
+
+/// Hides what somebody signed in with, from now on. Blocks for as long as settings are swapped.
+pub(super) fn hide_anew(state: &State) {
+    // Poisoned or not: nothing is left half done by whoever held it.
+    let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
+    let in_force = state.settings.get();
+    let Some(redactor) = with_sign_ins(&state.sign_ins, &state.sources, &in_force.config) else { return };
+    log_lines::HIDDEN.replace(redactor.clone());
+    state.redactor.replace(redactor.clone());
+    state.executor.refit(Refit {
+        models: in_force.models.clone(),
+        defaults: defaults(&in_force.config),
+        redactor: redactor.clone(),
+        max_concurrent: max_concurrent(&in_force.config),
+    });
+    state.servers.configure(mcp::rules(&in_force.config, &redactor, &state.sign_ins));
 }

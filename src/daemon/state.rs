@@ -29,7 +29,10 @@ use crate::{
     run::Executor,
     store::Store,
     sys::{children::Children, clock::Clock, current::Current},
-    tools::{Commands, mcp::Servers},
+    tools::{
+        Commands,
+        mcp::{Servers, SignIns},
+    },
     web::Web,
 };
 
@@ -53,6 +56,10 @@ pub(super) struct State {
     pub servers: Servers,
     /// Those of them that are up or in trouble.
     pub servers_now: Board,
+    /// Who signed in to them.
+    pub sign_ins: SignIns,
+    /// Held by whoever changes what is hidden, so that no token comes to light in between.
+    pub hiding: std::sync::Mutex<()>,
     pub rule_places: RulePlaces,
     /// The database, artifacts, trash.
     pub state_dir: PathBuf,

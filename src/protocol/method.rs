@@ -172,6 +172,12 @@ methods! {
     call "mcp/add" => McpAdd(McpAddParams) -> McpWrittenResult;
     /// Takes a server's entry out of your settings, or of a workspace's, where the rest of the file stays as it is.
     call "mcp/remove" => McpRemove(McpRemoveParams) -> McpWrittenResult;
+    /// Begins to sign in to a server over HTTP: answers where a person has to go with a browser of this machine, within ten
+    /// minutes. With `waitMs` it begins nothing, and answers how it is with what was begun: as soon as that is over, or after
+    /// this time. `CONFLICT` when the server asks nobody to sign in, or who signs people in cannot be trusted.
+    call "mcp/login" => McpLogin(McpLoginParams) -> McpLoginResult;
+    /// Forgets who signed in to a server, and says so to whoever issued the tokens. Who uses it is cut off.
+    call "mcp/logout" => McpLogout(McpServerParams) -> McpLogoutResult;
     /// The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT` when it is
     /// away.
     call "mcp/prompts" => McpPrompts(McpPromptsParams) -> McpPromptsResult;

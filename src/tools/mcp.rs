@@ -6,6 +6,7 @@
 //! planned with it; what it answers is read piece by piece, since nobody here knows who wrote it. A server that is away costs
 //! its own tools and a warning.
 
+mod auth;
 mod call;
 mod connection;
 mod content;
@@ -18,6 +19,7 @@ mod rules;
 mod server;
 mod servers;
 
+pub use auth::{LoginEnd, SignIns, Wanted};
 pub use call::tools;
 pub use connection::{List, Unanswered};
 pub use content::parts;

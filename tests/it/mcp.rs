@@ -8,7 +8,9 @@ use subagentd::sys::clock::ManualClock;
 
 use crate::support::{Client, House, Reply, Running, Script};
 
+mod auth;
 mod http;
+mod issuer;
 pub mod server;
 mod writing;
 

@@ -523,7 +523,7 @@ fn rows() -> Vec<Row> {
         Row {
             method: "mcp/add",
             good: &[
-                |_| json!({ "name": "new", "server": { "command": "true", "env": { "TOKEN": "tell-nobody-of-it" } } }),
+                |_| json!({ "name": "new", "server": { "command": "true", "env": { "LEVEL": "debug" } } }),
                 |facts| {
                     let server = json!({ "url": "http://127.0.0.1:9/mcp", "colour": "red" });
                     json!({ "name": "own", "server": server, "scope": "project", "workspace": facts.work })
@@ -553,6 +553,33 @@ fn rows() -> Vec<Row> {
             brief: |result| without(result, &["/path", "/seq"]),
             again: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
             restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            golden: expect![[""]],
+        },
+        Row {
+            method: "mcp/login",
+            good: &[],
+            bad: &[
+                |_| json!({ "server": 1, "waitMs": "long" }),
+                |_| json!({ "server": "dcos" }),
+                |_| json!({ "server": "off" }),
+                |facts| json!({ "server": "docs", "workspace": facts.work }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
+        Row {
+            method: "mcp/logout",
+            good: &[],
+            bad: &[
+                |_| json!({ "server": 1 }),
+                |_| json!({ "server": "dcos" }),
+                |facts| json!({ "server": "docs", "workspace": facts.work }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
             golden: expect![[""]],
         },
         Row {
@@ -2456,6 +2483,7 @@ async fn remember(running: &Running) {
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
     if [
         "agents/delete",
+        "mcp/remove",
         "session/delete",
         "queue/remove",
         "client/update",

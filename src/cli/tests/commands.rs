@@ -295,6 +295,21 @@ pub(super) fn rows() -> Vec<Row> {
             "mcp/remove",
             json!({"name": "docs", "scope": "user", "path": "/c/settings.json", "seq": 3}),
         ),
+        Row {
+            answers: vec![
+                (
+                    "mcp/login",
+                    json!({"server": "docs", "state": "waiting", "url": "https://auth.example.com/"}),
+                ),
+                ("mcp/login", json!({"server": "docs", "state": "done"})),
+            ],
+            ..Row::plain(&["mcp", "login", "docs"], "mcp/login", json!({}))
+        },
+        Row::plain(
+            &["mcp", "logout", "docs"],
+            "mcp/logout",
+            json!({"server": "docs", "wasSignedIn": true, "revoked": false}),
+        ),
         Row::plain(&["mcp", "enable", "docs"], "mcp/setEnabled", json!({"server": "docs", "enabled": true})),
         Row::plain(
             &["mcp", "disable", "docs"],

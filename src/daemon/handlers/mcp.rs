@@ -19,15 +19,17 @@ use crate::{
     models::Media,
     protocol::{
         ErrorKind, ListedMcpServer, McpAdd, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
-        McpListResult, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts, McpPromptsParams,
-        McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult, McpRemove,
-        McpResource, McpResources, McpResourcesResult, McpRestart, McpServerParams, McpServerStatus,
-        McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus, McpStatusParams,
-        McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp, WorkspaceParam,
+        McpListResult, McpLogin, McpLogout, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts,
+        McpPromptsParams, McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult,
+        McpRemove, McpResource, McpResources, McpResourcesResult, McpRestart, McpServerParams,
+        McpServerStatus, McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus,
+        McpStatusParams, McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp,
+        WorkspaceParam,
     },
     tools::mcp::{List, Meaning, Origin, Ready, Seen, Server, Standing, Tally, Unanswered, Use, parts},
 };
 
+mod signing;
 mod template;
 mod writing;
 
@@ -43,6 +45,8 @@ pub fn register(api: &mut Api<State>) {
         .method::<McpSetEnabled, _, _>(set_enabled)
         .method::<McpAdd, _, _>(writing::add)
         .method::<McpRemove, _, _>(writing::remove)
+        .method::<McpLogin, _, _>(signing::login)
+        .method::<McpLogout, _, _>(signing::logout)
         .cancellable::<McpPrompts, _, _>(prompts)
         .cancellable::<McpResources, _, _>(resources)
         .cancellable::<McpReadResource, _, _>(read_resource)

@@ -210,6 +210,53 @@ pub struct McpWrittenResult {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct McpLoginParams {
+    pub server: String,
+    /// As it is there. Missing = where nobody works in a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// How long to wait for what was begun. Missing = it is begun, and what was begun before ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 600_000))]
+    pub wait_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpLoginResult {
+    pub server: String,
+    pub state: McpLoginState,
+    /// Where a person has to go, of one that was just begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// How it is with signing in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum McpLoginState {
+    /// Nobody has come back yet, or nobody began.
+    Waiting,
+    /// Somebody signed in, and the server is tried.
+    Done,
+    Failed,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpLogoutResult {
+    pub server: String,
+    /// Somebody had signed in.
+    pub was_signed_in: bool,
+    /// Whoever issued the tokens took them back.
+    pub revoked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct McpPromptsParams {
     pub server: String,
     /// As it is there. Missing = where nobody works in a folder.

@@ -86,6 +86,12 @@ async fn another_entry_stays_without_force_and_a_file_with_mistakes_in_any_case(
     let other = json!({ "command": "other" });
     let (kind, _) = client.refused("mcp/add", add("s", &other)).await;
     assert_eq!(kind, "ALREADY_EXISTS");
+    let odd = json!({ "url": "https://a.example/", "oauth": { "clientId": "a b", "scope": [] }, "env": {} });
+    let (kind, error) = client.refused("mcp/add", add("odd", &odd)).await;
+    let message = error["message"].as_str().unwrap();
+    let is_told = |told: &&str| message.contains(*told);
+    assert_eq!(kind, "INVALID_PARAMS");
+    assert!(["`clientId`", "`scope`", "/server/env"].iter().all(is_told), "{message}");
     assert!(fs::read_to_string(&file).unwrap().contains("mine"));
     let mut forced = add("s", &other);
     forced["force"] = json!(true);
@@ -242,6 +248,10 @@ async fn the_daemons_status_tells_servers_that_are_up_or_in_trouble() {
     client
         .until("daemon/status", json!({}), |status| status["mcpServers"].as_array().unwrap().len() == 1)
         .await;
+    // One that nobody has any more is no trouble.
+    client.call("mcp/remove", json!({ "name": "bad" })).await;
+    let status = client.call("daemon/status", json!({})).await;
+    assert_eq!((&status["mcpServers"], &status["degraded"]), (&Value::Null, &json!([])));
     drop(client);
     running.stop().await;
 }

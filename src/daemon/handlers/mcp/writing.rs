@@ -326,7 +326,8 @@ impl Plan {
 
     fn blocked(&self) -> Option<String> {
         let settings = self.state.settings.get();
-        let why = mcp::rules(&settings.config, &self.state.redactor.get()).blocked(&self.name)?;
+        let why = mcp::rules(&settings.config, &self.state.redactor.get(), &self.state.sign_ins)
+            .blocked(&self.name)?;
         Some(format!("it is not used: {why}"))
     }
 }

@@ -56,6 +56,7 @@ impl Server {
                 tasks: household.tasks(),
                 stop: &token,
                 complaints: &self.complaints,
+                sign_ins: &rules.sign_ins,
             };
             let begun = household.clock().monotonic();
             let end = match opener.open().await {
@@ -107,7 +108,7 @@ impl Server {
     ) -> End {
         let mut open = open;
         let (connection, ears, clock) = (open.connection.clone(), open.ears.clone(), household.clock());
-        let (pid, server) = (open.pid, open.server.take());
+        let (pid, server, refusal) = (open.pid, open.server.take(), Arc::clone(&open.refusal));
         let ready = |Listing { tools, warnings }: Listing| {
             let (connection, tools) = (connection.clone(), tools.into());
             Standing::Ready(Arc::new(Ready { connection, tools, warnings, pid, server: server.clone() }))
@@ -134,6 +135,7 @@ impl Server {
                 }
                 () = &mut closed => break self.lost(&mut ending, opener, clock).await,
                 () = self.again.notified() => break End::Again,
+                () = refusal.told() => break End::Lost("it does not know any more who signed in".to_owned()),
                 () = ears.tools_changed() => {
                     tokio::select! {
                         () = token.cancelled() => break End::Unwanted,

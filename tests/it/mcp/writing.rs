@@ -272,3 +272,19 @@ async fn an_agent_that_names_a_server_nobody_has_is_made_with_a_warning() {
     drop(client);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn an_agent_that_begins_as_a_template_has_the_tools_of_the_servers_that_were_named() {
+    let script = calling(&[("mcp.s.echo", json!({ "text": "heard" }))]);
+    let running = house(&script, "plain").boot().await;
+    let mut client = running.client();
+    let fields = json!({ "name": "made", "description": "d", "mcp": { "servers": ["s"] } });
+    let params = json!({ "template": "blank", "definition": fields, "scope": "user" });
+    let made = client.call("agents/create", params).await;
+    assert_eq!(made["problems"], Value::Null, "{made}");
+    let (run, _) = client.start(&running, "made", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    assert_eq!(text(&ends(&running).await[0]), "heard");
+    drop(client);
+    running.stop().await;
+}

@@ -303,7 +303,7 @@ pub(super) fn rows() -> Vec<Row> {
                 ),
                 ("mcp/login", json!({"server": "docs", "state": "done"})),
             ],
-            ..Row::plain(&["mcp", "login", "docs"], "mcp/login", json!({}))
+            ..Row::new(&["mcp", "login", "docs"], "mcp/login", json!({}))
         },
         Row::plain(
             &["mcp", "logout", "docs"],

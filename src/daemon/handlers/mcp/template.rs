@@ -70,7 +70,7 @@ fn write(state: &State, path: &Path, force: bool) -> Result<(), RpcError> {
         let message = format!("{} is there already; nothing was written", path.display());
         return Err(RpcError::new(ErrorKind::AlreadyExists, message)
             .with_details(json!({ "path": path }))
-            .with_hint("`force` puts it into the trash; or name another file"));
+            .with_hint("`force` (`--force`) puts it into the trash; or name another file"));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let trash = Trash::of_programs(&state.state_dir, state.clock.now());

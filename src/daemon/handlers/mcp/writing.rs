@@ -371,7 +371,7 @@ fn unedited(state: &State, path: &Path, name: &str, why: Unedited) -> RpcError {
             let message = format!("{shown} has another server `{name}`; nothing was written");
             RpcError::new(ErrorKind::AlreadyExists, message)
                 .with_details(details)
-                .with_hint("`force` puts this one in its place; or take another name")
+                .with_hint("`force` (`--force`) puts this one in its place; or take another name")
         }
         Unedited::Missing(names) => {
             let near = nearest(&name, names.iter().map(String::as_str));

@@ -540,7 +540,22 @@ fn rows() -> Vec<Row> {
             brief: |result| without(result, &["/path", "/seq"]),
             again: |first, again| same_but(&["/seq", "/warnings"], first, again),
             restarted: |first, again| assert_eq!(first["path"], again["path"]),
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /server: value is not of type "object"
+                  /scope: value is not one of "user", "project"
+                  /force: value is not of type "boolean"
+                INVALID_PARAMS
+                  /name: a server's name is 1 to 40 letters, digits, `-` or `_`, since its tools are named `mcp.<server>.<tool>`
+                  /server/url: a server has a `command` or a `url`, not both
+                  /server/timeout: expected a whole number of milliseconds from 1 to a day
+                  /server/trust: expected true or false
+                  /workspace: must name the workspace whose settings are meant
+                ALREADY_EXISTS: <home>/settings.json has another server `off`; nothing was written
+                {"name":"new","scope":"user"}
+                {"name":"own","scope":"project","warnings":["`colour` is no field of a server; it has no effect","no person has acknowledged the workspace's settings as they are, so it is not used yet: `subagent trust`"]}
+            "#]],
         },
         Row {
             method: "mcp/remove",
@@ -553,7 +568,15 @@ fn rows() -> Vec<Row> {
             brief: |result| without(result, &["/path", "/seq"]),
             again: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
             restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /scope: value is not one of "user", "project"
+                NOT_FOUND: <home>/settings.json names no server `dcos`
+                INVALID_PARAMS
+                  /workspace: must name the workspace whose settings are meant
+                {"name":"off","scope":"user"}
+            "#]],
         },
         Row {
             method: "mcp/login",
@@ -567,7 +590,14 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                  /waitMs: value is not of types "null", "integer"
+                NOT_FOUND: no settings name a server `dcos`
+                CONFLICT: nobody can sign in to off: it is not used: its entry says `disabled`
+                CONFLICT: nobody can sign in to docs: it is a program, and asks nobody to sign in
+            "#]],
         },
         Row {
             method: "mcp/logout",
@@ -580,7 +610,12 @@ fn rows() -> Vec<Row> {
             brief: whole,
             again: same,
             restarted: same,
-            golden: expect![[""]],
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                NOT_FOUND: no settings name a server `dcos`
+                CONFLICT: nobody can sign in to docs: it is a program, and asks nobody to sign in
+            "#]],
         },
         Row {
             method: "mcp/prompts",
@@ -651,7 +686,11 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"name":"mine","file":"server.py","entry":"{\n  \"mine\": {\n    \"command\": \"python3\",\n    \"args\": [\n      \"server.py\"\n    ]\n  }\n}"}
+                INVALID_PARAMS
+                  /path: must be the absolute path of a file
+                CONFLICT: <home>/work: `work` is a folder, not a file
+                {"name":"mine"}
+                {"name":"words"}
             "#]],
         },
         Row {

@@ -1249,6 +1249,8 @@ export interface DaemonStatusResult {
   rssBytes?: number | null;
   /** What confines the commands of agents that say nothing of it themselves; missing until it was tried. */
   sandbox?: SandboxStatus | null;
+  /** MCP servers that are up or in trouble, by name; at most so many as anybody reads. */
+  mcpServers?: McpServerNow[];
   /** What does not work as it should, one sentence each. */
   degraded: string[];
 }
@@ -1634,6 +1636,8 @@ export type FileProblemCode =
   | "UNKNOWN_TOOL"
   /** `model` names one that is not known here. */
   | "UNKNOWN_MODEL"
+  /** `mcp.servers` names one that no settings have here. */
+  | "UNKNOWN_SERVER"
   /** The file or folder could not be read. */
   | "UNREADABLE"
   | (string & {});
@@ -1951,6 +1955,19 @@ export type LoopKind =
   | "judge"
   | (string & {});
 
+export interface McpAddParams {
+  name: string;
+  /** What stands under the name in `mcpServers`. */
+  server: Record<string, unknown>;
+  /** Whose settings it goes into. */
+  scope?: McpOrigin;
+  /** For the scope `project`: into the settings of its first folder. */
+  workspace?: WorkspaceParam | null;
+  /** Another entry of the name may be replaced. The file as it was goes to the trash. */
+  force?: boolean;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
 /** How calls went since the daemon started. */
 export interface McpCalls {
   calls: number;
@@ -1969,6 +1986,40 @@ export interface McpListParams {
 export interface McpListResult {
   /** By name. */
   servers: ListedMcpServer[];
+}
+
+export interface McpLoginParams {
+  server: string;
+  /** As it is there. Missing = where nobody works in a folder. */
+  workspace?: WorkspaceParam | null;
+  /** How long to wait for what was begun. Missing = it is begun, and what was begun before ends. */
+  waitMs?: number | null;
+}
+
+export interface McpLoginResult {
+  server: string;
+  state: McpLoginState;
+  /** Where a person has to go, of one that was just begun. */
+  url?: string | null;
+  /** Why it failed. */
+  error?: string | null;
+}
+
+/** How it is with signing in. */
+export type McpLoginState =
+  | "failed"
+  /** Nobody has come back yet, or nobody began. */
+  | "waiting"
+  /** Somebody signed in, and the server is tried. */
+  | "done"
+  | (string & {});
+
+export interface McpLogoutResult {
+  server: string;
+  /** Somebody had signed in. */
+  wasSignedIn: boolean;
+  /** Whoever issued the tokens took them back. */
+  revoked: boolean;
 }
 
 /** Whose settings name a server. */
@@ -2018,6 +2069,15 @@ export interface McpReadResourceResult {
   parts: (Part | Record<string, unknown>)[];
 }
 
+export interface McpRemoveParams {
+  name: string;
+  /** Whose settings it is taken out of. */
+  scope?: McpOrigin;
+  /** For the scope `project`: out of the settings of its first folder. */
+  workspace?: WorkspaceParam | null;
+  idempotencyKey?: IdempotencyKey | null;
+}
+
 /** A resource that a server lists. */
 export interface McpResource {
   uri: string;
@@ -2030,6 +2090,16 @@ export interface McpResource {
 
 export interface McpResourcesResult {
   resources: McpResource[];
+}
+
+/** How a server of the Model Context Protocol is; `mcp/status` tells more. */
+export interface McpServerNow {
+  name: string;
+  /** Whose it is; empty where nobody works in a folder. */
+  workspace?: string[];
+  state: McpState;
+  /** Why it is away. */
+  reason?: string | null;
 }
 
 /** A server, and where. */
@@ -2123,13 +2193,24 @@ export interface McpStatusResult {
   servers: McpServerStatus[];
 }
 
+export interface McpTemplateParams {
+  /** Where it is written to, absolute, in a folder that is there. Missing = it is only answered. */
+  path?: string | null;
+  /** Another file may be replaced. It goes to the trash. */
+  force?: boolean;
+}
+
 export interface McpTemplateResult {
-  /** What the file is usually called. */
+  /** What the server is called in `entry`. */
+  name: string;
+  /** What the file is called: the path, or the usual name. */
   file: string;
   /** A small server that works: Python, without anything to be installed. */
   text: string;
   /** What stands in the settings under `mcpServers` for it, as JSON. */
   entry: string;
+  /** Where it was written to; missing when it was not. */
+  path?: string | null;
 }
 
 /** Data of `mcp.toolsChanged`: what runs that begin from now on may be given. */
@@ -2150,6 +2231,18 @@ export type McpTransportKind =
   /** Streamable HTTP. */
   | "http"
   | (string & {});
+
+export interface McpWrittenResult {
+  name: string;
+  scope: McpOrigin;
+  path: string;
+  /** What is odd about it, and what keeps it from being used. */
+  warnings?: string[];
+  /** Of the last event that it caused; missing when it changed nothing that is in force. */
+  seq?: Seq | null;
+  /** The answer of an earlier request with the same key. */
+  replayed?: boolean;
+}
 
 /** Data of `memory.saved`: a fact was written to a memory file. */
 export interface MemorySaved {
@@ -4173,6 +4266,27 @@ export interface Methods {
   /** Switches a server off in every workspace, or on again; also for the next daemon. */
   "mcp/setEnabled": { params: McpSetEnabledParams; result: McpSetEnabledResult };
   /**
+   * Writes a server's entry into your settings, or into a workspace's, where the rest of the file stays as it
+   * is. In your settings it is in force when this is answered; in a workspace's it counts as acknowledged
+   * only when all of the file before was. A file with errors is not touched: `CONFLICT`; `ALREADY_EXISTS`
+   * without `force` when there is another entry of the name.
+   */
+  "mcp/add": { params: McpAddParams; result: McpWrittenResult };
+  /**
+   * Takes a server's entry out of your settings, or of a workspace's, where the rest of the file stays as it
+   * is.
+   */
+  "mcp/remove": { params: McpRemoveParams; result: McpWrittenResult };
+  /**
+   * Begins to sign in to a server over HTTP: answers where a person has to go with a browser of this machine,
+   * within ten minutes. With `waitMs` it begins nothing, and answers how it is with what was begun: as soon
+   * as that is over, or after this time. `CONFLICT` when the server asks nobody to sign in, or who signs
+   * people in cannot be trusted.
+   */
+  "mcp/login": { params: McpLoginParams; result: McpLoginResult };
+  /** Forgets who signed in to a server, and says so to whoever issued the tokens. Who uses it is cut off. */
+  "mcp/logout": { params: McpServerParams; result: McpLogoutResult };
+  /**
    * The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT`
    * when it is away.
    */
@@ -4181,8 +4295,11 @@ export interface Methods {
   "mcp/resources": { params: McpServerParams; result: McpResourcesResult };
   /** What one resource of a server holds. The server is started if it must be; `CONFLICT` when it is away. */
   "mcp/readResource": { params: McpReadResourceParams; result: McpReadResourceResult };
-  /** A small server that works, for whoever writes one, and its entry for the settings. */
-  "mcp/template": { params: NoParams; result: McpTemplateResult };
+  /**
+   * A small server that works, for whoever writes one, and its entry for the settings. With a `path` it is
+   * written there; `ALREADY_EXISTS` without `force` when there is another file.
+   */
+  "mcp/template": { params: McpTemplateParams; result: McpTemplateResult };
   /** The agents there are, with where they come from and what is wrong with those that cannot be used. */
   "agents/list": { params: AgentsListParams; result: AgentsListResult };
   /** One agent: its definition, where it comes from, and what is wrong with it. */

@@ -19,6 +19,7 @@ pub use crate::sys::{
 mod agent_places;
 mod approval;
 mod command_line;
+mod edit;
 mod entries;
 mod environment;
 mod expand;
@@ -42,6 +43,7 @@ mod web;
 
 pub use agent_places::{AgentPlaceSettings, ProductSettings};
 pub use command_line::{BadCommand, command_words};
+pub use edit::{ServerEdit, Unedited, edited};
 pub use environment::variable_of;
 pub use expand::{Unfilled, expand};
 pub use hosts::AllowedHost;

@@ -23,7 +23,7 @@ use crate::{
     sandbox::Sandbox,
     store::{Store, StoreError, StoredTrust},
     sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier},
-    tools::{Background, Commands, OwnFiles, Registry},
+    tools::{Background, Commands, OwnFiles, Registry, mcp::SignIns},
     trust::Trust,
     web::{Outside, Web},
 };
@@ -57,6 +57,8 @@ use reload::{InForce, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules};
 use state::State;
 
+/// Below the daemon's state: who signed in to MCP servers, a file each.
+const SIGN_INS: &str = "mcp-auth";
 /// How long a stop waits for each kind of task; each has a shorter bound of its own.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -124,8 +126,16 @@ impl Daemon {
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
         let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
-        let servers =
-            mcp::servers(&settings, &store, &commands, &clock, &projects, (&connections, &stop)).await?;
+        // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
+        let folder = settings.state_dir.join(SIGN_INS);
+        let sign_ins = SignIns::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
+        let mut settings = settings;
+        if let Some(redactor) = reload::with_sign_ins(&sign_ins, &settings.sources, &settings.config) {
+            log_lines::HIDDEN.replace(redactor.clone());
+            settings.redactor = redactor;
+        }
+        let (tasks, known) = ((&connections, &stop), (&projects, &sign_ins));
+        let servers = mcp::servers(&settings, &store, &commands, &clock, known, tasks).await?;
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -166,6 +176,9 @@ impl Daemon {
             projects,
             discoveries: discovery::Discoveries::default(),
             servers,
+            servers_now: mcp::Board::default(),
+            sign_ins,
+            hiding: std::sync::Mutex::default(),
             rule_places: rules,
             state_dir,
             trust_changes: Semaphore::new(1),
@@ -193,6 +206,12 @@ impl Daemon {
             stop: stop.clone(),
         };
         let state = Arc::new(state);
+        let hiding = Arc::downgrade(&state);
+        state.sign_ins.hide_by(move || {
+            if let Some(state) = hiding.upgrade() {
+                reload::hide_anew(&state);
+            }
+        });
         connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
         connections.spawn(agent_changes::follow(Arc::clone(&state)));
         connections.spawn(mcp::follow(Arc::clone(&state)));

@@ -65,7 +65,8 @@ pub struct Project {
     pub is_trusted: bool,
     /// Its settings name a command that would tell tools, and no person has acknowledged them as they are.
     pub names_unread_command: bool,
-    /// MCP servers that its settings name, which no person has acknowledged as they are.
+    /// MCP servers that its settings name, which do not count: no person has acknowledged them as they are, or trusted the
+    /// workspace.
     pub unread_servers: BTreeSet<String>,
     /// What is wrong with its rules and settings, those that count and those that do not any more. Its agents tell their
     /// own.
@@ -89,11 +90,15 @@ impl Projects {
         let trust = self.trust();
         let catalog = self.shared.agents.catalog(roots, &trust);
         let there = distinct(roots);
-        let Own { rules, settings, names_unread_command, unread_servers, problems } =
+        let Own { rules, settings, names_unread_command, mut unread_servers, problems } =
             self.own(&there, &trust);
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
         let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
         let is_trusted = is_whole && there.iter().all(|root| trust.is_trusted(root));
+        if !is_trusted {
+            // Who acknowledged this one file has not trusted the workspace, whose programs these are.
+            unread_servers.extend(settings.mcp_servers.keys().cloned());
+        }
         Project {
             catalog,
             rules,

@@ -222,6 +222,16 @@ impl Redactor {
     }
 }
 
+/// Whether a value that stands under this name is one that should not be shown: its name says so, or its shape.
+pub fn looks_secret(name: &str, value: &str) -> bool {
+    let variable = std::iter::once((name.to_owned(), value.to_owned()));
+    let has_shape = || {
+        let parts = RedactorParts { environment: std::iter::empty(), patterns: Vec::new() };
+        matches!(Redactor::new(parts).text(value), Cow::Owned(_))
+    };
+    !environment::secrets(variable).is_empty() || has_shape()
+}
+
 /// How what stands for a secret begins.
 const MARK: &str = "[redacted:";
 

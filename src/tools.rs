@@ -59,7 +59,7 @@ pub use people::{CallAsks, CheckAnswers, People, Said, Subject};
 pub use reads::Reads;
 pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
-pub use workspace::{BadRoot, Found, Opened, Place, Placed, Wish, Workspace, WorkspaceError};
+pub use workspace::{Attributes, BadRoot, Found, Opened, Place, Placed, Wish, Workspace, WorkspaceError};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {

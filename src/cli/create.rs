@@ -44,6 +44,9 @@ pub(super) struct CreateArguments {
     /// Its tools, with commas between them [default: the template's]
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     tools: Option<Vec<String>>,
+    /// MCP servers whose tools it has, with commas between them; `subagent mcp list` shows them [default: the template's]
+    #[arg(long, value_name = "SERVERS", value_delimiter = ',')]
+    mcp: Option<Vec<String>>,
     /// What it is told: the text below the front matter [default: the template's]
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
@@ -59,7 +62,7 @@ pub(super) struct CreateArguments {
     #[arg(
         long = "from",
         value_name = "FILE",
-        conflicts_with_all = ["title", "description", "model", "tools", "prompt", "template", "extended"]
+        conflicts_with_all = ["title", "description", "model", "tools", "mcp", "prompt", "template", "extended"]
     )]
     file: Option<PathBuf>,
     /// Replace an agent that is there already; its file goes to the trash
@@ -78,6 +81,8 @@ struct Draft {
     description: Option<String>,
     model: Option<String>,
     tools: Option<Vec<String>>,
+    /// MCP servers.
+    servers: Option<Vec<String>>,
     prompt: Option<String>,
     triggers: Vec<Trigger>,
     scope: Option<AgentScope>,
@@ -96,22 +101,29 @@ impl Draft {
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, json!(text.as_ref()?))));
         let tools = self.tools.iter().map(|tools| ("tools", json!(tools)));
         let triggers = (!self.triggers.is_empty()).then(|| ("triggers", json!(self.triggers)));
-        texts.chain(tools).chain(triggers).map(|(field, value)| (field.to_owned(), value)).collect()
+        let servers = self.servers.iter().map(|servers| ("mcp", json!({ "servers": servers })));
+        texts
+            .chain(tools)
+            .chain(servers)
+            .chain(triggers)
+            .map(|(field, value)| (field.to_owned(), value))
+            .collect()
     }
 }
 
 impl CreateArguments {
     fn draft(&self) -> Draft {
-        let tools = self.tools.as_ref().map(|tools| {
-            let names = tools.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-            names.map(str::to_owned).collect()
-        });
+        let names = |list: &Option<Vec<String>>| {
+            let list = list.as_ref()?.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+            Some(list.map(str::to_owned).collect())
+        };
         Draft {
             name: self.name.clone(),
             title: self.title.clone(),
             description: self.description.clone(),
             model: self.model.clone(),
-            tools,
+            tools: names(&self.tools),
+            servers: names(&self.mcp),
             prompt: self.prompt.clone(),
             triggers: Vec::new(),
             scope: self.destination.scope(),
@@ -121,7 +133,7 @@ impl CreateArguments {
     /// Nothing says what the agent is, beyond its name.
     fn says_little(&self) -> bool {
         let texts = [&self.title, &self.description, &self.model, &self.prompt, &self.template];
-        texts.iter().all(|text| text.is_none()) && self.tools.is_none()
+        texts.iter().all(|text| text.is_none()) && self.tools.is_none() && self.mcp.is_none()
     }
 
     /// Where a person is there, they are asked for what is missing.

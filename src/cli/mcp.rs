@@ -13,8 +13,11 @@ use super::{
 };
 use crate::protocol::{
     McpConnect, McpDisconnect, McpRestart, McpServerParams, McpSetEnabled, McpSetEnabledParams, McpStatus,
-    McpStatusParams, McpTemplate, Method, NoParams,
+    McpStatusParams, Method,
 };
+
+mod signing;
+mod writing;
 
 /// Characters of a line that a server printed.
 const LONGEST_LINE: usize = 400;
@@ -33,12 +36,20 @@ pub(super) enum McpVerb {
     Disconnect(ServerArguments),
     /// Stop a server and start it; exits 1 when it is away
     Restart(ServerArguments),
+    /// Sign in to a server that wants it: prints where to go, and waits until somebody came back
+    Login(ServerArguments),
+    /// Forget who signed in to a server
+    Logout(ServerArguments),
     /// Let a server be used again that was switched off
     Enable(ServerArguments),
     /// Switch a server off everywhere, until it is enabled
     Disable(ServerArguments),
-    /// Print a small server that works, to begin one of your own with
-    Template,
+    /// Write a server into your settings, or the folder's: a program, or the --url of one that listens
+    Add(writing::AddArguments),
+    /// Take a server out of your settings, or the folder's
+    Remove(writing::RemoveArguments),
+    /// Print or write a small server that works, to begin one of your own with
+    Template(writing::TemplateArguments),
 }
 
 #[derive(Args)]
@@ -83,14 +94,6 @@ struct Calls {
     p99_ms: Option<u64>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    file: String,
-    text: String,
-    entry: String,
-}
-
 pub(super) fn mcp(verb: &McpVerb, link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
     match verb {
         McpVerb::List(arguments) => show(arguments, link, surroundings, draw),
@@ -99,19 +102,13 @@ pub(super) fn mcp(verb: &McpVerb, link: &mut Link, surroundings: &mut Surroundin
         McpVerb::Connect(arguments) => change::<McpConnect>(arguments, true, link, surroundings),
         McpVerb::Disconnect(arguments) => change::<McpDisconnect>(arguments, false, link, surroundings),
         McpVerb::Restart(arguments) => change::<McpRestart>(arguments, true, link, surroundings),
+        McpVerb::Login(arguments) => signing::login(arguments, link, surroundings),
+        McpVerb::Logout(arguments) => signing::logout(arguments, link, surroundings),
         McpVerb::Enable(arguments) => switch(arguments, true, link, surroundings),
         McpVerb::Disable(arguments) => switch(arguments, false, link, surroundings),
-        McpVerb::Template => {
-            link.open(&mut surroundings.stderr)?;
-            let answer = link.ask_value::<McpTemplate>(&NoParams {})?;
-            let Template { file, text, entry } = paging::view(&answer)?;
-            surroundings.stdout.write(&text)?;
-            // A pipe gets the server only.
-            surroundings.stderr.write(&format!(
-                "Save it as {file}, and put this under mcpServers in your settings:\n{entry}\n"
-            ))?;
-            Ok(0)
-        }
+        McpVerb::Add(arguments) => writing::add(arguments, link, surroundings),
+        McpVerb::Remove(arguments) => writing::remove(arguments, link, surroundings),
+        McpVerb::Template(arguments) => writing::template(arguments, link, surroundings),
     }
 }
 

@@ -68,6 +68,7 @@ struct Status {
     subscriptions: u64,
     database: Database,
     rss_bytes: Option<u64>,
+    mcp_servers: Vec<McpServer>,
     degraded: Vec<String>,
 }
 
@@ -86,6 +87,17 @@ struct Database {
     bytes: u64,
     head: i64,
 }
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct McpServer {
+    name: String,
+    /// Open.
+    state: String,
+}
+
+/// Servers that are named; `subagent mcp list` has all of them.
+const MOST_SERVERS: usize = 8;
 
 /// States in the order in which they matter.
 const STATES: [RunState; 5] =
@@ -119,6 +131,13 @@ fn draw(status: &Status, socket: &Path) -> String {
     if 0 < status.open_confirmations {
         let questions = human::count(status.open_confirmations, "open question");
         lines.push(format!("waiting   {questions}: `subagent approvals` lists them, `--watch` asks them"));
+    }
+    if !status.mcp_servers.is_empty() {
+        let servers = status.mcp_servers.iter().take(MOST_SERVERS);
+        let mut servers: Vec<String> = servers.map(|it| format!("{} {}", it.name, it.state)).collect();
+        let more = status.mcp_servers.len().saturating_sub(MOST_SERVERS);
+        servers.extend((more != 0).then(|| format!("{more} more")));
+        lines.push(format!("servers   {}", servers.join(", ")));
     }
     lines.extend(status.rss_bytes.map(|bytes| format!("memory    {}", human::bytes(bytes))));
     lines.extend(status.degraded.iter().map(|sentence| format!("degraded  {sentence}")));

@@ -15,7 +15,12 @@ use super::{
     nearest,
     shapes::{Flag, ListOf, Name, OneOf, Shape, Whole, Word},
 };
-use crate::protocol::{FileProblemCode, McpPin, McpServer, McpTransport};
+use crate::protocol::{FileProblemCode, McpOauth, McpPin, McpServer, McpTransport};
+
+mod written;
+
+pub use written::server_fields;
+pub(super) use written::servers_shown;
 
 /// A server's name at most: it stands in the names of its tools, which providers cut at 64.
 const MAX_NAME_CHARS: usize = 40;
@@ -34,6 +39,7 @@ const FIELDS: &[&str] = &[
     "cwd",
     "url",
     "headers",
+    "oauth",
     "timeout",
     "trust",
     "pin",
@@ -46,7 +52,7 @@ const FIELDS: &[&str] = &[
 const TYPES: &[&str] = &["stdio", "http", "streamable-http", "streamableHttp"];
 /// What belongs to a program, and to an address.
 const OF_PROGRAM: &[&str] = &["args", "env", "cwd", "network"];
-const OF_ADDRESS: &[&str] = &["headers"];
+const OF_ADDRESS: &[&str] = &["headers", "oauth"];
 /// What only the people may say who run the daemon.
 const OWN_ONLY: &[&str] = &["network", "autoStart"];
 
@@ -147,7 +153,7 @@ impl Reading<'_> {
         let (trust, disabled) = (self.flag("trust"), self.flag("disabled"));
         let (auto_start, network) = (self.flag("autoStart"), self.flag("network"));
         let (include_tools, exclude_tools) = (self.texts("includeTools"), self.texts("excludeTools"));
-        let pin = self.pin();
+        let (pin, oauth) = (self.pin(), self.oauth());
         let transport = transport?;
         Some(McpServer {
             transport,
@@ -158,6 +164,7 @@ impl Reading<'_> {
             exclude_tools,
             auto_start,
             network,
+            oauth,
             disabled,
         })
     }
@@ -203,6 +210,31 @@ impl Reading<'_> {
                 Some(McpTransport::Http { url, headers })
             }
         }
+    }
+
+    fn oauth(&mut self) -> Option<McpOauth> {
+        let value = self.fields.get("oauth")?;
+        let Json::Object(fields) = value else {
+            self.refuse("oauth", "expected an object with `clientId` or `scopes`");
+            return None;
+        };
+        if let Some(name) = fields.keys().find(|name| !matches!(name.as_str(), "clientId" | "scopes")) {
+            let problem = format!("`{name}` is no field of it; expected `clientId` or `scopes`");
+            self.refuse("oauth", &problem);
+        }
+        let is_plain = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let client_id = fields.get("clientId").map(|id| id.as_str().filter(is_plain).map(str::to_owned));
+        let scopes = fields.get("scopes").map(|scopes| -> Option<Vec<String>> {
+            let scopes = scopes.as_array().filter(|scopes| scopes.len() <= MOST_ENTRIES)?;
+            scopes.iter().map(|it| it.as_str().filter(is_plain).map(str::to_owned)).collect()
+        });
+        if client_id == Some(None) {
+            self.refuse("oauth", "`clientId`: expected a text without blanks");
+        }
+        if scopes == Some(None) {
+            self.refuse("oauth", "`scopes`: expected a list of texts without blanks");
+        }
+        Some(McpOauth { client_id: client_id.flatten(), scopes: scopes.flatten() })
     }
 
     fn refuse(&mut self, field: &str, problem: &str) {
@@ -329,6 +361,13 @@ impl EntryShape for ServerShape {
     fn schema(&self) -> Json {
         let texts = || json!({ "type": "array", "items": Word.schema() });
         let map = || json!({ "type": "object", "additionalProperties": Word.schema() });
+        let oauth = object_schema(
+            [("clientId", Name.schema()), ("scopes", ListOf(Word).schema())]
+                .map(|(name, schema)| (name.to_owned(), schema))
+                .into_iter()
+                .collect(),
+            &[],
+        );
         let timeout = Whole { least: 1, most: MOST_TIMEOUT_MS };
         let properties = [
             ("type", OneOf(TYPES).schema()),
@@ -338,6 +377,7 @@ impl EntryShape for ServerShape {
             ("cwd", Name.schema()),
             ("url", Name.schema()),
             ("headers", map()),
+            ("oauth", oauth),
             ("timeout", timeout.schema()),
             ("trust", Flag.schema()),
             (
@@ -372,71 +412,4 @@ pub fn server_schema() -> Json {
         OWN_ONLY.iter().for_each(|name| drop(properties.remove(*name)));
     }
     schema
-}
-
-/// As a file would say it, but for values that may be secrets: of variables and headers those are shown that name a variable.
-pub(super) fn servers_shown(servers: &BTreeMap<String, McpServer>) -> Json {
-    Json::Object(servers.iter().map(|(name, server)| (name.clone(), server_shown(server))).collect())
-}
-
-/// One as its file would say it, with all that it says.
-pub fn server_fields(server: &McpServer) -> Json {
-    written(server, |text| text.clone())
-}
-
-fn server_shown(server: &McpServer) -> Json {
-    written(server, |text| if text.contains("${") { text.clone() } else { "(hidden)".to_owned() })
-}
-
-/// `value` is what stands for the value of a variable or of a header.
-fn written(server: &McpServer, value: impl Fn(&String) -> String) -> Json {
-    let mut shown = Map::new();
-    let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
-    let hidden = |map: &BTreeMap<String, String>| -> Json {
-        map.iter().map(|(name, text)| (name.clone(), json!(value(text)))).collect::<Map<_, _>>().into()
-    };
-    match &server.transport {
-        McpTransport::Stdio { command, args, env, cwd } => {
-            put("command", json!(command));
-            if !args.is_empty() {
-                put("args", json!(args));
-            }
-            if !env.is_empty() {
-                put("env", hidden(env));
-            }
-            if let Some(cwd) = cwd {
-                put("cwd", json!(cwd));
-            }
-        }
-        McpTransport::Http { url, headers } => {
-            put("url", json!(url));
-            if !headers.is_empty() {
-                put("headers", hidden(headers));
-            }
-        }
-    }
-    if server.timeout_ms != CALL_TIMEOUT_MS {
-        put("timeout", json!(server.timeout_ms));
-    }
-    for (name, flag) in [
-        ("trust", server.trust),
-        ("autoStart", server.auto_start),
-        ("network", server.network),
-        ("disabled", server.disabled),
-    ] {
-        if flag {
-            put(name, json!(true));
-        }
-    }
-    if let Some(McpPin { command, version }) = &server.pin {
-        let pinned = [("command", command), ("version", version)];
-        let pinned = pinned.into_iter().filter_map(|(name, it)| Some((name.to_owned(), json!(it.as_ref()?))));
-        put("pin", Json::Object(pinned.collect()));
-    }
-    for (name, list) in [("includeTools", &server.include_tools), ("excludeTools", &server.exclude_tools)] {
-        if !list.is_empty() {
-            put(name, json!(list));
-        }
-    }
-    shown.into()
 }

@@ -1,27 +1,38 @@
-//! Where do agents' files go, and how do they change without anything being lost? (spec 02, "Places and precedence")
+//! Where do agents' files go, and how do they change without anything being lost? (spec 02, "Places and precedence") The same
+//! holds for the settings in which somebody has an entry changed.
 //!
 //! What is written is written whole or not at all, below folders that were opened first, so that no link of a workspace leads
 //! out of it. What a file said before lies in the trash, and what the log could not be told is taken back. Blocks on the file
 //! system throughout.
 
 use std::{
+    fmt::Display,
     fs,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
+use rustix::process::{getgid, getuid};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     agents::OWN_OF_PROJECT,
+    config::ProjectSettings,
     protocol::{AgentName, ErrorKind, RpcError, Timestamp, ToolError, ToolErrorType},
-    tools::{Found, Place, Placed, Wish, Workspace},
+    tools::{Attributes, Found, Place, Placed, Wish, Workspace},
     trust::digest,
 };
 
 /// Below the daemon's state: files that were replaced or deleted (spec 12, `<state>`).
 const TRASH: &str = "trash/agents";
+const TRASH_OF_SETTINGS: &str = "trash/settings";
+const TRASH_OF_PROGRAMS: &str = "trash/programs";
+
+/// Permission bits of new settings of the user: there may be secrets in them.
+const PRIVATE_FILE: u32 = 0o600;
+/// The same of a new program.
+const PROGRAM: u32 = 0o755;
 
 /// The folder of ours that takes new files.
 pub(super) struct Home {
@@ -74,6 +85,8 @@ pub(super) struct Spot {
     workspace: Workspace,
     place: Place,
     found: Option<Found>,
+    /// Of a file that is not there yet; `None` = as the user's umask leaves it.
+    new_mode: Option<u32>,
 }
 
 impl Spot {
@@ -83,13 +96,13 @@ impl Spot {
             return Err(RpcError::new(ErrorKind::Conflict, message)
                 .with_details(json!({ "path": path }))
                 .with_hint(
-                    "change the file that it leads to (`agents/update` does), or take the link away",
+                    "change the file that it leads to (for an agent, `agents/update` does), or take the link away",
                 ));
         }
         let place =
             workspace.place_at(inside).ok_or_else(|| unusable(&path, "it lies outside of its folder"))?;
         let found = workspace.find(&place).map_err(|error| refused(&path, error))?;
-        Ok(Spot { path, workspace, place, found })
+        Ok(Spot { path, workspace, place, found, new_mode: None })
     }
 
     /// A file that is there. One of a workspace must lie in its root, whatever links lead to it.
@@ -110,6 +123,35 @@ impl Spot {
         Spot::open(opened(folder)?, &inside, path.to_owned())
     }
 
+    /// The settings of the user, whether they are there or not. A link that somebody made for them is followed.
+    pub fn of_users_settings(path: &Path) -> Result<Spot, RpcError> {
+        if path.symlink_metadata().is_ok() {
+            return Spot::existing(path, None);
+        }
+        let failed = |error: std::io::Error| unusable(path, &error.to_string());
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let folder = folder.canonicalize().map_err(failed)?;
+        let inside = folder.join(path.file_name().unwrap_or_default());
+        let spot = Spot::open(opened(&folder)?, &inside, path.to_owned())?;
+        Ok(Spot { new_mode: Some(PRIVATE_FILE), ..spot })
+    }
+
+    /// The settings of a workspace, below this root, whether they are there or not.
+    pub fn of_projects_settings(root: &Path) -> Result<Spot, RpcError> {
+        let workspace = opened(root)?;
+        let inside = workspace.roots().next().unwrap_or(root).join(ProjectSettings::FILE);
+        Spot::open(workspace, &inside, root.join(ProjectSettings::FILE))
+    }
+
+    /// A program that somebody wants written, whether it is there or not; its folder must be.
+    pub fn of_program(path: &Path) -> Result<Spot, RpcError> {
+        let (folder, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+        let folder = folder.canonicalize().map_err(|error| unusable(path, &error.to_string()))?;
+        let spot = Spot::open(opened(&folder)?, &folder.join(name), path.to_owned())?;
+        Ok(Spot { new_mode: Some(PROGRAM), ..spot })
+    }
+
     /// What it says; `None` where nothing is.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.found.as_ref().map(|found| found.bytes.as_slice())
@@ -121,9 +163,11 @@ impl Spot {
     }
 
     /// Makes it say this. What it said before goes to the trash first.
-    pub fn write(self, bytes: &[u8], name: &AgentName, trash: &Trash) -> Result<Change, RpcError> {
+    pub fn write(self, bytes: &[u8], name: &dyn Display, trash: &Trash) -> Result<Change, RpcError> {
         let kept = self.bytes().map(|old| trash.keep(name, old)).transpose()?;
-        let wish = Wish { bytes, over: self.found.as_ref(), attributes: None };
+        let own = |mode| Attributes { mode, uid: getuid().as_raw(), gid: getgid().as_raw() };
+        let attributes = self.new_mode.filter(|_| self.found.is_none()).map(own);
+        let wish = Wish { bytes, over: self.found.as_ref(), attributes };
         let placed = self.workspace.put(&self.place, &wish, &CancellationToken::new(), &mut || true);
         match placed.map_err(|error| refused(&self.path, error))? {
             Placed::Done => Ok(Change { spot: self, now: Some(bytes.to_vec()), trash: kept }),
@@ -159,7 +203,7 @@ pub(super) struct Change {
 impl Change {
     /// Makes it what it was, unless somebody changed it since.
     pub fn take_back(self) {
-        let Spot { path, workspace, place, found } = self.spot;
+        let Spot { path, workspace, place, found, .. } = self.spot;
         let made = self.now;
         let undo = || -> Result<Placed, ToolError> {
             let now = workspace.find(&place)?;
@@ -179,10 +223,10 @@ impl Change {
         match undo() {
             Ok(Placed::Done) => {}
             Ok(Placed::Changed | Placed::Stopped) => {
-                tracing::warn!(path = %path.display(), "a change of an agent's file could not be taken back: somebody changed it since");
+                tracing::warn!(path = %path.display(), "a change of a file could not be taken back: somebody changed it since");
             }
             Err(error) => {
-                tracing::error!(path = %path.display(), error = error.message, "a change of an agent's file could not be taken back")
+                tracing::error!(path = %path.display(), error = error.message, "a change of a file could not be taken back")
             }
         }
     }
@@ -191,16 +235,26 @@ impl Change {
 /// Where files go that nobody wants any more.
 pub(super) struct Trash {
     folder: PathBuf,
+    /// How names of files end there.
+    ending: &'static str,
     now: Timestamp,
 }
 
 impl Trash {
     pub fn new(state_dir: &Path, now: Timestamp) -> Trash {
-        Trash { folder: state_dir.join(TRASH), now }
+        Trash { folder: state_dir.join(TRASH), ending: "md", now }
     }
 
-    /// Keeps what an agent's file said.
-    fn keep(&self, name: &AgentName, bytes: &[u8]) -> Result<PathBuf, RpcError> {
+    pub fn of_settings(state_dir: &Path, now: Timestamp) -> Trash {
+        Trash { folder: state_dir.join(TRASH_OF_SETTINGS), ending: "json", now }
+    }
+
+    pub fn of_programs(state_dir: &Path, now: Timestamp) -> Trash {
+        Trash { folder: state_dir.join(TRASH_OF_PROGRAMS), ending: "old", now }
+    }
+
+    /// Keeps what a file said.
+    fn keep(&self, name: &dyn Display, bytes: &[u8]) -> Result<PathBuf, RpcError> {
         let failed = |error: std::io::Error| unusable(&self.folder, &error.to_string());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         let folder = self.folder.canonicalize().map_err(failed)?;
@@ -208,7 +262,7 @@ impl Trash {
         // One request may take several of one name, and a clock may stand still.
         for number in 0..u32::MAX {
             let more = if number == 0 { String::new() } else { format!(".{number}") };
-            let path = folder.join(format!("{name}.{}{more}.md", self.now.0));
+            let path = folder.join(format!("{name}.{}{more}.{}", self.now.0, self.ending));
             let place =
                 trash.place_at(&path).ok_or_else(|| unusable(&path, "it lies outside of its folder"))?;
             let wish = Wish { bytes, over: None, attributes: None };

@@ -1,7 +1,11 @@
 //! The servers of the Model Context Protocol, as the daemon keeps them: with the settings in force, and with followers of the
 //! log told what becomes of them.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -9,13 +13,16 @@ use super::{Settings, command_rules, state::State};
 use crate::{
     config::Config,
     project::Projects,
-    protocol::{EventBody, EventHead, McpServerStateChanged, McpState, McpToolsChanged, Private, ToolName},
+    protocol::{
+        EventBody, EventHead, McpServerNow, McpServerStateChanged, McpState, McpToolsChanged, Private,
+        ToolName,
+    },
     redact::Redactor,
     store::{NewEvent, Store, StoreError},
     sys::clock::Clock,
     tools::{
         Commands,
-        mcp::{Change, ServerRules, Servers, Standing},
+        mcp::{Change, Meaning, ServerRules, Servers, SignIns, Standing},
     },
 };
 
@@ -30,7 +37,7 @@ pub(super) async fn servers(
     store: &Store,
     commands: &Arc<Commands>,
     clock: &Arc<dyn Clock>,
-    projects: &Projects,
+    (projects, sign_ins): (&Projects, &SignIns),
     (tasks, stop): (&TaskTracker, &CancellationToken),
 ) -> Result<Servers, StoreError> {
     let off = store.note(OFF).await?;
@@ -42,7 +49,7 @@ pub(super) async fn servers(
         }
         None => BTreeSet::new(),
     };
-    let rules = rules(&settings.config, &settings.redactor);
+    let rules = rules(&settings.config, &settings.redactor, sign_ins);
     let tasks = (tasks.clone(), stop.clone());
     Ok(Servers::new((Arc::clone(commands), projects.clone()), Arc::clone(clock), tasks, rules, off))
 }
@@ -55,7 +62,7 @@ pub(super) async fn switch(state: &State, name: &str, enabled: bool) -> Result<(
 }
 
 /// What the settings say of servers.
-pub(super) fn rules(config: &Config, redactor: &Redactor) -> ServerRules {
+pub(super) fn rules(config: &Config, redactor: &Redactor, sign_ins: &SignIns) -> ServerRules {
     let mcp = &config.mcp;
     let idle = mcp.idle_timeout_ms.value;
     ServerRules {
@@ -65,6 +72,78 @@ pub(super) fn rules(config: &Config, redactor: &Redactor) -> ServerRules {
         idle_timeout: (idle != 0).then(|| Duration::from_millis(idle)),
         commands: command_rules(config),
         redactor: redactor.clone(),
+        sign_ins: sign_ins.clone(),
+    }
+}
+
+/// Servers of which `daemon/status` tells: nobody reads more.
+const MOST_TOLD: usize = 100;
+/// Servers that are remembered to be up or in trouble.
+const MOST_REMEMBERED: usize = 4_096;
+/// Servers that are away of which `degraded` tells one by one.
+const MOST_AWAY: usize = 10;
+
+/// A server's name, and the workspace's roots.
+type Whose = (String, Vec<String>);
+/// Its state, and why it is away.
+type How = (McpState, Option<String>);
+
+/// The servers that may be up or in trouble, by what the log was told last: by name and roots.
+#[derive(Default)]
+pub(super) struct Board(Mutex<BTreeSet<Whose>>);
+
+impl Board {
+    fn note(&self, change: &Change) {
+        let whose = (change.server.clone(), change.roots.clone());
+        let mut board = self.lock();
+        match change.standing {
+            Standing::Idle => drop(board.remove(&whose)),
+            _ if board.len() < MOST_REMEMBERED => drop(board.insert(whose)),
+            _ => (),
+        }
+    }
+
+    /// How they are now. Those that the settings have no more, or otherwise, are forgotten.
+    fn now(&self, servers: &Servers) -> Vec<(Whose, How)> {
+        let board = self.lock().clone();
+        let (mut now, mut gone) = (Vec::new(), Vec::new());
+        for whose in board {
+            let standing = match servers.meaning(&whose.1, &whose.0) {
+                Meaning::Server(server) => server.standing(),
+                _ => Standing::Idle,
+            };
+            match standing {
+                Standing::Idle => gone.push(whose),
+                standing => now.push((whose, standing_told(&standing))),
+            }
+        }
+        self.lock().retain(|whose| !gone.contains(whose));
+        now
+    }
+
+    pub fn told(&self, servers: &Servers) -> Vec<McpServerNow> {
+        let now = |((name, workspace), (state, reason))| McpServerNow { name, workspace, state, reason };
+        self.now(servers).into_iter().take(MOST_TOLD).map(now).collect()
+    }
+
+    /// One sentence for each that is away, and one for those that are more than anybody reads.
+    pub fn degraded(&self, servers: &Servers) -> Vec<String> {
+        let is_away = |(_, (state, _)): &(Whose, How)| matches!(state, McpState::Backoff | McpState::Failed);
+        let mut away = self.now(servers).into_iter().filter(is_away);
+        let sentence = |((name, roots), (_, reason)): (Whose, How)| {
+            let place = if roots.is_empty() { String::new() } else { format!(" of {}", roots.join(", ")) };
+            let why = reason.unwrap_or_else(|| "nobody knows why".to_owned());
+            format!("the MCP server {name}{place} is away: {why}")
+        };
+        let mut told: Vec<String> = away.by_ref().take(MOST_AWAY).map(sentence).collect();
+        let more = away.count();
+        told.extend((more != 0).then(|| format!("{more} more MCP servers are away (`subagent mcp status`)")));
+        told
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Whose>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,6 +154,7 @@ pub(super) async fn follow(state: Arc<State>) {
             () = state.stop.cancelled() => return,
             changes = state.servers.changes() => changes,
         };
+        changes.iter().for_each(|change| state.servers_now.note(change));
         let events: Vec<NewEvent> = changes.iter().flat_map(|change| events(&state, change)).collect();
         if let Err(error) = state.store.append(events).await {
             tracing::warn!(%error, "what became of MCP servers could not be told");

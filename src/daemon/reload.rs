@@ -3,7 +3,11 @@
 //! All of them are one value that is swapped whole: whoever begins something takes it once and keeps what it said. What
 //! is mistaken keeps the value it had. The log is told first; when it cannot be, nothing changes.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+};
 
 use tokio::task::JoinError;
 
@@ -21,7 +25,8 @@ use crate::{
     redact::{Pattern, PatternError, Redactor, RedactorParts},
     rules::RuleFiles,
     run::Refit,
-    store::NewEvent,
+    store::{Keyed, NewEvent},
+    tools::mcp::SignIns,
 };
 
 const EXCLUDE: &str = "tools.exclude";
@@ -96,13 +101,22 @@ pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
 /// is then done.
 pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
-    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by).await });
+    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by, None).await });
     let done = reloading.await.map_err(|error| internal("the settings were not read anew", &error))?;
     discovery::refresh(state);
     done
 }
 
-async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult, RpcError> {
+/// What is kept under a request's key, given whether the log is told of any change.
+pub(super) type ToBeKept = Box<dyn FnOnce(bool) -> Keyed + Send>;
+
+/// The same for a request that changed a file, whose answer is kept with what the log is told. The caller sees to it that this
+/// runs to its end. After an error nothing is in force that was not.
+pub(super) async fn reload_whole(
+    state: &State,
+    by: Option<String>,
+    to_be_kept: Option<ToBeKept>,
+) -> Result<ReloadResult, RpcError> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.reloads.acquire().await;
     let before = state.settings.get();
@@ -146,10 +160,10 @@ async fn reload_whole(state: &State, by: Option<String>) -> Result<ReloadResult,
         let files = policies.clone();
         events.push(event(PolicyChanged { added: Vec::new(), removed: Vec::new(), files }.into()));
     }
-    let mut seq = None;
-    if !events.is_empty() {
-        seq = Some(state.store.append(events).await?.1);
-    }
+    let is_any = !events.is_empty();
+    let keyed = to_be_kept.map(|to_be_kept| to_be_kept(is_any));
+    let (_, last) = state.store.append_keyed(events, keyed).await?;
+    let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
     state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
@@ -192,6 +206,9 @@ fn put_in_force(
     before: &InForce,
     redactor: Redactor,
 ) {
+    // Poisoned or not: nothing is left half done by whoever held it.
+    let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
+    let redactor = with_sign_ins(&state.sign_ins, &state.sources, &config).unwrap_or(redactor);
     let models = match config.providers == before.config.providers {
         true => before.models.clone(),
         false => before.models.reconfigured(&config.providers),
@@ -208,6 +225,41 @@ fn put_in_force(
         max_concurrent: max_concurrent(&config),
     });
     state.projects.agents().switch(agent_switches(&config));
-    state.servers.configure(mcp::rules(&config, &state.redactor.get()));
+    state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
     state.settings.replace(InForce { config, problems, models });
+}
+
+/// What must not be shown, with the tokens of those who signed in to servers; `None` where there are none.
+pub(super) fn with_sign_ins(sign_ins: &SignIns, sources: &Sources, config: &Config) -> Option<Redactor> {
+    let secrets = sign_ins.secrets();
+    if secrets.is_empty() {
+        return None;
+    }
+    let secrets = secrets.into_iter().map(|(name, value)| (name.into(), value.into()));
+    let environment: Vec<(OsString, OsString)> = sources.environment.iter().cloned().chain(secrets).collect();
+    match redactor(&environment, config) {
+        Ok(redactor) => Some(redactor),
+        Err(error) => {
+            // Each pattern was compiled when it was read.
+            tracing::error!(%error, "tokens of servers cannot be hidden");
+            None
+        }
+    }
+}
+
+/// Hides what somebody signed in with, from now on. Blocks for as long as settings are swapped.
+pub(super) fn hide_anew(state: &State) {
+    // Poisoned or not: nothing is left half done by whoever held it.
+    let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
+    let in_force = state.settings.get();
+    let Some(redactor) = with_sign_ins(&state.sign_ins, &state.sources, &in_force.config) else { return };
+    log_lines::HIDDEN.replace(redactor.clone());
+    state.redactor.replace(redactor.clone());
+    state.executor.refit(Refit {
+        models: in_force.models.clone(),
+        defaults: defaults(&in_force.config),
+        redactor: redactor.clone(),
+        max_concurrent: max_concurrent(&in_force.config),
+    });
+    state.servers.configure(mcp::rules(&in_force.config, &redactor, &state.sign_ins));
 }

@@ -15,6 +15,7 @@ use super::{
     desk::{Desk, Tokens},
     discovery::Discoveries,
     feed::Receipts,
+    mcp::Board,
     once::Once,
     reload::InForce,
     rpc::Load,
@@ -28,7 +29,10 @@ use crate::{
     run::Executor,
     store::Store,
     sys::{children::Children, clock::Clock, current::Current},
-    tools::{Commands, mcp::Servers},
+    tools::{
+        Commands,
+        mcp::{Servers, SignIns},
+    },
     web::Web,
 };
 
@@ -50,6 +54,12 @@ pub(super) struct State {
     pub discoveries: Discoveries,
     /// Servers of the Model Context Protocol.
     pub servers: Servers,
+    /// Those of them that are up or in trouble.
+    pub servers_now: Board,
+    /// Who signed in to them.
+    pub sign_ins: SignIns,
+    /// Held by whoever changes what is hidden, so that no token comes to light in between.
+    pub hiding: std::sync::Mutex<()>,
     pub rule_places: RulePlaces,
     /// The database, artifacts, trash.
     pub state_dir: PathBuf,

@@ -409,6 +409,8 @@ pub enum FileProblemCode {
     UnknownTool,
     /// `model` names one that is not known here.
     UnknownModel,
+    /// `mcp.servers` names one that no settings have here.
+    UnknownServer,
     /// The file or folder could not be read.
     Unreadable,
 }

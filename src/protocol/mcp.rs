@@ -34,6 +34,9 @@ pub struct McpServer {
     /// Its program reaches the network, whatever `sandbox.network` says. Of the user's own servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
+    /// How people sign in to it, where its address wants that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<McpOauth>,
     /// It stands in the file, but is not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disabled: bool,
@@ -67,6 +70,18 @@ impl McpServer {
     pub fn is_program(&self) -> bool {
         matches!(self.transport, McpTransport::Stdio { .. })
     }
+}
+
+/// What is known beforehand of signing in to a server; the rest it tells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpOauth {
+    /// What the daemon is known as there; `None` = it makes itself known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// What is asked for; `None` = what the server names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
 }
 
 /// The way to a server.

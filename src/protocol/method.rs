@@ -167,6 +167,19 @@ methods! {
     call "mcp/restart" => McpRestart(McpServerParams) -> McpServerStatus;
     /// Switches a server off in every workspace, or on again; also for the next daemon.
     call "mcp/setEnabled" => McpSetEnabled(McpSetEnabledParams) -> McpSetEnabledResult;
+    /// Writes a server's entry into your settings, or into a workspace's, where the rest of the file stays as it is. In your
+    /// settings it is in force when this is answered; in a workspace's it counts as acknowledged only when all of the file
+    /// before was. A file with errors is not touched: `CONFLICT`; `ALREADY_EXISTS` without `force` when there is another entry
+    /// of the name.
+    call "mcp/add" => McpAdd(McpAddParams) -> McpWrittenResult;
+    /// Takes a server's entry out of your settings, or of a workspace's, where the rest of the file stays as it is.
+    call "mcp/remove" => McpRemove(McpRemoveParams) -> McpWrittenResult;
+    /// Begins to sign in to a server over HTTP: answers where a person has to go with a browser of this machine, within ten
+    /// minutes. With `waitMs` it begins nothing, and answers how it is with what was begun: as soon as that is over, or after
+    /// this time. `CONFLICT` when the server asks nobody to sign in, or who signs people in cannot be trusted.
+    call "mcp/login" => McpLogin(McpLoginParams) -> McpLoginResult;
+    /// Forgets who signed in to a server, and says so to whoever issued the tokens. Who uses it is cut off.
+    call "mcp/logout" => McpLogout(McpServerParams) -> McpLogoutResult;
     /// The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT` when it is
     /// away.
     call "mcp/prompts" => McpPrompts(McpPromptsParams) -> McpPromptsResult;
@@ -174,8 +187,9 @@ methods! {
     call "mcp/resources" => McpResources(McpServerParams) -> McpResourcesResult;
     /// What one resource of a server holds. The server is started if it must be; `CONFLICT` when it is away.
     call "mcp/readResource" => McpReadResource(McpReadResourceParams) -> McpReadResourceResult;
-    /// A small server that works, for whoever writes one, and its entry for the settings.
-    call "mcp/template" => McpTemplate(NoParams) -> McpTemplateResult;
+    /// A small server that works, for whoever writes one, and its entry for the settings. With a `path` it is written there;
+    /// `ALREADY_EXISTS` without `force` when there is another file.
+    call "mcp/template" => McpTemplate(McpTemplateParams) -> McpTemplateResult;
     /// The agents there are, with where they come from and what is wrong with those that cannot be used.
     call "agents/list" => AgentsList(AgentsListParams) -> AgentsListResult;
     /// One agent: its definition, where it comes from, and what is wrong with it.

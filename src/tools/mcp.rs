@@ -7,6 +7,7 @@
 //! its own tools and a warning.
 
 mod asking;
+mod auth;
 mod call;
 mod connection;
 mod content;
@@ -23,6 +24,7 @@ mod servers;
 mod words;
 
 pub use asking::Caller;
+pub use auth::{LoginEnd, SignIns, Wanted};
 pub use call::tools;
 pub use connection::{Bounds, List, Unanswered};
 pub use content::{parts, result};

@@ -9,13 +9,16 @@ use subagentd::sys::clock::ManualClock;
 use crate::support::{Client, House, Reply, Running, Script};
 
 mod asking;
+mod auth;
 mod given;
 mod http;
 mod inline;
+mod issuer;
 mod later;
 pub mod server;
 mod soak;
 mod trusted;
+mod writing;
 
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";
 
@@ -532,6 +535,51 @@ async fn a_server_over_http_gets_its_headers_and_may_be_killed_in_a_call() {
     assert_eq!(kind(&ends[1]), "MCP_TOOL_ERROR");
     let heads = far.heads.lock().unwrap().clone();
     assert!(heads.iter().all(|head| head.contains("authorization: bearer t0ken-of-docs")), "{heads:?}");
+    drop((client, other));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_over_http_that_misbehaves_costs_its_call_and_nothing_else() {
+    let elsewhere = http::Server::start().await;
+    let far = http::Server::moving_to(&elsewhere.url).await;
+    let bad = ["huge", "endless", "moves", "hangs_up", "hangs_up_midway", "floods"];
+    let names: Vec<String> = bad.iter().map(|name| format!("mcp.far.{name}")).collect();
+    let calls: Vec<(&str, Value)> = names.iter().map(|name| (name.as_str(), json!({}))).collect();
+    let script = calling(&calls);
+    let entry =
+        json!({ "url": far.url, "headers": { "Authorization": "Bearer t0ken-of-far" }, "timeout": 20_000 });
+    let (house, clock) = house(&script, "plain")
+        .agent("user", &agent("user", "mcp: {servers: [far, near]}"))
+        .settings(&json!({ "mcpServers": { "far": entry, "near": server::entry("plain") } }))
+        .manual_clock();
+    let running = house.boot().await;
+    let (mut client, mut other) = (running.client(), running.client());
+    for name in ["far", "near"] {
+        let params = json!({ "server": name, "workspace": running.work() });
+        assert_eq!(client.call("mcp/connect", params).await["state"], "ready");
+    }
+    let (run, _) = client.start(&running, "user", json!({ "limits": { "maxTimeMs": 36_000_000 } })).await;
+    let record = passing(&clock, &mut other, Duration::from_millis(100), client.ended(&run)).await;
+    assert_eq!(record["reason"], "GOAL");
+    let before = ends(&running).await;
+    let told: Vec<&str> = before.iter().map(kind).collect();
+    assert_eq!(told, ["MCP_TOOL_ERROR"; 6], "{before:?}");
+    // Where it says that it is now hears nothing, least of all the token.
+    assert!(elsewhere.heads.lock().unwrap().is_empty());
+    // It goes on with whoever behaves, and with what is much, but not too much.
+    let calls = [
+        ("mcp.far.echo", json!({})),
+        ("mcp.near.echo", json!({ "text": "here" })),
+        ("mcp.far.big", json!({})),
+    ];
+    let replies = calls.iter().map(|call| Reply::calls(std::slice::from_ref(call)));
+    script.replace(replies.chain([Reply::done("done")]).collect::<Vec<_>>());
+    assert_eq!(self::run(&running).await["reason"], "GOAL");
+    let after = ends(&running).await.split_off(6);
+    assert_eq!(after.iter().map(kind).collect::<Vec<_>>(), ["none"; 3], "{after:?}");
+    assert_eq!((text(&after[0]), text(&after[1])), ("from afar", "here"));
+    assert!(text(&after[2]).len() < 100_000);
     drop((client, other));
     running.stop().await;
 }

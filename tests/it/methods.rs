@@ -521,6 +521,103 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "mcp/add",
+            good: &[
+                |_| json!({ "name": "new", "server": { "command": "true", "env": { "LEVEL": "debug" } } }),
+                |facts| {
+                    let server = json!({ "url": "http://127.0.0.1:9/mcp", "colour": "red" });
+                    json!({ "name": "own", "server": server, "scope": "project", "workspace": facts.work })
+                },
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "server": [], "scope": "moon", "force": "very" }),
+                |_| {
+                    let server = json!({ "command": "a", "url": "b", "timeout": 0, "trust": 1 });
+                    json!({ "name": "a b", "server": server, "scope": "project" })
+                },
+                |_| json!({ "name": "off", "server": { "command": "true" } }),
+            ],
+            brief: |result| without(result, &["/path", "/seq"]),
+            again: |first, again| same_but(&["/seq", "/warnings"], first, again),
+            restarted: |first, again| assert_eq!(first["path"], again["path"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /server: value is not of type "object"
+                  /scope: value is not one of "user", "project"
+                  /force: value is not of type "boolean"
+                INVALID_PARAMS
+                  /name: a server's name is 1 to 40 letters, digits, `-` or `_`, since its tools are named `mcp.<server>.<tool>`
+                  /server/url: a server has a `command` or a `url`, not both
+                  /server/timeout: expected a whole number of milliseconds from 1 to a day
+                  /server/trust: expected true or false
+                  /workspace: must name the workspace whose settings are meant
+                ALREADY_EXISTS: <home>/settings.json has another server `off`; nothing was written
+                {"name":"new","scope":"user"}
+                {"name":"own","scope":"project","warnings":["`colour` is no field of a server; it has no effect","no person has acknowledged the workspace's settings as they are, so it is not used yet: `subagent trust`"]}
+            "#]],
+        },
+        Row {
+            method: "mcp/remove",
+            good: &[|_| json!({ "name": "off" })],
+            bad: &[
+                |_| json!({ "name": 1, "scope": "moon" }),
+                |_| json!({ "name": "dcos" }),
+                |_| json!({ "name": "docs", "scope": "project" }),
+            ],
+            brief: |result| without(result, &["/path", "/seq"]),
+            again: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            restarted: |_, again| assert_eq!(again["kind"], "NOT_FOUND"),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /scope: value is not one of "user", "project"
+                NOT_FOUND: <home>/settings.json names no server `dcos`
+                INVALID_PARAMS
+                  /workspace: must name the workspace whose settings are meant
+                {"name":"off","scope":"user"}
+            "#]],
+        },
+        Row {
+            method: "mcp/login",
+            good: &[],
+            bad: &[
+                |_| json!({ "server": 1, "waitMs": "long" }),
+                |_| json!({ "server": "dcos" }),
+                |_| json!({ "server": "off" }),
+                |facts| json!({ "server": "docs", "workspace": facts.work }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                  /waitMs: value is not of types "null", "integer"
+                NOT_FOUND: no settings name a server `dcos`
+                CONFLICT: nobody can sign in to off: it is not used: its entry says `disabled`
+                CONFLICT: nobody can sign in to docs: it is a program, and asks nobody to sign in
+            "#]],
+        },
+        Row {
+            method: "mcp/logout",
+            good: &[],
+            bad: &[
+                |_| json!({ "server": 1 }),
+                |_| json!({ "server": "dcos" }),
+                |facts| json!({ "server": "docs", "workspace": facts.work }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /server: value is not of type "string"
+                NOT_FOUND: no settings name a server `dcos`
+                CONFLICT: nobody can sign in to docs: it is a program, and asks nobody to sign in
+            "#]],
+        },
+        Row {
             method: "mcp/prompts",
             good: &[
                 |_| json!({ "server": "docs" }),
@@ -581,15 +678,19 @@ fn rows() -> Vec<Row> {
         },
         Row {
             method: "mcp/template",
-            good: &[|_| json!({})],
-            bad: &[|_| json!([1])],
-            brief: |result| without(result, &["/text"]),
+            good: &[|_| json!({}), |facts| json!({ "path": format!("{}/words.py", facts.work) })],
+            bad: &[|_| json!([1]), |_| json!({ "path": "words.py" }), |facts| json!({ "path": facts.work })],
+            brief: |result| without(result, &["/text", "/file", "/entry", "/path"]),
             again: same,
             restarted: same,
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"file":"server.py","entry":"{\n  \"mine\": {\n    \"command\": \"python3\",\n    \"args\": [\n      \"server.py\"\n    ]\n  }\n}"}
+                INVALID_PARAMS
+                  /path: must be the absolute path of a file
+                CONFLICT: <home>/work: `work` is a folder, not a file
+                {"name":"mine"}
+                {"name":"words"}
             "#]],
         },
         Row {
@@ -2421,6 +2522,7 @@ async fn remember(running: &Running) {
 async fn answer(running: &Running, client: &mut Client, method: &str, params: Value) -> Value {
     if [
         "agents/delete",
+        "mcp/remove",
         "session/delete",
         "queue/remove",
         "client/update",

@@ -77,6 +77,9 @@ impl Wizard {
         if draft.tools.is_none() && self.is_blank && ask_tools(draft, link, surroundings)?.is_none() {
             return Ok(None);
         }
+        if draft.servers.is_none() && self.is_blank && ask_servers(draft, link, surroundings)?.is_none() {
+            return Ok(None);
+        }
         if self.is_extended { ask_triggers(draft, self.is_blank, link, surroundings) } else { Ok(Some(())) }
     }
 }
@@ -144,6 +147,18 @@ fn ask_tools(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings
     let tools = Prompter::of(surroundings).several(choices, &is_read_only)?;
     let Some(tools) = tools else { return Ok(None) };
     draft.tools = Some(tools);
+    Ok(Some(()))
+}
+
+/// Where none is configured there is nothing to be asked.
+fn ask_servers(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings) -> Answered {
+    let items = offers::servers(link, surroundings);
+    if items.is_empty() {
+        return Ok(Some(()));
+    }
+    let choices = Choices { label: "MCP servers: ".to_owned(), items, takes_others: false };
+    let Some(servers) = Prompter::of(surroundings).several(choices, &|_| false)? else { return Ok(None) };
+    draft.servers = Some(servers).filter(|servers| !servers.is_empty());
     Ok(Some(()))
 }
 

@@ -132,7 +132,8 @@ fn status() -> Value {
         "daemon": {"name": "subagentd", "version": env!("CARGO_PKG_VERSION"), "pid": 4_194_305, "instance": "i1",
                    "logId": "l1", "startedAt": "2025-11-20T11:00:00.000Z"},
         "uptimeMs": 1000, "runs": {"queued": 0, "running": 1, "waiting": 0, "parked": 0, "ended": 2},
-        "clients": 1, "subscriptions": 0, "database": {"path": "/s/db", "bytes": 10, "head": 3}, "degraded": [],
+        "clients": 1, "subscriptions": 0, "database": {"path": "/s/db", "bytes": 10, "head": 3},
+        "mcpServers": [{"name": "docs", "workspace": ["/w"], "state": "ready"}], "degraded": [],
     })
 }
 
@@ -284,6 +285,31 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new(&["mcp", "connect", "docs"], "mcp/connect", server()),
         Row::new(&["mcp", "disconnect", "docs"], "mcp/disconnect", server()),
         Row::new(&["mcp", "restart", "docs"], "mcp/restart", server()),
+        Row::plain(
+            &["mcp", "add", "docs", "--url", "http://127.0.0.1:9/", "--header", "A: ${A}"],
+            "mcp/add",
+            json!({"name": "docs", "scope": "user", "path": "/c/settings.json", "seq": 3}),
+        ),
+        Row::plain(
+            &["mcp", "remove", "docs"],
+            "mcp/remove",
+            json!({"name": "docs", "scope": "user", "path": "/c/settings.json", "seq": 3}),
+        ),
+        Row {
+            answers: vec![
+                (
+                    "mcp/login",
+                    json!({"server": "docs", "state": "waiting", "url": "https://auth.example.com/"}),
+                ),
+                ("mcp/login", json!({"server": "docs", "state": "done"})),
+            ],
+            ..Row::new(&["mcp", "login", "docs"], "mcp/login", json!({}))
+        },
+        Row::plain(
+            &["mcp", "logout", "docs"],
+            "mcp/logout",
+            json!({"server": "docs", "wasSignedIn": true, "revoked": false}),
+        ),
         Row::plain(&["mcp", "enable", "docs"], "mcp/setEnabled", json!({"server": "docs", "enabled": true})),
         Row::plain(
             &["mcp", "disable", "docs"],

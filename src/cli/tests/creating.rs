@@ -199,6 +199,11 @@ fn offers_tools(peer: &mut Peer) {
     peer.answer("tools/list", json!({"tools": tools}));
 }
 
+/// Nothing is asked of servers where none is configured.
+fn offers_no_servers(peer: &mut Peer) {
+    peer.answer("mcp/list", json!({"servers": []}));
+}
+
 /// A daemon that offers what there is and is asked for an agent at the end; tells what for.
 fn wizard() -> (mpsc::Receiver<Value>, Script) {
     let (told, asked) = mpsc::channel();
@@ -206,6 +211,7 @@ fn wizard() -> (mpsc::Receiver<Value>, Script) {
         say_hello(peer);
         offers_models(peer);
         offers_tools(peer);
+        offers_no_servers(peer);
         peer.answer("ping", json!({"at": "2025-11-20T11:04:00.000Z"}));
         told.send(creates(peer)).unwrap();
         peer.wait_for_hangup();
@@ -246,6 +252,48 @@ fn the_wizard_asks_for_all_of_it_and_each_answer_is_checked() {
         ran.stderr
     );
     assert!(ran.stdout.ends_with("subagent edit bug-hunter\n  subagent run bug-hunter -p \"what to do\"\n"));
+}
+
+#[test]
+fn servers_that_are_configured_are_offered() {
+    let (told, asked) = mpsc::channel();
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        offers_models(peer);
+        offers_tools(peer);
+        let servers = json!([
+            {"name": "docs", "state": "ready", "tools": 2},
+            {"name": "files", "state": "backoff", "reason": "its program ended with code 1", "tools": 0},
+        ]);
+        peer.answer("mcp/list", json!({"servers": servers}));
+        peer.answer("ping", json!({}));
+        told.send(creates(peer)).unwrap();
+        peer.wait_for_hangup();
+    });
+    let press_after = vec![
+        ("title [A]: ", "\r"),
+        ("choose it: ", "\r"),
+        ("model: ", "\r"),
+        ("scope: ", "\r"),
+        ("tools: ", "\r"),
+        ("MCP servers: ", "files \r"),
+    ];
+    let command = Command { is_terminal: true, press_after, ..Command::new(&["create", "a"]) };
+    let ran = command.against(vec![script]);
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
+    assert_eq!(asked.recv().unwrap()["definition"]["mcp"], json!({"servers": ["files"]}));
+}
+
+#[test]
+fn servers_that_the_command_line_names_are_the_agents() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        let created = creates(peer);
+        assert_eq!(created["definition"], json!({"name": "a", "mcp": {"servers": ["docs", "files"]}}));
+        peer.wait_for_hangup();
+    });
+    let ran = Command::new(&["create", "a", "--mcp", "docs, files,"]).against(vec![script]);
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
 }
 
 #[test]
@@ -415,6 +463,7 @@ fn a_daemon_that_cannot_list_keeps_nobody_from_going_on() {
         say_hello(peer);
         peer.refuse("models/list", refused("INTERNAL_ERROR", "no", json!(null)));
         peer.refuse("tools/list", refused("INTERNAL_ERROR", "no", json!(null)));
+        peer.refuse("mcp/list", refused("INTERNAL_ERROR", "no", json!(null)));
         peer.answer("ping", json!({}));
         told.send(creates(peer)).unwrap();
         peer.wait_for_hangup();

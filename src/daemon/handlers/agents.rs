@@ -43,6 +43,8 @@ pub(super) mod route;
 mod update;
 mod writing;
 
+pub(super) use writing::blocking;
+
 pub fn register(api: &mut Api<State>) {
     api.cancellable::<AgentsList, _, _>(list);
     api.cancellable::<AgentsGet, _, _>(get);

@@ -48,6 +48,7 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
         },
         rss_bytes: process::rss_bytes(),
         sandbox: sandbox(&state),
+        mcp_servers: state.servers_now.told(&state.servers),
         degraded: degraded(&state),
     })
 }
@@ -104,6 +105,7 @@ fn degraded(state: &State) -> Vec<String> {
         .chain(rules)
         .chain(sandbox)
         .chain(token)
+        .chain(state.servers_now.degraded(&state.servers))
         .chain(store)
         .chain(reserve)
         .chain(runs)

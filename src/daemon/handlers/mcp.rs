@@ -18,22 +18,23 @@ use crate::{
     config::nearest,
     models::Media,
     protocol::{
-        ErrorKind, ListedMcpServer, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
-        McpListResult, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts, McpPromptsParams,
-        McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult, McpResource,
-        McpResources, McpResourcesResult, McpRestart, McpServerParams, McpServerStatus, McpSetEnabled,
-        McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus, McpStatusParams, McpStatusResult,
-        McpTemplate, McpTemplateResult, McpTransport, McpTransportKind, NoParams, RpcError, Timestamp,
+        ErrorKind, ListedMcpServer, McpAdd, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
+        McpListResult, McpLogin, McpLogout, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts,
+        McpPromptsParams, McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult,
+        McpRemove, McpResource, McpResources, McpResourcesResult, McpRestart, McpServerParams,
+        McpServerStatus, McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus,
+        McpStatusParams, McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp,
         WorkspaceParam,
     },
     tools::mcp::{List, Meaning, Origin, Ready, Seen, Server, Standing, Tally, Unanswered, Use, parts},
 };
 
+mod signing;
+mod template;
+mod writing;
+
 /// Prompts and resources that are answered: an answer stays a message's size.
 const MOST_LISTED: usize = 1_000;
-
-/// A server that works, for whoever writes one.
-const TEMPLATE: &str = include_str!("mcp/server.py");
 
 pub fn register(api: &mut Api<State>) {
     api.cancellable::<McpList, _, _>(list)
@@ -42,10 +43,14 @@ pub fn register(api: &mut Api<State>) {
         .cancellable::<McpDisconnect, _, _>(disconnect)
         .cancellable::<McpRestart, _, _>(restart)
         .method::<McpSetEnabled, _, _>(set_enabled)
+        .method::<McpAdd, _, _>(writing::add)
+        .method::<McpRemove, _, _>(writing::remove)
+        .method::<McpLogin, _, _>(signing::login)
+        .method::<McpLogout, _, _>(signing::logout)
         .cancellable::<McpPrompts, _, _>(prompts)
         .cancellable::<McpResources, _, _>(resources)
         .cancellable::<McpReadResource, _, _>(read_resource)
-        .cancellable::<McpTemplate, _, _>(template);
+        .method::<McpTemplate, _, _>(template::template);
 }
 
 async fn list(state: Arc<State>, _: Caller, params: McpListParams) -> Result<McpListResult, RpcError> {
@@ -160,15 +165,6 @@ async fn read_resource(
     let blocks: Vec<Value> =
         contents.into_iter().map(|it| json!({ "type": "resource", "resource": it })).collect();
     Ok(McpReadResourceResult { parts: parts(&blocks, Media { audio: true, pdf: true }) })
-}
-
-async fn template(_: Arc<State>, _: Caller, _: NoParams) -> Result<McpTemplateResult, RpcError> {
-    let entry = json!({ "mine": { "command": "python3", "args": ["server.py"] } });
-    Ok(McpTemplateResult {
-        file: "server.py".to_owned(),
-        text: TEMPLATE.to_owned(),
-        entry: format!("{entry:#}"),
-    })
 }
 
 /// The folders of a workspace, canonical, and what it brings along noted.

@@ -176,6 +176,10 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.cancellable::<McpDisconnect, _, _>(async |_, _, _| not_found());
     api.cancellable::<McpRestart, _, _>(async |_, _, _| not_found());
     api.method::<McpSetEnabled, _, _>(async |_, _, _| not_found());
+    api.method::<McpAdd, _, _>(async |_, _, _| not_found());
+    api.method::<McpRemove, _, _>(async |_, _, _| not_found());
+    api.method::<McpLogin, _, _>(async |_, _, _| not_found());
+    api.method::<McpLogout, _, _>(async |_, _, _| not_found());
     api.cancellable::<McpPrompts, _, _>(async |_, _, _| not_found());
     api.cancellable::<McpResources, _, _>(async |_, _, _| not_found());
     api.cancellable::<McpReadResource, _, _>(async |_, _, _| not_found());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{SandboxProfile, Seq, Timestamp};
+use crate::protocol::{McpState, SandboxProfile, Seq, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -41,8 +41,25 @@ pub struct DaemonStatusResult {
     /// What confines the commands of agents that say nothing of it themselves; missing until it was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxStatus>,
+    /// MCP servers that are up or in trouble, by name; at most so many as anybody reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServerNow>,
     /// What does not work as it should, one sentence each.
     pub degraded: Vec<String>,
+}
+
+/// How a server of the Model Context Protocol is; `mcp/status` tells more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerNow {
+    pub name: String,
+    /// Whose it is; empty where nobody works in a folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workspace: Vec<String>,
+    pub state: McpState,
+    /// Why it is away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// What confines the commands of agents (spec 11, "What a tool may do"); `daemon/doctor` proves it by trying.

@@ -1,12 +1,13 @@
 //! Parameters and results: servers of the Model Context Protocol (spec 07, "As a client").
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::is_default;
-use crate::protocol::{AgentName, McpState, Part, Timestamp, ToolName, WorkspaceParam};
+use crate::protocol::{AgentName, IdempotencyKey, McpState, Part, Seq, Timestamp, ToolName, WorkspaceParam};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -160,6 +161,115 @@ pub struct McpSetEnabledResult {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct McpAddParams {
+    pub name: String,
+    /// What stands under the name in `mcpServers`.
+    pub server: Map<String, Value>,
+    /// Whose settings it goes into.
+    #[serde(default = "of_user")]
+    pub scope: McpScope,
+    /// For the scope `project`: into the settings of its first folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// Another entry of the name may be replaced. The file as it was goes to the trash.
+    #[serde(default)]
+    pub force: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpRemoveParams {
+    pub name: String,
+    /// Whose settings it is taken out of.
+    #[serde(default = "of_user")]
+    pub scope: McpScope,
+    /// For the scope `project`: out of the settings of its first folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// Whose settings are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum McpScope {
+    User,
+    Project,
+}
+
+fn of_user() -> McpScope {
+    McpScope::User
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpWrittenResult {
+    pub name: String,
+    pub scope: McpScope,
+    pub path: PathBuf,
+    /// What is odd about it, and what keeps it from being used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Of the last event that it caused; missing when it changed nothing that is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// The answer of an earlier request with the same key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpLoginParams {
+    pub server: String,
+    /// As it is there. Missing = where nobody works in a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+    /// How long to wait for what was begun. Missing = it is begun, and what was begun before ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 600_000))]
+    pub wait_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpLoginResult {
+    pub server: String,
+    pub state: McpLoginState,
+    /// Where a person has to go, of one that was just begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// How it is with signing in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum McpLoginState {
+    /// Nobody has come back yet, or nobody began.
+    Waiting,
+    /// Somebody signed in, and the server is tried.
+    Done,
+    Failed,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpLogoutResult {
+    pub server: String,
+    /// Somebody had signed in.
+    pub was_signed_in: bool,
+    /// Whoever issued the tokens took them back.
+    pub revoked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct McpPromptsParams {
     pub server: String,
     /// As it is there. Missing = where nobody works in a folder.
@@ -247,13 +357,28 @@ pub struct McpReadResourceResult {
     pub parts: Vec<Part>,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpTemplateParams {
+    /// Where it is written to, absolute, in a folder that is there. Missing = it is only answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// Another file may be replaced. It goes to the trash.
+    pub force: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpTemplateResult {
-    /// What the file is usually called.
+    /// What the server is called in `entry`.
+    pub name: String,
+    /// What the file is called: the path, or the usual name.
     pub file: String,
     /// A small server that works: Python, without anything to be installed.
     pub text: String,
     /// What stands in the settings under `mcpServers` for it, as JSON.
     pub entry: String,
+    /// Where it was written to; missing when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
 }

@@ -16,6 +16,7 @@ use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    auth::{Refusal, SignIns, Signed},
     connection::{Connection, Ears, List, Unanswered},
     launch::{self, Ground, Launched, Temporary},
     lines::Lines,
@@ -94,6 +95,7 @@ pub struct Opener<'a> {
     /// Nobody wants it any more.
     pub stop: &'a CancellationToken,
     pub complaints: &'a Complaints,
+    pub sign_ins: &'a SignIns,
 }
 
 /// An open connection, with its server's program if it has one. Dropping it ends both.
@@ -105,6 +107,8 @@ pub struct Open {
     pub pid: Option<i32>,
     /// In the server's own words: its name and version.
     pub server: Option<String>,
+    /// Whether it wants somebody to sign in. Told of servers over HTTP alone.
+    pub refusal: Arc<Refusal>,
     service: RunningService<RoleClient, Ears>,
     program: Option<Program>,
 }
@@ -131,9 +135,10 @@ impl Opener<'_> {
 
     async fn opening(&self) -> Result<Open, Unopened> {
         let ears = Ears::new(self.ground.roots);
+        let refusal = Arc::<Refusal>::default();
         let (service, program) = match &self.entry.transport {
             McpTransport::Stdio { .. } => self.with_program(ears.clone()).await?,
-            McpTransport::Http { .. } => (self.over_http(ears.clone()).await?, None),
+            McpTransport::Http { .. } => (self.over_http(ears.clone(), &refusal).await?, None),
         };
         let connection = Connection::new(service.peer().clone(), ears.clone(), Arc::clone(self.clock));
         let server = service.peer_info().and_then(|info| {
@@ -155,10 +160,14 @@ impl Opener<'_> {
             listing: Listing::default(),
             pid: program.as_ref().and_then(|program| program.hold.pid()),
             server,
+            refusal,
             service,
             program,
         };
         let listing = self.list(&open.connection).await;
+        if open.refusal.is_told() {
+            return Err(self.wants_sign_in());
+        }
         open.listing =
             listing.map_err(|error| Unopened::Away(format!("its tools could not be listed: {error}")))?;
         Ok(open)
@@ -209,24 +218,43 @@ impl Opener<'_> {
         }
     }
 
-    async fn over_http(&self, ears: Ears) -> Result<RunningService<RoleClient, Ears>, Unopened> {
+    /// Nobody but a person can help, so it is not tried again by itself.
+    fn wants_sign_in(&self) -> Unopened {
+        Unopened::Wrong(format!("it wants you to sign in: subagent mcp login {}", self.name))
+    }
+
+    async fn over_http(
+        &self,
+        ears: Ears,
+        refusal: &Arc<Refusal>,
+    ) -> Result<RunningService<RoleClient, Ears>, Unopened> {
         let environment = self.ground.commands.environment();
         let (url, headers) = launch::headers(&self.entry.transport, environment).map_err(Unopened::Wrong)?;
         let client = patient_client(&url)
             .ok_or_else(|| Unopened::Wrong("its `url` is no address of the web".to_owned()))?
             .map_err(|_| Unopened::Away("there is no way to the network".to_owned()))?;
-        let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
             .max_sse_event_size(MAX_ANSWER)
             .max_json_response_size(MAX_ANSWER);
+        // Who says in the entry who they are means it.
+        let is_named = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         for (name, value) in headers {
             let (Ok(key), Ok(value)) = (name.parse(), value.parse()) else {
                 return Err(Unopened::Wrong(format!("its header `{name}` is none that can be sent")));
             };
             config.custom_headers.insert(key, value);
         }
-        let transport = StreamableHttpClientTransport::with_client(client, config);
-        let service = serve_client(ears, transport).await;
-        service.map_err(|error| Unopened::Away(shortened(&error.to_string())))
+        let service = match is_named {
+            true => serve_client(ears, StreamableHttpClientTransport::with_client(client, config)).await,
+            false => {
+                let client = Signed::new(client, self.sign_ins.grant(&url), Arc::clone(refusal));
+                serve_client(ears, StreamableHttpClientTransport::with_client(client, config)).await
+            }
+        };
+        service.map_err(|error| match refusal.is_told() {
+            true => self.wants_sign_in(),
+            false => Unopened::Away(shortened(&error.to_string())),
+        })
     }
 }
 

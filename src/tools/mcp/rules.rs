@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::listing::matches;
+use super::{auth::SignIns, listing::matches};
 use crate::{
     protocol::McpServer,
     redact::Redactor,
@@ -23,6 +23,8 @@ pub struct ServerRules {
     /// How programs of servers are confined.
     pub commands: CommandRules,
     pub redactor: Redactor,
+    /// Who signed in to servers; the same through all settings.
+    pub sign_ins: SignIns,
 }
 
 impl ServerRules {

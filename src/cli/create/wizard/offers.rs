@@ -16,8 +16,8 @@ use crate::{
         validate::{Check, Validated},
     },
     protocol::{
-        AgentsValidate, AgentsValidateParams, CheckOutcome, ModelsList, ModelsListParams, ToolsList,
-        ToolsListParams,
+        AgentsValidate, AgentsValidateParams, CheckOutcome, McpList, McpListParams, ModelsList,
+        ModelsListParams, ToolsList, ToolsListParams,
     },
 };
 
@@ -30,6 +30,9 @@ pub(super) const READ_ONLY: [&str; 7] =
 
 /// Every run has it.
 const ALWAYS_THERE: &str = "complete_task";
+
+/// Characters of how a server is.
+const ABOUT_CHARACTERS: usize = 60;
 
 /// What an expression is checked in, and its line.
 const TRIAL: &str = "expression";
@@ -112,6 +115,29 @@ pub(super) fn tools(link: &mut Link, surroundings: &mut Surroundings) -> Option<
         Item { name: tool.name, about }
     });
     Some(only_plain(items.collect()))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Server {
+    name: String,
+    state: String,
+    reason: Option<String>,
+}
+
+/// The MCP servers that the settings have for this folder; none when that cannot be told.
+pub(super) fn servers(link: &mut Link, surroundings: &Surroundings) -> Vec<Item> {
+    let params = McpListParams { workspace: surroundings.workspace() };
+    let answer = link.ask_value::<McpList>(&params).ok();
+    let servers = answer.and_then(|answer| paging::entries::<Server>(&answer, "servers").ok());
+    let item = |server: Server| {
+        let about = match server.reason {
+            Some(reason) => format!("{}: {reason}", server.state),
+            None => server.state,
+        };
+        Item { name: server.name, about: safe_text::line(&about, ABOUT_CHARACTERS) }
+    };
+    only_plain(servers.unwrap_or_default().into_iter().map(item).collect())
 }
 
 /// Names of others are written for the person, so they must be what they look like.

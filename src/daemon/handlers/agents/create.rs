@@ -21,8 +21,8 @@ use crate::{
         state::State,
     },
     protocol::{
-        AgentFormat, AgentName, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind, Method as _,
-        RpcError,
+        AgentFormat, AgentName, AgentScope, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind,
+        Method as _, RpcError,
     },
 };
 
@@ -56,6 +56,8 @@ async fn create_once(
     // Whatever is there at the first look is no change.
     let before = state.project(destination.roots.clone()).await;
     let before = before.map_err(|error| internal("the agents could not be read", &error))?;
+    // Servers of its own that the new agent may name.
+    state.servers.meet(&before);
     let (writer, to) = (Arc::clone(state), destination.clone());
     let written = blocking(move || {
         let home = to.home(&writer)?;
@@ -197,8 +199,44 @@ impl Says {
                         .with_hint("`subagent templates` says what each is for")
                 })?;
                 let path = template.path.clone().unwrap_or_else(|| PathBuf::from(format!("template {name}")));
+                add_tools_of_servers(&mut fields, &template.text);
                 agents::with_fields(&template.text, &fields).map_err(|why| cannot_edit(&path, &why))
             }
+        }
+    }
+}
+
+/// An agent with a list of tools has those alone, and templates have one: whoever names servers for a new agent wants what they
+/// have in it.
+fn add_tools_of_servers(fields: &mut Map<String, Value>, template: &str) {
+    let listed = fields.get("mcp").and_then(|mcp| mcp.get("servers")).and_then(Value::as_array);
+    let servers: Vec<String> =
+        listed.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    if servers.is_empty() {
+        return;
+    }
+    if !fields.contains_key("tools") {
+        let file = agents::new_agent(Path::new("template"), template, AgentScope::User);
+        let Some(tools) = file.definition.map(|definition| definition.tools.clone()) else { return };
+        // Without a list it has all that its servers have.
+        let Some(allow) = tools.allow else { return };
+        let mut written = json!({ "allow": allow });
+        if !tools.deny.is_empty() {
+            written["deny"] = json!(tools.deny);
+        }
+        fields.insert("tools".to_owned(), written);
+    }
+    let list = match fields.get_mut("tools") {
+        Some(Value::Array(list)) => Some(list),
+        Some(Value::Object(tools)) => tools.get_mut("allow").and_then(Value::as_array_mut),
+        _ => None,
+    };
+    let Some(list) = list else { return };
+    for name in servers {
+        let own = format!("mcp.{name}.");
+        let means = |entry: &str| entry == "*" || entry.starts_with("mcp.*") || entry.starts_with(&own);
+        if !list.iter().filter_map(Value::as_str).any(means) {
+            list.push(format!("{own}*").into());
         }
     }
 }

@@ -165,11 +165,17 @@ pub fn root_of(path: &Path, scope: AgentScope, roots: &[PathBuf]) -> Option<Path
     around.max_by_key(|root| root.components().count()).cloned()
 }
 
-/// What of a definition nobody here knows: tools of the daemon's own and models; agents, lent and discovered tools are not
-/// looked at.
+/// What of a definition nobody here knows: tools of the daemon's own, models and servers; agents, lent and discovered tools are
+/// not looked at.
 fn oddities(state: &State, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
     let model = state.executor.model_problem(definition);
-    model.map(|message| (FileProblemCode::UnknownModel, message)).into_iter().collect()
+    let model = model.map(|message| (FileProblemCode::UnknownModel, message));
+    let listed = definition.mcp.servers.iter().flatten();
+    let servers = listed.filter(|name| !state.servers.is_known(name)).map(|name| {
+        let message = format!("`mcp.servers`: no settings name a server `{name}`");
+        (FileProblemCode::UnknownServer, state.redactor.get().owned(message))
+    });
+    model.into_iter().chain(servers).collect()
 }
 
 /// What a request changed on the disk, to be told to the log.

@@ -58,6 +58,7 @@ impl Server {
                 tasks: household.tasks(),
                 stop: &token,
                 complaints: &self.complaints,
+                sign_ins: &rules.sign_ins,
             };
             if let Some(why) = self.refused(household).await {
                 return self.left(household, Some(why));
@@ -113,7 +114,7 @@ impl Server {
     ) -> End {
         let mut open = open;
         let (connection, ears, clock) = (open.connection.clone(), open.ears.clone(), household.clock());
-        let (pid, server) = (open.pid, open.server.take());
+        let (pid, server, refusal) = (open.pid, open.server.take(), Arc::clone(&open.refusal));
         let ready = |Listing { tools, warnings }: Listing| {
             let (connection, tools) = (connection.clone(), tools.into());
             Standing::Ready(Arc::new(Ready { connection, tools, warnings, pid, server: server.clone() }))
@@ -145,6 +146,7 @@ impl Server {
                         break End::Refused(why);
                     }
                 }
+                () = refusal.told() => break End::Lost("it does not know any more who signed in".to_owned()),
                 () = ears.tools_changed() => {
                     tokio::select! {
                         () = token.cancelled() => break End::Unwanted,

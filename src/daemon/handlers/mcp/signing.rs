@@ -1,0 +1,85 @@
+//! `mcp/login`, `mcp/logout`: whom a server over HTTP knows.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{not_found, workspace};
+use crate::{
+    daemon::{rpc::Caller, state::State},
+    protocol::{
+        ErrorKind, McpLoginParams, McpLoginResult, McpLoginState, McpLogoutResult, McpServerParams, RpcError,
+    },
+    tools::mcp::{LoginEnd, Meaning, Server, Wanted},
+};
+
+/// Longer than any login takes.
+const LONGEST_LOGIN: Duration = Duration::from_secs(15 * 60);
+
+pub async fn login(state: Arc<State>, _: Caller, params: McpLoginParams) -> Result<McpLoginResult, RpcError> {
+    let McpLoginParams { server: name, workspace: of, wait_ms } = params;
+    let roots = workspace(&state, of.as_ref()).await?;
+    let (server, wanted) = meant(&state, &roots, &name)?;
+    let address = wanted.server.clone();
+    let result = |login, url, error| McpLoginResult { server: name.clone(), state: login, url, error };
+    if let Some(wait_ms) = wait_ms {
+        let end = tokio::select! {
+            end = state.sign_ins.login_end(&address, Duration::from_millis(wait_ms)) => end,
+            () = state.closing.cancelled() => None,
+        };
+        return Ok(match end {
+            None => result(McpLoginState::Waiting, None, None),
+            Some(LoginEnd::Done) => result(McpLoginState::Done, None, None),
+            Some(LoginEnd::Failed(why)) => {
+                result(McpLoginState::Failed, None, Some(state.redactor.get().owned(why)))
+            }
+        });
+    }
+    let begun = state.sign_ins.begin(wanted).await;
+    let url = begun.map_err(|why| refused(&state, &name, "nobody can sign in to", &why))?;
+    // Whoever signs in wants to use it, whether or not somebody waits for that here.
+    let (trying, stop) = (Arc::clone(&state), state.closing.clone());
+    state.writing.spawn(stop.run_until_cancelled_owned(async move {
+        if trying.sign_ins.login_end(&address, LONGEST_LOGIN).await == Some(LoginEnd::Done) {
+            trying.servers.begin(&server);
+        }
+    }));
+    Ok(result(McpLoginState::Waiting, Some(url), None))
+}
+
+pub async fn logout(
+    state: Arc<State>,
+    _: Caller,
+    params: McpServerParams,
+) -> Result<McpLogoutResult, RpcError> {
+    let roots = workspace(&state, params.workspace.as_ref()).await?;
+    let (server, wanted) = meant(&state, &roots, &params.server)?;
+    let done = state.sign_ins.sign_out(&wanted.server).await;
+    let (was_signed_in, revoked) =
+        done.map_err(|why| refused(&state, &params.server, "nobody could be signed out of", &why))?;
+    if was_signed_in {
+        server.end();
+        server.ended().await;
+    }
+    Ok(McpLogoutResult { server: params.server, was_signed_in, revoked })
+}
+
+fn meant(state: &State, roots: &[String], name: &str) -> Result<(Arc<Server>, Wanted), RpcError> {
+    let server = match state.servers.meaning(roots, name) {
+        Meaning::Server { server, .. } => server,
+        Meaning::Disabled(why) | Meaning::Blocked(why) => {
+            return Err(refused(state, name, "nobody can sign in to", &format!("it is not used: {why}")));
+        }
+        Meaning::Untrusted => {
+            let why = "no person has acknowledged the workspace's settings as they are (`subagent trust`)";
+            return Err(refused(state, name, "nobody can sign in to", why));
+        }
+        Meaning::Unknown => return Err(not_found(state, roots, name)),
+    };
+    let wanted = Wanted::of(&server.entry, state.commands.environment());
+    let wanted = wanted.map_err(|why| refused(state, name, "nobody can sign in to", &why))?;
+    Ok((server, wanted))
+}
+
+fn refused(state: &State, name: &str, what: &str, why: &str) -> RpcError {
+    let message = state.redactor.get().owned(format!("{what} {name}: {why}"));
+    RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells how the server is")
+}

@@ -29,15 +29,18 @@ use hyper::{
     header::{self, HeaderValue},
 };
 use rmcp::{
-    ServerHandler,
+    RoleServer, Service,
+    service::serve_server_with_ct,
     transport::{
+        Transport, TransportAdapterIdentity,
         async_rw::AsyncRwTransport,
         streamable_http_server::{
             StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
         },
     },
 };
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     rpc::{self, McpDoor, PeerInfo, Plain, Reply},
@@ -121,25 +124,27 @@ impl McpDoor for McpServer {
     fn converse(&self, wire: Box<dyn Plain>, query: String, peer: PeerInfo) -> BoxFuture<'static, ()> {
         // It was read when the connection was let in.
         let Ok(origin) = Origin::read(&query) else { return Box::pin(std::future::ready(())) };
-        let stop = self.house.reception.stop.clone();
-        by_lines(McpSession::new(Arc::clone(&self.house), Some((origin, peer))), wire, stop)
+        let (reader, writer) = tokio::io::split(wire);
+        let lines = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE_BYTES);
+        let session = McpSession::new(Arc::clone(&self.house), Some((origin, peer)));
+        let rpc::Reception { tasks, stop, .. } = &self.house.reception;
+        let served = serve(session, lines, tasks, stop.clone());
+        // A failure means that it panicked, which is told by whoever catches that.
+        Box::pin(async move { drop(served.await) })
     }
 }
 
-/// Serves one session over a stream. Generic since only then the compiler sees that it may go from thread to thread.
-fn by_lines<S: ServerHandler>(
-    session: S,
-    wire: Box<dyn Plain>,
-    stop: CancellationToken,
-) -> BoxFuture<'static, ()> {
-    Box::pin(async move {
-        let (reader, writer) = tokio::io::split(wire);
-        let lines = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE_BYTES);
-        let begun = rmcp::service::serve_server_with_ct(session, lines, stop.child_token());
-        let begun = tokio::select! { biased;
-            () = stop.cancelled_owned() => return,
-            begun = begun => begun,
-        };
+/// Serves one session until either side ends. Generic, since of the types themselves the compiler cannot tell that they may go
+/// from thread to thread.
+fn serve<S, T>(session: S, transport: T, tasks: &TaskTracker, stop: CancellationToken) -> JoinHandle<()>
+where
+    S: Service<RoleServer> + Send + Sync + 'static,
+    T: Transport<RoleServer> + Send + 'static,
+{
+    tasks.spawn(async move {
+        let ending = stop.child_token();
+        let begun =
+            serve_server_with_ct::<S, T, _, TransportAdapterIdentity>(session, transport, ending).await;
         match begun {
             Ok(running) => drop(running.waiting().await),
             Err(error) => tracing::debug!(%error, "a session of MCP did not begin"),

@@ -22,6 +22,7 @@ use super::{
         caller::PeerInfo,
         connection::{Guest, Reception},
         flight::Admission,
+        outgoing::WRITE_STALL,
         wire::{Rewound, Wire},
     },
     Answer, Next, Reader, refusal, refused_method,
@@ -107,6 +108,7 @@ pub(super) async fn serve<W: Wire>(upgrade: OnUpgrade, query: String, guest: Gue
         tracing::error!("an upgraded connection is of another type than the one that was upgraded");
         return;
     };
-    let wire = parts.io.into_inner().rewound(parts.read_buf.into());
+    // Whoever speaks writes without a bound of their own.
+    let wire = parts.io.into_inner().rewound(parts.read_buf.into()).cut_when_stuck(WRITE_STALL);
     door.converse(Box::new(wire), query, guest.peer).await;
 }

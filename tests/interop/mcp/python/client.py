@@ -20,7 +20,7 @@ async def elicited(_context, params):
 def connect():
     if WAY == "stdio":
         server = StdioServerParameters(
-            command=os.environ["COMPANION"], args=["mcp", "--workspace", WORK], env=dict(os.environ)
+            command=os.environ["COMPANION"], args=["mcp", "--no-spawn", "--workspace", WORK], env=dict(os.environ)
         )
     else:
         headers = {"Authorization": f"Bearer {os.environ['TOKEN']}"}

@@ -19,7 +19,7 @@ async function connect() {
     return { action: "accept", content: { decision: "allowOnce" } };
   });
   const transport = way === "stdio"
-    ? new StdioClientTransport({ command: COMPANION, args: ["mcp", "--workspace", WORK], env: process.env, stderr: "inherit" })
+    ? new StdioClientTransport({ command: COMPANION, args: ["mcp", "--no-spawn", "--workspace", WORK], env: process.env, stderr: "inherit" })
     : new StreamableHTTPClientTransport(new globalThis.URL(`${url}?workspace=${encodeURIComponent(WORK)}`), {
         requestInit: { headers: { Authorization: `Bearer ${TOKEN}` } },
       });

@@ -180,7 +180,6 @@ impl Opened {
     }
 }
 
-#[expect(deprecated, reason = "what replaces roots is of versions without sessions")]
 fn has_roots(request: &InitializeRequestParams) -> bool {
     request.capabilities.roots.is_some()
 }

@@ -77,7 +77,6 @@ if (way === "stdio") {
   assert.equal(answer.content[0].text, "survived");
 } else {
   // The session ended with the daemon; the next one finds the run.
-  survivor.stop.abort();
   await client.close().catch(() => {});
   client = await connect();
   const answer = await client.callTool({ name: "run_wait", arguments: { runId: survivor.run } });

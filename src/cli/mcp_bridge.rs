@@ -274,6 +274,7 @@ fn let_in(mut socket: UnixStream, path: &str) -> Result<UnixStream, Failure> {
 
 fn unusable(error: io::Error) -> Failure {
     Failure::unavailable(format!("the connection to the daemon is lost: {error}"))
+        .or_hint("start this again: it connects to the next daemon, or starts one")
 }
 
 fn hear_client(input: impl Read, tell: &SyncSender<Event>) {

@@ -1,8 +1,9 @@
 // The official TypeScript SDK's client: lists agents, runs one, sees progress, cancels one, answers a question, and goes on after the
 // daemon was killed. One line for each that worked.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -71,7 +72,7 @@ assert(existsSync(`${WORK}/note.txt`) && asked.length === 1 && asked[0].includes
 console.log("answers a question");
 
 const survivor = await untilBusy("sleeper");
-execFileSync(RESTART);
+await promisify(execFile)(RESTART);
 if (way === "stdio") {
   const answer = await survivor.call;
   assert.equal(answer.content[0].text, "survived");

@@ -132,7 +132,7 @@ async fn a_client_that_cannot_ask_is_not_asked_and_says_who_can() {
     assert!(text(&told).contains("subagent approve"), "{told}");
     let answer = json!({ "confirmationId": question["confirmationId"], "digest": question["digest"], "outcome": "allowOnce" });
     other.call("confirmation/respond", answer).await;
-    let told = peer.tool("run_wait", json!({ "runId": run })).await;
+    let told = peer.tool("run_wait", json!({ "runId": run, "timeoutMs": 60_000 })).await;
     assert_eq!(text(&told), "done");
     drop(peer);
     running.stop().await;

@@ -33,6 +33,7 @@ mod link;
 mod list;
 mod logs;
 mod mcp;
+mod mcp_bridge;
 mod models;
 mod paging;
 mod palette;
@@ -148,9 +149,12 @@ enum Command {
     Policy(policy::PolicyVerb),
     /// List the tools there are, call one, or print all of an output that was cut
     Tools(tools::ToolsArguments),
-    /// Look after the MCP servers whose tools agents use: list, start, stop, switch off, begin one of your own
-    #[command(subcommand)]
-    Mcp(mcp::McpVerb),
+    /// Serve agents as tools to another program by the Model Context Protocol, on standard input and output; or look after the MCP
+    /// servers whose tools agents use
+    ///
+    /// A program that is told to start `subagent mcp` as a server gets each agent as a tool. The verbs are about servers of others:
+    /// list, start, stop, switch off, begin one of your own.
+    Mcp(mcp::McpCommand),
     /// List the models that the providers have, or test one
     Models(models::ModelsArguments),
     /// Show what models used and what that cost: of a run, of a session, or of the last time
@@ -318,7 +322,7 @@ fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, 
         Command::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
         Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
         Command::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
-        Command::Mcp(verb) => mcp::mcp(&verb, &mut link, surroundings),
+        Command::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
         Command::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         Command::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
         Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),

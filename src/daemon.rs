@@ -45,6 +45,7 @@ mod log_level;
 mod log_lines;
 mod log_ring;
 mod mcp;
+mod mcp_server;
 mod once;
 mod reload;
 pub mod rpc;
@@ -95,6 +96,8 @@ pub struct Settings {
 pub struct Daemon {
     state: Arc<State>,
     methods: Arc<rpc::MethodTable>,
+    /// Agents as tools of other programs.
+    mcp_server: Arc<mcp_server::McpServer>,
     /// Drivers of runs; they end first, since they write.
     runs: TaskTracker,
     connections: TaskTracker,
@@ -224,7 +227,9 @@ impl Daemon {
             trying_stop.run_until_cancelled(trying.sandbox.mechanism()).await.map(drop)
         });
         let methods = handlers::methods(Arc::clone(&state));
-        Ok(Daemon { state, methods, runs, connections, base, closing, stop, leaving })
+        let inner = reception(&state, &methods, &connections, None);
+        let mcp_server = Arc::new(mcp_server::McpServer::new(Arc::clone(&state), inner));
+        Ok(Daemon { state, methods, mcp_server, runs, connections, base, closing, stop, leaving })
     }
 
     /// Serves connections of `listener` until the daemon stops.
@@ -247,13 +252,8 @@ impl Daemon {
     }
 
     fn reception(&self) -> rpc::Reception {
-        let state = Arc::clone(&self.state);
-        rpc::Reception {
-            table: Arc::clone(&self.methods),
-            tasks: self.connections.clone(),
-            readiness: Arc::new(move || readiness(&state)),
-            stop: self.stop.clone(),
-        }
+        let mcp: Arc<dyn rpc::McpDoor> = Arc::clone(&self.mcp_server) as Arc<dyn rpc::McpDoor>;
+        reception(&self.state, &self.methods, &self.connections, Some(mcp))
     }
 
     /// Serves one connection over a pair of pipes: how tests talk to a daemon in their own process.
@@ -333,6 +333,18 @@ pub struct Census {
     pub open_texts: usize,
     /// Slots taken, runs that wait for one, contexts in use.
     pub holdings: (usize, usize, usize),
+}
+
+/// What connections need.
+fn reception(
+    state: &Arc<State>,
+    methods: &Arc<rpc::MethodTable>,
+    connections: &TaskTracker,
+    mcp: Option<Arc<dyn rpc::McpDoor>>,
+) -> rpc::Reception {
+    let stop = state.stop.clone();
+    let (table, tasks, state) = (Arc::clone(methods), connections.clone(), Arc::clone(state));
+    rpc::Reception { table, tasks, readiness: Arc::new(move || readiness(&state)), mcp, stop }
 }
 
 /// Whether new work can be taken, and why not.

@@ -23,6 +23,7 @@ mod slots;
 mod think;
 mod transcript;
 
+pub use child::agent_parameters;
 pub use executor::{
     AnswerError, Answered, AskError, Cancelled, CheckError, CheckRequest, Executor, ExecutorParts, MakeKeyed,
     NamedInVain, Promoted, Refit, StartError, StartOptions, Started, Steered, Stranded, Where,

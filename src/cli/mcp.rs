@@ -1,4 +1,5 @@
-//! `subagent mcp`: which servers of the Model Context Protocol are there, how are they, and switching them by hand.
+//! `subagent mcp VERB`: which servers of the Model Context Protocol are there, how are they, and switching them by hand. Without a
+//! verb it is such a server itself.
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -8,6 +9,7 @@ use super::{
     Format, Output, Surroundings, Telling,
     failure::{EXIT_FAILED, Failure},
     link::Link,
+    mcp_bridge::{self, BridgeArguments},
     paging, safe_text,
     table::{self, Cell, cell, free, standing, whole},
 };
@@ -22,8 +24,17 @@ mod writing;
 /// Characters of a line that a server printed.
 const LONGEST_LINE: usize = 400;
 
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct McpCommand {
+    #[command(flatten)]
+    bridge: BridgeArguments,
+    #[command(subcommand)]
+    verb: Option<McpVerb>,
+}
+
 #[derive(Subcommand)]
-pub(super) enum McpVerb {
+enum McpVerb {
     /// List the servers that the settings have for this folder; none is started
     List(McpArguments),
     /// Show how servers are: errors, restarts, calls, the last that they complained of
@@ -53,7 +64,7 @@ pub(super) enum McpVerb {
 }
 
 #[derive(Args)]
-pub(super) struct McpArguments {
+struct McpArguments {
     /// This one alone
     server: Option<String>,
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -61,7 +72,7 @@ pub(super) struct McpArguments {
 }
 
 #[derive(Args)]
-pub(super) struct ServerArguments {
+struct ServerArguments {
     /// Its name in the settings
     server: String,
     /// What stdout gets: a sentence, or the daemon's answer
@@ -94,7 +105,14 @@ struct Calls {
     p99_ms: Option<u64>,
 }
 
-pub(super) fn mcp(verb: &McpVerb, link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+pub(super) fn mcp(
+    command: &McpCommand,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let Some(verb) = &command.verb else {
+        return mcp_bridge::bridge(&command.bridge, link, surroundings);
+    };
     match verb {
         McpVerb::List(arguments) => show(arguments, link, surroundings, draw),
         McpVerb::Status(arguments) => show(arguments, link, surroundings, describe),

@@ -6,6 +6,8 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 
 /// What is logged when nobody says otherwise.
 const USUAL: &str = "info";
+/// What a part says at level `info` that is of use to those alone who look into it: each message that a client of MCP sends.
+const QUIET: &str = "rmcp=warn";
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
 /// The level of this process: its log is one, as `tracing` has it.
@@ -34,7 +36,7 @@ pub(super) enum BadLevel {
 
 impl LogLevel {
     fn new() -> LogLevel {
-        let (layer, handle) = reload::Layer::new(EnvFilter::new(USUAL));
+        let (layer, handle) = reload::Layer::new(EnvFilter::new(format!("{USUAL},{QUIET}")));
         LogLevel { layer: Mutex::new(Some(layer)), handle, said: Mutex::new(USUAL.to_owned()) }
     }
 
@@ -65,7 +67,11 @@ fn filter(directives: &str) -> Result<EnvFilter, BadLevel> {
         }
     }
     // Blanks would be taken for a part of a name.
-    EnvFilter::try_new(words.join(",")).map_err(|error| BadLevel::NoDirectives { reason: error.to_string() })
+    let mut wanted = words.join(",");
+    if directives.trim().eq_ignore_ascii_case(USUAL) {
+        wanted = format!("{wanted},{QUIET}");
+    }
+    EnvFilter::try_new(wanted).map_err(|error| BadLevel::NoDirectives { reason: error.to_string() })
 }
 
 #[cfg(test)]

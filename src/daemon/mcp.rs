@@ -94,6 +94,10 @@ pub(super) struct Board(Mutex<BTreeSet<Whose>>);
 
 impl Board {
     fn note(&self, change: &Change) {
+        // What a run has for itself is told with the run.
+        if change.agent.is_some() {
+            return;
+        }
         let whose = (change.server.clone(), change.roots.clone());
         let mut board = self.lock();
         match change.standing {

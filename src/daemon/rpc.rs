@@ -33,6 +33,7 @@ pub use api::{Api, MethodTable, TableMismatch};
 pub use caller::{Caller, Introduction, Load, PeerInfo};
 pub use connection::{Reception, serve_connection};
 pub use errors::internal_error;
+pub use http::{McpDoor, Plain, Reply};
 pub use listener::{BindError, Listener, Peers, TcpDoor, UnixDoor, bind};
 pub use subscription::{Feed, Gone, Sink};
 pub use wire::Wire;

@@ -144,20 +144,6 @@ struct AgentTool {
 
 impl AgentTool {
     fn new(definition: &Arc<AgentDefinition>, redactor: Redactor) -> AgentTool {
-        let mut properties = Map::new();
-        for input in &definition.inputs {
-            let mut schema = input.schema.clone();
-            if let (Some(description), Some(schema)) = (&input.description, schema.as_object_mut()) {
-                schema.insert("description".to_owned(), description.as_str().into());
-            }
-            properties.insert(input.name.clone(), schema);
-        }
-        let required: Vec<&str> = definition
-            .inputs
-            .iter()
-            .filter(|input| input.required && input.default.is_none())
-            .map(|input| input.name.as_str())
-            .collect();
         let declaration = ToolDeclaration {
             name: definition.name.as_str().into(),
             title: definition.title.clone(),
@@ -165,12 +151,7 @@ impl AgentTool {
             kind: ToolKind::Think,
             // What it does is judged call by call in its own run.
             risk: Risk::Safe,
-            parameters: json!({
-                "type": "object",
-                "properties": properties,
-                "required": required,
-                "additionalProperties": false,
-            }),
+            parameters: agent_parameters(definition),
         };
         AgentTool { declaration, definition: Arc::clone(definition), redactor }
     }
@@ -204,6 +185,30 @@ impl Tool for AgentTool {
         });
         Box::pin(ready(checked))
     }
+}
+
+/// JSON Schema of the arguments that an agent takes as a tool.
+pub fn agent_parameters(definition: &AgentDefinition) -> Value {
+    let mut properties = Map::new();
+    for input in &definition.inputs {
+        let mut schema = input.schema.clone();
+        if let (Some(description), Some(schema)) = (&input.description, schema.as_object_mut()) {
+            schema.insert("description".to_owned(), description.as_str().into());
+        }
+        properties.insert(input.name.clone(), schema);
+    }
+    let required: Vec<&str> = definition
+        .inputs
+        .iter()
+        .filter(|input| input.required && input.default.is_none())
+        .map(|input| input.name.as_str())
+        .collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
 }
 
 /// The inputs that a call's arguments give, or every violation at once.

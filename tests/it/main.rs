@@ -40,6 +40,7 @@ mod laws;
 mod lent;
 mod lifetimes;
 mod mcp;
+mod mcp_server;
 mod media;
 mod methods;
 mod model_lists;

@@ -16,7 +16,7 @@ use super::{
     exchange::{Begun, Exchange, too_long},
     flight::Admission,
     framing::{FrameReader, Framing, Inbound, Read},
-    http::{self, Gate},
+    http::{self, Gate, McpDoor},
     message::{self, Line, Message, WireId},
     outgoing,
     wire::{Opening, Rewound, Wire, opening},
@@ -46,6 +46,8 @@ pub struct Reception {
     pub tasks: TaskTracker,
     /// Whether the daemon can do its work, and why not.
     pub readiness: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// Who speaks the Model Context Protocol at `/mcp`, if somebody does.
+    pub mcp: Option<Arc<dyn McpDoor>>,
     /// Everything ends.
     pub stop: CancellationToken,
 }

@@ -1,5 +1,6 @@
 //! How does a client that speaks HTTP ask? `POST /rpc` with a message as its body, each request on its own;
-//! `GET /rpc` becomes a WebSocket; `POST /confirm/<token>` answers a question; `/healthz` and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
+//! `GET /rpc` becomes a WebSocket; `/mcp` speaks the Model Context Protocol; `POST /confirm/<token>` answers a question; `/healthz`
+//! and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
 //!
 //! HTTP itself, with all its ways to be malformed, is hyper's. What a message says is answered by the same
 //! [`Exchange`] as everywhere.
@@ -33,9 +34,11 @@ use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
 
 mod confirm;
 mod gate;
+mod mcp;
 mod websocket;
 
 pub use gate::Gate;
+pub use mcp::{McpDoor, Plain, Reply};
 
 /// How long the head of a request may take to arrive, and how long a kept-alive connection may be silent.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -48,7 +51,14 @@ const READ_AHEAD_BYTES: usize = 32 << 10;
 /// Where messages go.
 const RPC_PATH: &str = "/rpc";
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Reply;
+
+/// What a connection becomes that is HTTP no more.
+enum Next {
+    WebSocket(OnUpgrade),
+    /// Lines of the Model Context Protocol, with the query of the URL.
+    Mcp(OnUpgrade, String),
+}
 
 /// Serves one connection that began like HTTP.
 pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Guest, reception: Reception) {
@@ -80,8 +90,10 @@ pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Gues
             let _ = timeout(DRAIN, connection).await;
         }
     }
-    if let Ok(upgrade) = upgraded.try_recv() {
-        websocket::serve::<W>(upgrade, caller, guest, reception).await;
+    match upgraded.try_recv() {
+        Ok(Next::WebSocket(upgrade)) => websocket::serve::<W>(upgrade, caller, guest, reception).await,
+        Ok(Next::Mcp(upgrade, query)) => mcp::serve::<W>(upgrade, query, guest, reception).await,
+        Err(_) => {}
     }
 }
 
@@ -91,8 +103,8 @@ struct Reader {
     reception: Reception,
     /// Of all requests of the connection, also of those whose effects go on after an answer was given up.
     flight: Flight,
-    /// Where the connection goes once it is a WebSocket.
-    upgrade: std::sync::Mutex<Option<oneshot::Sender<OnUpgrade>>>,
+    /// Where the connection goes once it is HTTP no more.
+    upgrade: std::sync::Mutex<Option<oneshot::Sender<Next>>>,
 }
 
 impl Reader {
@@ -121,6 +133,7 @@ impl Reader {
         match (request.uri().path(), request.method()) {
             (RPC_PATH, &Method::POST) => self.post(request).await,
             (RPC_PATH, &Method::GET) => self.upgrade(request),
+            (mcp::PATH, _) => self.mcp(request).await,
             ("/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok\n"),
             ("/readyz", &Method::GET | &Method::HEAD) => self.readiness(),
             (RPC_PATH, _) => refused_method("GET, POST"),
@@ -228,12 +241,16 @@ impl Reader {
                 return answer;
             }
         };
+        self.becomes(Next::WebSocket(hyper::upgrade::on(&mut request)));
+        response
+    }
+
+    fn becomes(&self, next: Next) {
         let sender = self.upgrade.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         // A connection is upgraded once; after that hyper reads no further request from it.
         if let Some(sender) = sender {
-            let _ = sender.send(hyper::upgrade::on(&mut request));
+            let _ = sender.send(next);
         }
-        response
     }
 
     fn readiness(&self) -> Answer {
@@ -283,7 +300,7 @@ fn text(status: StatusCode, body: &str) -> Answer {
 }
 
 fn with_body(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
-    let mut answer = Response::new(Full::new(body));
+    let mut answer = Response::new(Full::new(body).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     // Answers are about one moment, and a browser must not guess at their type.

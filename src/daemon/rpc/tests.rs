@@ -287,6 +287,7 @@ fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> Reception {
         table: Arc::clone(table),
         tasks: TaskTracker::new(),
         readiness: Arc::new(|| Ok(())),
+        mcp: None,
         stop: stop.clone(),
     }
 }

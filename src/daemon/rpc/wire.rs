@@ -77,7 +77,7 @@ impl Wire for TcpStream {
     }
 }
 
-/// For tests in the same process. A duplex stream does not tell a half-closed peer from one that is gone, so its
+/// Within the same process. A duplex stream does not tell a half-closed peer from one that is gone, so its
 /// subscriptions end with what the peer sends.
 impl Wire for DuplexStream {
     type Reader = ReadHalf<DuplexStream>;

@@ -13,8 +13,8 @@ use futures_util::{
     SinkExt as _, StreamExt as _,
     stream::{SplitSink, SplitStream},
 };
-use http_body_util::Full;
-use hyper::{Request, Response, body::Bytes, upgrade::OnUpgrade};
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Request, body::Bytes, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::AsyncReadExt as _,
@@ -55,7 +55,7 @@ type Socket<W> = WebSocketStream<Rewound<W>>;
 
 /// The answer that makes a WebSocket of a connection, or what is missing from the request.
 pub(super) fn accept<B>(request: &Request<B>) -> Result<Answer, RpcError> {
-    let response: Result<Response<Full<Bytes>>, Error> = create_response_with_body(request, Full::default);
+    let response: Result<Answer, Error> = create_response_with_body(request, || Full::default().boxed());
     response.map_err(|error| {
         RpcError::new(ErrorKind::InvalidRequest, format!("no WebSocket handshake: {error}"))
             .with_hint("messages are sent by POST; a WebSocket begins with an upgrade request")

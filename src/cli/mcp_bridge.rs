@@ -1,0 +1,342 @@
+//! `subagent mcp`: how does a program that starts its servers of the Model Context Protocol itself reach the one daemon there is?
+//! Lines from standard input go to the daemon's `/mcp`, lines from it to standard output (spec 07, "As a server").
+//!
+//! What is said is the daemon's business; this is a [`Conversation`] that it can be taken up with the next daemon when one goes away.
+//! It is told once more who the client is, and what was asked and not answered. Since the daemon knows a request of this bridge
+//! by its id, a run that was begun is found again, and its answer arrives.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    net::Shutdown,
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    thread,
+    time::Duration,
+};
+
+use clap::Args;
+
+use super::{Surroundings, failure::Failure, key, link::Link};
+use crate::{
+    client::{ConnectError, Dialer, MAX_INCOMING_BYTES, RECONNECT_BOUND, Stopwatch},
+    protocol::MAX_MESSAGE_BYTES,
+};
+
+mod conversation;
+
+use conversation::{Conversation, Heard};
+
+/// Lines that wait to be carried, from both sides; then neither is read.
+const LINES_AT_ONCE: usize = 64;
+/// Bytes of chance in the bridge's name.
+const NAME_BYTES: usize = 16;
+/// How long the daemon may take to let a bridge in.
+const HEAD_PATIENCE: Duration = Duration::from_secs(15);
+/// How long it may refuse to take bytes before it counts as stuck.
+const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of its answer to that.
+const HEAD_BYTES: usize = 16 << 10;
+/// Between two attempts to find it again; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Whoever keeps the daemon running gets this long to start it again before we do.
+const START_GRACE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+pub(super) struct BridgeArguments {
+    /// The folder that agents work in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// How long a call waits for its run before it answers a handle; less than the client waits [default: 45]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=600))]
+    wait: Option<u64>,
+}
+
+/// What happens on either side.
+enum Event {
+    Said(Vec<u8>),
+    TooLong,
+    /// The client says nothing more.
+    Finished,
+    /// By the daemon of this number.
+    Answered(u64, Vec<u8>),
+    Gone(u64),
+}
+
+/// Carries until the client has said all, or no daemon is found any more.
+pub(super) fn bridge(
+    arguments: &BridgeArguments,
+    link: &Link,
+    surroundings: &mut Surroundings,
+) -> Result<u8, Failure> {
+    let path = path(arguments, surroundings)?;
+    let first = let_in(link.dial(&mut surroundings.stderr)?.into_stream(), &path)?;
+    let (tell, events) = sync_channel(LINES_AT_ONCE);
+    let input = tell.clone();
+    // Not joined: it may wait for input that never comes, and ends with the process.
+    thread::spawn(move || hear_client(io::stdin().lock(), &input));
+    let dialer = link.dialer().clone();
+    let mut bridge =
+        Bridge { path, dialer, tell, socket: first, number: 0, conversation: Conversation::default() };
+    bridge.listen()?;
+    bridge.carry(&events, &mut io::stdout().lock())
+}
+
+struct Bridge {
+    path: String,
+    dialer: Dialer,
+    tell: SyncSender<Event>,
+    socket: UnixStream,
+    /// Of the daemon's connection.
+    number: u64,
+    conversation: Conversation,
+}
+
+impl Bridge {
+    fn carry(&mut self, events: &Receiver<Event>, client: &mut impl Write) -> Result<u8, Failure> {
+        let mut has_finished = false;
+        // The sender that the bridge keeps makes this endless.
+        while let Ok(event) = events.recv() {
+            let told = match event {
+                Event::Said(line) => {
+                    match self.conversation.said(line) {
+                        // A failure shows as the end of the connection, after which it is sent again.
+                        Heard::Pass(line) => drop(self.send(&line)),
+                        Heard::Answer(line) => {
+                            if tell(client, &line).is_err() {
+                                return Ok(0);
+                            }
+                        }
+                        Heard::Nothing => {}
+                    }
+                    Ok(())
+                }
+                Event::TooLong => tell(client, conversation::TOO_LONG.as_bytes()),
+                Event::Finished => {
+                    has_finished = true;
+                    // What was asked is still answered, for as long as the daemon lingers.
+                    let _gone = self.socket.shutdown(Shutdown::Write);
+                    Ok(())
+                }
+                Event::Answered(number, line) if number == self.number => {
+                    match self.conversation.answered(number, line) {
+                        Some(line) => tell(client, &line),
+                        None => Ok(()),
+                    }
+                }
+                Event::Gone(number) if number == self.number => {
+                    if has_finished {
+                        return Ok(0);
+                    }
+                    let taken_back = self.conversation.lost();
+                    let told = taken_back.iter().try_for_each(|line| tell(client, line));
+                    if told.is_ok() {
+                        self.reconnect()?;
+                    }
+                    told
+                }
+                // Of a daemon that is gone.
+                Event::Answered(..) | Event::Gone(_) => Ok(()),
+            };
+            // Whoever started us has closed our output: there is nobody to tell.
+            if told.is_err() {
+                return Ok(0);
+            }
+        }
+        Ok(0)
+    }
+
+    fn send(&mut self, line: &[u8]) -> io::Result<()> {
+        let sent = self.socket.write_all(line).and_then(|()| self.socket.write_all(b"\n"));
+        if sent.is_err() {
+            // It takes nothing, so what it says is of no use either: the reader ends, and it is lost.
+            let _gone = self.socket.shutdown(Shutdown::Both);
+        }
+        sent
+    }
+
+    /// Hears the daemon on a thread of its own, until it is gone.
+    fn listen(&mut self) -> Result<(), Failure> {
+        let (socket, tell, number) =
+            (self.socket.try_clone().map_err(unusable)?, self.tell.clone(), self.number);
+        thread::spawn(move || {
+            let mut reader = BufReader::new(socket);
+            while let Ok(Line::Whole(line)) = next_line(&mut reader, MAX_INCOMING_BYTES) {
+                if tell.send(Event::Answered(number, line)).is_err() {
+                    return;
+                }
+            }
+            let _ended = tell.send(Event::Gone(number));
+        });
+        Ok(())
+    }
+
+    /// Finds the next daemon and tells it what the last one was told.
+    fn reconnect(&mut self) -> Result<(), Failure> {
+        let stopwatch = Stopwatch::start();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let outcome = self.find(stopwatch.elapsed());
+            match outcome {
+                Ok(socket) => {
+                    self.socket = socket;
+                    self.number += 1;
+                    self.listen()?;
+                    for line in self.conversation.again() {
+                        if self.send(&line).is_err() {
+                            // Its end is an event like any.
+                            break;
+                        }
+                    }
+                    return Ok(());
+                }
+                Err(failure) if RECONNECT_BOUND <= stopwatch.elapsed() => {
+                    return Err(
+                        failure.or_hint("start this again: it connects to the next daemon, or starts one")
+                    );
+                }
+                Err(_) => {
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    fn find(&self, waited: Duration) -> Result<UnixStream, Failure> {
+        let mut outcome = self.dialer.connect();
+        // A daemon that was told to stop takes its socket away, one that died leaves it: what a person stopped is not
+        // started again behind their back.
+        let may_start =
+            self.dialer.starter().is_some() && START_GRACE <= waited && self.dialer.socket().exists();
+        if may_start && matches!(outcome, Err(ConnectError::NobodyListens { .. })) {
+            outcome = self.dialer.start();
+        }
+        let_in(outcome?.into_stream(), &self.path)
+    }
+}
+
+/// The path of `/mcp`, with what the session begins with.
+fn path(arguments: &BridgeArguments, surroundings: &Surroundings) -> Result<String, Failure> {
+    let folder = match &arguments.workspace {
+        Some(folder) => surroundings.working_folder.join(folder),
+        None => surroundings.working_folder.clone(),
+    };
+    let folder = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("cannot work in {}: {error}", folder.display()))
+            .or_hint("name another with --workspace")
+    })?;
+    let Some(folder) = folder.to_str() else {
+        return Err(Failure::usage("the folder's path is no UTF-8").or_hint("name another with --workspace"));
+    };
+    let name = key::chance(NAME_BYTES)?;
+    let wait = arguments.wait.map(|seconds| format!("&waitMs={}", seconds * 1_000)).unwrap_or_default();
+    Ok(format!("/mcp?workspace={}&bridge={name}{wait}", escaped(folder)))
+}
+
+/// As it stands in a URL.
+fn escaped(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let escape = |byte: u8| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape).collect()
+}
+
+/// Makes lines of a connection.
+fn let_in(mut socket: UnixStream, path: &str) -> Result<UnixStream, Failure> {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: mcp\r\n\r\n");
+    socket.set_write_timeout(Some(WRITE_PATIENCE)).map_err(unusable)?;
+    socket.set_read_timeout(Some(HEAD_PATIENCE)).map_err(unusable)?;
+    socket.write_all(request.as_bytes()).map_err(unusable)?;
+    let mut head = Vec::new();
+    // Byte by byte: what comes behind the head is the conversation's.
+    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES {
+        let mut byte = [0];
+        // One that ends here was refused before it could ask; what it was told is in `head`.
+        if socket.read(&mut byte).map_err(unusable)? == 0 {
+            break;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head);
+    if head.starts_with("HTTP/1.1 101 ") {
+        socket.set_read_timeout(None).map_err(unusable)?;
+        return Ok(socket);
+    }
+    let said = head.lines().next().unwrap_or("nothing").to_owned();
+    Err(Failure::unavailable(format!("the daemon does not speak the Model Context Protocol: it said {said}"))
+        .or_hint("`subagent status` shows the daemon; one of another version may have to be stopped"))
+}
+
+fn unusable(error: io::Error) -> Failure {
+    Failure::unavailable(format!("the connection to the daemon is lost: {error}"))
+        .or_hint("start this again: it connects to the next daemon, or starts one")
+}
+
+fn hear_client(input: impl Read, tell: &SyncSender<Event>) {
+    let mut reader = BufReader::new(input);
+    loop {
+        let event = match next_line(&mut reader, MAX_MESSAGE_BYTES) {
+            Ok(Line::Whole(line)) => Event::Said(line),
+            Ok(Line::TooLong) => Event::TooLong,
+            Ok(Line::End) | Err(_) => Event::Finished,
+        };
+        let is_last = matches!(event, Event::Finished);
+        if tell.send(event).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+enum Line {
+    /// Not blank, without its end.
+    Whole(Vec<u8>),
+    /// It was read to its end and forgotten.
+    TooLong,
+    End,
+}
+
+/// Reads one line without ever holding more than `most` bytes of it.
+fn next_line(reader: &mut impl BufRead, most: usize) -> io::Result<Line> {
+    let mut line = Vec::new();
+    let mut is_too_long = false;
+    loop {
+        let bytes = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            bytes => bytes?,
+        };
+        if bytes.is_empty() {
+            // Half a line is no message.
+            return Ok(Line::End);
+        }
+        let newline = bytes.iter().position(|byte| *byte == b'\n');
+        let part = &bytes[..newline.unwrap_or(bytes.len())];
+        is_too_long |= most < line.len() + part.len();
+        match is_too_long {
+            true => line = Vec::new(),
+            false => line.extend_from_slice(part),
+        }
+        let taken = part.len() + usize::from(newline.is_some());
+        reader.consume(taken);
+        if newline.is_none() {
+            continue;
+        }
+        if is_too_long {
+            return Ok(Line::TooLong);
+        }
+        if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            return Ok(Line::Whole(line));
+        }
+        line.clear();
+    }
+}
+
+fn tell(client: &mut impl Write, line: &[u8]) -> io::Result<()> {
+    client.write_all(line)?;
+    client.write_all(b"\n")?;
+    client.flush()
+}

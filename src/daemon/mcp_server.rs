@@ -1,0 +1,160 @@
+//! How does another program use our agents as tools? As a server of the Model Context Protocol (spec 07, "As a server").
+//!
+//! A session of that protocol is an ordinary client of the daemon: [`Link`](link::Link) speaks the daemon's own protocol with it,
+//! over a pipe within the process. So what a session begins is seen by everybody, is attributed, asked about and cancelled like
+//! what any client begins, and there is no second way in.
+//!
+//! ```text
+//! `subagent mcp` --GET /mcp, Upgrade: mcp--> lines --\
+//!                                                     McpSession --Link--> methods of the daemon
+//! any client -----streamable HTTP, /mcp-------------/     |
+//!                                                         `-- Watch, one a run: progress, questions
+//! ```
+//!
+//! A call of an agent's tool starts a run in a session of its own and waits for it, for less time than clients usually do; then its
+//! result is the tool's, or a handle with which `run_wait` goes on. Who leaves cancels nothing. A question of a run that is
+//! followed becomes an elicitation, where the client can do that: the [`Watch`](watch) is attached, says so, and takes the
+//! elicitation back when somebody else was quicker.
+//!
+//! Spoken are the versions up to 2025-11-25, in which a client says once who it is. One that speaks only those without sessions is
+//! told which ones there are.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Bytes,
+    header::{self, HeaderValue},
+};
+use rmcp::{
+    RoleServer, Service,
+    service::serve_server_with_ct,
+    transport::{
+        Transport, TransportAdapterIdentity,
+        async_rw::AsyncRwTransport,
+        streamable_http_server::{
+            StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+        },
+    },
+};
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    rpc::{self, McpDoor, PeerInfo, Plain, Reply},
+    state::State,
+};
+use crate::protocol::{MAX_MESSAGE_BYTES, RpcError};
+
+mod arguments;
+mod asking;
+mod calls;
+mod link;
+mod origin;
+mod session;
+mod telling;
+mod tools;
+mod watch;
+
+use origin::Origin;
+use session::McpSession;
+
+/// Sessions over HTTP at once: more than one person's programs have, and each holds a connection of the daemon.
+const MOST_SESSIONS: usize = 64;
+/// How long a session over HTTP may be silent: a program that was left open over lunch finds it again.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// When a client may try again that found too many sessions.
+const RETRY_SECONDS: &str = "30";
+/// What names a session in requests over HTTP.
+const SESSION_HEADER: &str = "mcp-session-id";
+
+/// What every session needs.
+pub(super) struct House {
+    pub state: Arc<State>,
+    /// Serves the connections of sessions to the daemon itself.
+    pub reception: rpc::Reception,
+}
+
+/// The server, behind the listeners' `/mcp`.
+pub(super) struct McpServer {
+    house: Arc<House>,
+    sessions: Arc<LocalSessionManager>,
+    http: StreamableHttpService<McpSession, LocalSessionManager>,
+}
+
+impl McpServer {
+    pub fn new(state: Arc<State>, reception: rpc::Reception) -> McpServer {
+        let mut config = StreamableHttpServerConfig::default()
+            // The listener's gate has looked at the host; over the Unix socket it says nothing.
+            .disable_allowed_hosts()
+            .with_cancellation_token(reception.stop.child_token())
+            .with_max_request_body_bytes(MAX_MESSAGE_BYTES);
+        // A stream that broke is begun again by the client when it likes.
+        config.sse_retry = None;
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE);
+        sessions.session_config.sse_retry = None;
+        let (house, sessions) = (Arc::new(House { state, reception }), Arc::new(sessions));
+        let of_sessions = Arc::clone(&house);
+        let begin = move || Ok(McpSession::new(Arc::clone(&of_sessions), None));
+        let http = StreamableHttpService::new(begin, Arc::clone(&sessions), config);
+        McpServer { house, sessions, http }
+    }
+}
+
+impl McpDoor for McpServer {
+    fn admits(&self, query: &str) -> Result<(), RpcError> {
+        Origin::read(query).map(drop)
+    }
+
+    fn answer(&self, mut request: Request<Full<Bytes>>, peer: PeerInfo) -> BoxFuture<'static, Reply> {
+        request.extensions_mut().insert(peer);
+        let (http, sessions) = (self.http.clone(), Arc::clone(&self.sessions));
+        Box::pin(async move {
+            let begins = request.method() == Method::POST && !request.headers().contains_key(SESSION_HEADER);
+            if begins && sessions.sessions.read().await.len() >= MOST_SESSIONS {
+                return too_many();
+            }
+            http.handle(request).await
+        })
+    }
+
+    fn converse(&self, wire: Box<dyn Plain>, query: String, peer: PeerInfo) -> BoxFuture<'static, ()> {
+        // It was read when the connection was let in.
+        let Ok(origin) = Origin::read(&query) else { return Box::pin(std::future::ready(())) };
+        let (reader, writer) = tokio::io::split(wire);
+        let lines = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE_BYTES);
+        let session = McpSession::new(Arc::clone(&self.house), Some((origin, peer)));
+        let rpc::Reception { tasks, stop, .. } = &self.house.reception;
+        let served = serve(session, lines, tasks, stop.clone());
+        // A failure means that it panicked, which is told by whoever catches that.
+        Box::pin(async move { drop(served.await) })
+    }
+}
+
+/// Serves one session until either side ends. Generic, since of the types themselves the compiler cannot tell that they may go
+/// from thread to thread.
+fn serve<S, T>(session: S, transport: T, tasks: &TaskTracker, stop: CancellationToken) -> JoinHandle<()>
+where
+    S: Service<RoleServer> + Send + Sync + 'static,
+    T: Transport<RoleServer> + Send + 'static,
+{
+    tasks.spawn(async move {
+        let ending = stop.child_token();
+        let begun =
+            serve_server_with_ct::<S, T, _, TransportAdapterIdentity>(session, transport, ending).await;
+        match begun {
+            Ok(running) => drop(running.waiting().await),
+            Err(error) => tracing::debug!(%error, "a session of MCP did not begin"),
+        }
+    })
+}
+
+fn too_many() -> Reply {
+    let mut reply = Response::new(Full::from("too many sessions are open; end one, or wait\n").boxed());
+    *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+    reply
+}

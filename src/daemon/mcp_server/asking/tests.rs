@@ -1,0 +1,76 @@
+//! Does a form say what is asked, and does only a clear answer count?
+
+use super::*;
+
+fn confirmation(details: Value, outcomes: &[&str]) -> Confirmation {
+    let options: Vec<Value> =
+        outcomes.iter().map(|it| json!({ "outcome": it, "label": format!("{it}!") })).collect();
+    serde_json::from_value(json!({
+        "confirmationId": "c1", "runId": "r1", "sessionId": "s1", "path": ["lead", "helper"], "risk": "low",
+        "title": "Write a.txt", "rule": "builtin", "reason": "it changes a file", "details": details,
+        "digest": "sha256:1", "options": options, "audience": "all", "onDetached": "wait",
+        "createdAt": "2025-11-20T11:00:00.000Z", "onDeadline": "deny",
+    }))
+    .unwrap()
+}
+
+fn said(action: &str, content: Value) -> ElicitResult {
+    serde_json::from_value(json!({ "action": action, "content": content })).unwrap()
+}
+
+#[test]
+fn a_form_offers_what_is_offered_and_a_choice_alone_can_say() {
+    let asked = confirmation(json!({"type": "info", "prompt": "Really?"}), &["allowOnce", "modify", "deny"]);
+    let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
+    assert_eq!(form["requestedSchema"]["properties"]["decision"]["enum"], json!(["allowOnce", "deny"]));
+    assert_eq!(
+        form["requestedSchema"]["properties"]["decision"]["enumNames"],
+        json!(["allowOnce!", "deny!"])
+    );
+    let message = form["message"].as_str().unwrap();
+    assert!(message.contains("lead > helper asks: Write a.txt") && message.contains("Really?"), "{message}");
+}
+
+#[test]
+fn only_a_clear_choice_that_was_offered_is_an_answer() {
+    let asked = confirmation(json!({"type": "info", "prompt": "Really?"}), &["allowOnce", "modify", "deny"]);
+    let outcome = |said: &ElicitResult| answer(&asked, said).map(|params| params.outcome);
+    assert_eq!(outcome(&said("accept", json!({"decision": "allowOnce"}))), Some(Outcome::AllowOnce));
+    assert_eq!(outcome(&said("decline", Value::Null)), Some(Outcome::Deny));
+    assert_eq!(outcome(&said("cancel", Value::Null)), None);
+    for unclear in [
+        json!({"decision": "allowUser"}),
+        json!({"decision": "modify"}),
+        json!({"decision": true}),
+        json!({"decision": "allowonce"}),
+        json!({}),
+        json!("allowOnce"),
+        Value::Null,
+    ] {
+        assert_eq!(outcome(&said("accept", unclear.clone())), None, "{unclear}");
+    }
+    let told = answer(&asked, &said("accept", json!({"decision": "deny", "message": "not now"}))).unwrap();
+    assert_eq!((told.message.as_deref(), told.digest.as_deref()), (Some("not now"), Some("sha256:1")));
+}
+
+#[test]
+fn questions_are_fields_and_every_one_must_be_answered() {
+    let questions = json!({"type": "question", "questions": [
+        {"question": "Which?", "options": ["a", "b"]},
+        {"question": "Which ones?", "options": ["x", "y"], "multiSelect": true},
+        {"question": "Why?"},
+    ]});
+    let asked = confirmation(questions, &["answer", "deny"]);
+    let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
+    let fields: Vec<&String> = form["requestedSchema"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["answer1", "answer1_other", "answer2_1", "answer2_2", "answer2_other", "answer3"]);
+    let all =
+        json!({"answer1": "b", "answer2_1": true, "answer2_2": false, "answer2_other": "z", "answer3": "so"});
+    let params = answer(&asked, &said("accept", all)).unwrap();
+    let several = QuestionAnswer::Several(vec!["x".to_owned(), "z".to_owned()]);
+    let one = |text: &str| QuestionAnswer::One(text.to_owned());
+    assert_eq!((params.outcome, params.answers), (Outcome::Answer, vec![one("b"), several, one("so")]));
+    assert_eq!(answer(&asked, &said("accept", json!({"answer1": "b", "answer3": "so"}))), None);
+    let denied = answer(&asked, &said("decline", Value::Null)).unwrap();
+    assert_eq!(denied.outcome, Outcome::Deny);
+}

@@ -1,0 +1,351 @@
+//! What does one session of the protocol answer? Who the client is, which tools there are, and their calls.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use hyper::http::request::Parts;
+use rmcp::{
+    Peer, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ErrorCode, ErrorData,
+        Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, RequestId, ServerCapabilities, ServerConfig,
+    },
+    service::{NotificationContext, RequestContext},
+};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    House,
+    calls::Call,
+    link::{Events, Link},
+    origin::Origin,
+    tools::Tools,
+    watch::Watches,
+};
+use crate::{
+    daemon::rpc::PeerInfo,
+    protocol::{
+        AttachFrom, ClientCapabilities, ClientId, ClientInfo, ClientKind, ConfirmationCapability, ErrorKind,
+        EventsSubscribe, EventsSubscribeParams, FromWord, Initialize, InitializeParams, OnGone, Presence,
+        RpcError,
+    },
+};
+
+/// Calls of one session at once; more are refused, and a client that asks so much at once can wait.
+const MOST_CALLS: usize = 32;
+/// Requests that are remembered as cancelled before they were heard of.
+const MOST_EARLY: usize = 64;
+/// How long a client may take to name its roots.
+const ROOTS_TIME: Duration = Duration::from_secs(10);
+/// What a client's name and version are cut to, as `initialize` takes them.
+const NAME_CHARS: usize = 200;
+const VERSION_CHARS: usize = 100;
+/// What may make other agents the visible ones.
+const CHANGES: [&str; 3] = ["agents.changed", "workspace.trusted", "config.changed"];
+/// In which a client says once who it is. Later ones know no sessions.
+const SPOKEN: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2024_11_05,
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+];
+
+const INSTRUCTIONS: &str = "Each agent of subagentd is a tool. A call starts a run and answers its result, or, when that takes long, \
+    a handle with its runId: call run_wait with it until the run has ended. The run goes on whether anybody waits or not; \
+    run_status looks at it, run_cancel ends it.";
+
+/// One session.
+pub(super) struct McpSession {
+    house: Arc<House>,
+    /// `None` over HTTP, where each request says it.
+    came: Option<(Origin, PeerInfo)>,
+    /// Set by `initialize`, which a client says once.
+    opened: OnceLock<Opened>,
+    places: Semaphore,
+    cancels: Cancels,
+    gone: CancellationToken,
+    _end: DropGuard,
+}
+
+/// What a session is once its client has said who it is.
+pub(super) struct Opened {
+    pub link: Link,
+    pub origin: Origin,
+    pub watches: Watches,
+    /// The client can be asked which folders it works in.
+    has_roots: bool,
+}
+
+impl McpSession {
+    pub fn new(house: Arc<House>, came: Option<(Origin, PeerInfo)>) -> McpSession {
+        let gone = CancellationToken::new();
+        McpSession {
+            house,
+            came,
+            opened: OnceLock::new(),
+            places: Semaphore::new(MOST_CALLS),
+            cancels: Cancels::default(),
+            _end: gone.clone().drop_guard(),
+            gone,
+        }
+    }
+
+    fn opened(&self) -> Result<&Opened, ErrorData> {
+        self.opened.get().ok_or_else(|| ErrorData::invalid_request("say initialize first", None))
+    }
+
+    /// Becomes a client of the daemon.
+    async fn open(
+        &self,
+        request: &InitializeRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), RpcError> {
+        if self.opened.get().is_some() {
+            return Err(RpcError::new(ErrorKind::InvalidRequest, "initialize is said once"));
+        }
+        let (origin, peer) = match &self.came {
+            Some(came) => came.clone(),
+            None => by_http(context)?,
+        };
+        let link = Link::open(&self.house, peer, self.gone.clone());
+        let told = &request.client_info;
+        let name = told.title.as_ref().unwrap_or(&told.name);
+        let client = ClientInfo {
+            name: name.chars().take(NAME_CHARS).collect(),
+            version: told.version.chars().take(VERSION_CHARS).collect(),
+            kind: ClientKind::Bridge,
+        };
+        let can_ask = request.capabilities.elicitation.as_ref();
+        // Who says nothing of forms means them.
+        let can_ask = can_ask.is_some_and(|it| it.form.is_some() || it.url.is_none());
+        let confirmations = can_ask.then(ConfirmationCapability::default);
+        let params = InitializeParams {
+            protocol_version: crate::protocol::PROTOCOL_VERSIONS[0].to_owned(),
+            client,
+            client_id: origin.bridge.as_deref().map(|bridge| ClientId::from(format!("mcp-{bridge}"))),
+            capabilities: ClientCapabilities { confirmations, ..ClientCapabilities::default() },
+            presence: Presence::default(),
+            strict: false,
+        };
+        link.ask::<Initialize>(&params).await?;
+        let params = EventsSubscribeParams {
+            session_ids: Vec::new(),
+            run_ids: Vec::new(),
+            exact: false,
+            types: CHANGES.map(str::to_owned).to_vec(),
+            from: AttachFrom::Word(FromWord::Now),
+            log_id: None,
+            consumer: None,
+            on_gone: OnGone::default(),
+            deltas: false,
+        };
+        let changes = link.follow::<EventsSubscribe>(&params).await?;
+        let tasks = self.house.reception.tasks.clone();
+        let (client, gone) = (context.peer.clone(), self.gone.clone());
+        tasks.spawn(async move { gone.run_until_cancelled(tell_changes(changes, client)).await });
+        let person = can_ask.then(|| context.peer.clone());
+        let watches = Watches::new(link.clone(), person, tasks, self.gone.clone());
+        let has_roots = has_roots(request);
+        self.opened
+            .set(Opened { link, origin, watches, has_roots })
+            .map_err(|_| RpcError::new(ErrorKind::InvalidRequest, "initialize is said once"))
+    }
+}
+
+impl Opened {
+    /// The folders that agents work in: those of the URL, else the client's own.
+    pub async fn roots(&self, context: &RequestContext<RoleServer>) -> Result<Vec<String>, RpcError> {
+        if !self.origin.roots.is_empty() {
+            return Ok(self.origin.roots.clone());
+        }
+        let roots = match self.has_roots {
+            true => roots_of(&context.peer).await,
+            false => Vec::new(),
+        };
+        match roots.is_empty() {
+            false => Ok(roots),
+            true => {
+                Err(RpcError::new(ErrorKind::InvalidParams, "it is not said in which folder agents work")
+                    .with_hint("end the URL with ?workspace=/absolute/path, or name roots"))
+            }
+        }
+    }
+}
+
+fn has_roots(request: &InitializeRequestParams) -> bool {
+    request.capabilities.roots.is_some()
+}
+
+/// The client's folders on this machine.
+#[expect(deprecated, reason = "what replaces roots is of versions without sessions")]
+async fn roots_of(client: &Peer<RoleServer>) -> Vec<String> {
+    let named = match tokio::time::timeout(ROOTS_TIME, client.list_roots()).await {
+        Ok(Ok(named)) => named.roots,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a client of MCP did not name its roots");
+            return Vec::new();
+        }
+        Err(_) => return Vec::new(),
+    };
+    let path = |uri: &str| -> Option<PathBuf> { url::Url::parse(uri).ok()?.to_file_path().ok() };
+    named.iter().filter_map(|root| path(&root.uri)?.into_os_string().into_string().ok()).collect()
+}
+
+/// What the request that begins a session says of it.
+fn by_http(context: &RequestContext<RoleServer>) -> Result<(Origin, PeerInfo), RpcError> {
+    let parts = context.extensions.get::<Parts>();
+    let peer = parts.and_then(|parts| parts.extensions.get::<PeerInfo>().copied());
+    let (Some(parts), Some(peer)) = (parts, peer) else {
+        return Err(RpcError::new(ErrorKind::InternalError, "it is not known who asks"));
+    };
+    let origin = Origin::read(parts.uri.query().unwrap_or_default())?;
+    // Only a connection of its own is a bridge's.
+    Ok((Origin { bridge: None, ..origin }, peer))
+}
+
+/// Says when other agents may be there, until the session ends. Several changes at once are one.
+async fn tell_changes(mut changes: Events, client: Peer<RoleServer>) {
+    while let Some(envelope) = changes.next().await {
+        let mut is_change = CHANGES.contains(&envelope.kind.as_str());
+        while let Some(envelope) = changes.waiting() {
+            is_change |= CHANGES.contains(&envelope.kind.as_str());
+        }
+        // What a subscription begins with is none.
+        if is_change && client.notify_tool_list_changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// An error of ours as one of the protocol.
+pub(super) fn protocol_error(error: RpcError) -> ErrorData {
+    let message = match &error.data.hint {
+        Some(hint) => format!("{}; {hint}", error.message),
+        None => error.message.clone(),
+    };
+    ErrorData::new(ErrorCode(error.code), message, Some(json!(error.data)))
+}
+
+impl ServerHandler for McpSession {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        InitializeResult::new(capabilities)
+            .with_server_info(
+                Implementation::new("subagentd", env!("CARGO_PKG_VERSION")).with_title("subagentd's agents"),
+            )
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(SPOKEN)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.open(&request, &context).await.map_err(protocol_error)?;
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let roots = self.opened()?.roots(&context).await.map_err(protocol_error)?;
+        let tools = Tools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
+        Ok(ListToolsResult::with_all_items(tools.declared()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let opened = self.opened()?;
+        let Ok(_place) = self.places.try_acquire() else {
+            let error = RpcError::new(ErrorKind::Overloaded, "too many calls of this session are open");
+            return Err(protocol_error(error.with_hint("wait for answers before asking more")));
+        };
+        let cancelling = self.cancels.begin(&context.id);
+        let cancelled = cancelling.token.clone();
+        let call = Call { house: &self.house, opened, context: &context, cancelled };
+        call.answer(request).await.map(CallToolResponse::from)
+    }
+
+    async fn on_cancelled(
+        &self,
+        notification: CancelledNotificationParam,
+        _: NotificationContext<RoleServer>,
+    ) {
+        if let Some(id) = &notification.request_id {
+            self.cancels.cancel(id);
+        }
+    }
+}
+
+/// Which requests the client took back. That a session ends cancels none.
+#[derive(Default)]
+struct Cancels(Mutex<Requests>);
+
+#[derive(Default)]
+struct Requests {
+    open: HashMap<RequestId, CancellationToken>,
+    /// Cancelled before they were heard of: the two come by tasks of their own.
+    early: VecDeque<RequestId>,
+}
+
+/// One request, as long as it is open.
+struct Cancelling<'a> {
+    cancels: &'a Cancels,
+    id: RequestId,
+    token: CancellationToken,
+}
+
+impl Cancels {
+    fn begin(&self, id: &RequestId) -> Cancelling<'_> {
+        let token = CancellationToken::new();
+        let mut requests = self.lock();
+        let known = requests.early.len();
+        requests.early.retain(|early| early != id);
+        if requests.early.len() != known {
+            token.cancel();
+        }
+        requests.open.insert(id.clone(), token.clone());
+        Cancelling { cancels: self, id: id.clone(), token }
+    }
+
+    fn cancel(&self, id: &RequestId) {
+        let mut requests = self.lock();
+        if let Some(token) = requests.open.get(id) {
+            token.cancel();
+            return;
+        }
+        requests.early.push_back(id.clone());
+        if requests.early.len() > MOST_EARLY {
+            requests.early.pop_front();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Requests> {
+        // Nothing panics while it holds the lock, so a poisoned one is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Cancelling<'_> {
+    fn drop(&mut self) {
+        self.cancels.lock().open.remove(&self.id);
+    }
+}

@@ -7,7 +7,8 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value, json};
 
 use crate::protocol::{
-    Confirmation, ConfirmationDetails, ConfirmationRespondParams, Outcome, Question, QuestionAnswer,
+    AnswerKind, Confirmation, ConfirmationDetails, ConfirmationRespondParams, Outcome, Question,
+    QuestionAnswer,
 };
 
 /// Characters of what is asked about that a form shows; a person who wants all of it looks with `subagent approvals`.
@@ -97,10 +98,17 @@ fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (at, question) in questions.iter().enumerate() {
-        let Question { question, options, multi_select } = question;
+        let Question { question, options, multi_select, closed, kind, optional, default } = question;
         if options.is_empty() {
-            required.push(field(at));
-            properties.insert(field(at), json!({ "type": "string", "title": question }));
+            if !optional && default.is_none() {
+                required.push(field(at));
+            }
+            let kind = match kind {
+                AnswerKind::Text | AnswerKind::Boolean => "string",
+                AnswerKind::Number => "number",
+                AnswerKind::Integer => "integer",
+            };
+            properties.insert(field(at), json!({ "type": kind, "title": question }));
             continue;
         }
         if *multi_select {
@@ -112,21 +120,32 @@ fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
         } else {
             properties.insert(field(at), json!({ "type": "string", "title": question, "enum": options }));
         }
-        properties.insert(
-            other(at),
-            json!({ "type": "string", "title": "Something else", "description": question }),
-        );
+        if !closed {
+            properties.insert(
+                other(at),
+                json!({ "type": "string", "title": "Something else", "description": question }),
+            );
+        }
     }
     (properties, required)
 }
 
-/// The answer to one question; `None` when there is none.
+/// The answer to one question, an empty one where that means something; `None` when there is none.
 fn answered(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
+    let may_be_empty = question.optional || question.default.is_some();
+    said(at, question, content).or_else(|| may_be_empty.then(|| QuestionAnswer::One(String::new())))
+}
+
+fn said(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
     let text = |name: String| {
-        let said = content.get(&name).and_then(Value::as_str).map(str::trim);
-        said.filter(|said| !said.is_empty()).map(str::to_owned)
+        let said = match content.get(&name)? {
+            Value::String(said) => said.trim().to_owned(),
+            Value::Number(said) => said.to_string(),
+            _ => return None,
+        };
+        Some(said).filter(|said| !said.is_empty())
     };
-    let own = text(other(at));
+    let own = text(other(at)).filter(|_| !question.closed);
     if !question.multi_select || question.options.is_empty() {
         return own.or_else(|| text(field(at))).map(QuestionAnswer::One);
     }
@@ -174,6 +193,9 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
                 vec![shown(command), format!("in {directory}"), format!("confined by: {sandbox}")];
             lines.extend(reasons.iter().cloned());
             lines
+        }
+        ConfirmationDetails::Mcp { server, tool, arguments } => {
+            vec![format!("`{tool}` of the MCP server {server}"), shown(&arguments.to_string())]
         }
         ConfirmationDetails::Fetch { urls } => urls.iter().map(|url| shown(url)).collect(),
         ConfirmationDetails::Info { prompt } => vec![shown(prompt)],

@@ -64,7 +64,7 @@ pub async fn logout(
 
 fn meant(state: &State, roots: &[String], name: &str) -> Result<(Arc<Server>, Wanted), RpcError> {
     let server = match state.servers.meaning(roots, name) {
-        Meaning::Server { server, .. } => server,
+        Meaning::Server(server) => server,
         Meaning::Disabled(why) | Meaning::Blocked(why) => {
             return Err(refused(state, name, "nobody can sign in to", &format!("it is not used: {why}")));
         }

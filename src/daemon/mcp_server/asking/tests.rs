@@ -54,6 +54,24 @@ fn only_a_clear_choice_that_was_offered_is_an_answer() {
 }
 
 #[test]
+fn what_a_server_asks_keeps_its_kind_and_may_be_left_out_where_it_may() {
+    let questions = json!({"type": "question", "questions": [
+        {"question": "How many?", "kind": "integer"},
+        {"question": "Which?", "options": ["a", "b"], "closed": true, "default": "a"},
+        {"question": "Why?", "optional": true},
+    ]});
+    let asked = confirmation(questions, &["answer", "deny"]);
+    let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
+    let fields: Vec<&String> = form["requestedSchema"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["answer1", "answer2", "answer3"], "nothing else can be said to a closed one");
+    assert_eq!(form["requestedSchema"]["properties"]["answer1"]["type"], "integer");
+    let params = answer(&asked, &said("accept", json!({"answer1": 7}))).unwrap();
+    let one = |text: &str| QuestionAnswer::One(text.to_owned());
+    assert_eq!(params.answers, [one("7"), one(""), one("")]);
+    assert_eq!(answer(&asked, &said("accept", json!({"answer2": "b"}))), None);
+}
+
+#[test]
 fn questions_are_fields_and_every_one_must_be_answered() {
     let questions = json!({"type": "question", "questions": [
         {"question": "Which?", "options": ["a", "b"]},

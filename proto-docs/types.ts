@@ -495,6 +495,20 @@ export type AttachRole =
   | "observe"
   | (string & {});
 
+/** One of `{path}`, `{mimeType, data}` and `{server, uri}`. */
+export interface Attachment {
+  /** A file of the run's workspace: absolute, or below its first folder. */
+  path?: string | null;
+  /** What `data` is, e.g. `image/png`. */
+  mimeType?: string | null;
+  /** In base64. */
+  data?: string | null;
+  /** An MCP server that can be used in the workspace. */
+  server?: string | null;
+  /** Of a resource of `server`, as `mcp/resources` lists them. */
+  uri?: string | null;
+}
+
 /** Who may be asked. */
 export type Audience =
   /** Everybody who is attached and can show it. */
@@ -1871,6 +1885,8 @@ export interface ListedMcpServer {
   reason?: string | null;
   /** Whose settings name it; missing for one that is not used. */
   origin?: McpOrigin | null | string;
+  /** Whose run has it for itself; missing for one that is shared. */
+  agent?: AgentName | null;
   /** Missing for one that is not used. */
   transport?: McpTransportKind | null | string;
   /** How many tools it has that can be used; 0 while it is not ready. */
@@ -1960,7 +1976,7 @@ export interface McpAddParams {
   /** What stands under the name in `mcpServers`. */
   server: Record<string, unknown>;
   /** Whose settings it goes into. */
-  scope?: McpOrigin;
+  scope?: McpScope;
   /** For the scope `project`: into the settings of its first folder. */
   workspace?: WorkspaceParam | null;
   /** Another entry of the name may be replaced. The file as it was goes to the trash. */
@@ -2023,7 +2039,11 @@ export interface McpLogoutResult {
 }
 
 /** Whose settings name a server. */
-export type McpOrigin = "user" | "project" | (string & {});
+export type McpOrigin =
+  | "user" | "project"
+  /** It stands in an agent's file, and one run of that agent has it for itself. */
+  | "agent"
+  | (string & {});
 
 /** A prompt that a server has. */
 export interface McpPrompt {
@@ -2072,7 +2092,7 @@ export interface McpReadResourceResult {
 export interface McpRemoveParams {
   name: string;
   /** Whose settings it is taken out of. */
-  scope?: McpOrigin;
+  scope?: McpScope;
   /** For the scope `project`: out of the settings of its first folder. */
   workspace?: WorkspaceParam | null;
   idempotencyKey?: IdempotencyKey | null;
@@ -2091,6 +2111,9 @@ export interface McpResource {
 export interface McpResourcesResult {
   resources: McpResource[];
 }
+
+/** Whose settings are written. */
+export type McpScope = "user" | "project" | (string & {});
 
 /** How a server of the Model Context Protocol is; `mcp/status` tells more. */
 export interface McpServerNow {
@@ -2112,6 +2135,8 @@ export interface McpServerParams {
 /** Data of `mcp.serverState`. States that a server had for a moment only may be left out. */
 export interface McpServerStateChanged {
   server: string;
+  /** Whose run has it for itself; missing for one that is shared. */
+  agent?: AgentName | null;
   /** The folders of the workspace that it serves. */
   workspace: string[];
   state: McpState;
@@ -2127,6 +2152,8 @@ export interface McpServerStatus {
   reason?: string | null;
   /** Whose settings name it; missing for one that is not used. */
   origin?: McpOrigin | null | string;
+  /** Whose run has it for itself; missing for one that is shared. */
+  agent?: AgentName | null;
   /** Missing for one that is not used. */
   transport?: McpTransportKind | null | string;
   /** How many tools it has that can be used; 0 while it is not ready. */
@@ -2216,6 +2243,8 @@ export interface McpTemplateResult {
 /** Data of `mcp.toolsChanged`: what runs that begin from now on may be given. */
 export interface McpToolsChanged {
   server: string;
+  /** Whose run has it for itself; missing for one that is shared. */
+  agent?: AgentName | null;
   /** The folders of the workspace that it serves. */
   workspace: string[];
   /** All that it has now. */
@@ -2234,7 +2263,7 @@ export type McpTransportKind =
 
 export interface McpWrittenResult {
   name: string;
-  scope: McpOrigin;
+  scope: McpScope;
   path: string;
   /** What is odd about it, and what keeps it from being used. */
   warnings?: string[];
@@ -3147,8 +3176,12 @@ export interface RunStartParams {
   definition?: Record<string, unknown> | null;
   /** The value of the input `prompt`. */
   prompt?: string | null;
+  /** Instead of `prompt`: what this prompt of an MCP server says, with what it brings along attached. */
+  serverPrompt?: ServerPrompt | null;
   /** Values of the agent's inputs by name. */
   inputs?: Record<string, unknown>;
+  /** What its model gets with the first message. Not beside `ifBusy: "steer"`. */
+  attachments?: Attachment[];
   limits?: LimitsParams;
   /** How its questions, and those of the runs it calls, are put. */
   approval?: ApprovalParams;
@@ -3260,6 +3293,14 @@ export type RunTask =
   | "clear"
   | (string & {});
 
+/** Data of `run.toolsChanged`: which of the run's tools are other ones from its next model call on. */
+export interface RunToolsChanged {
+  added?: ToolName[];
+  removed?: ToolName[];
+  /** The same names with another description, other parameters or another risk. */
+  changed?: ToolName[];
+}
+
 export interface RunWaitParams {
   runId: RunId;
   /** At most 600,000; longer waits are repeated. */
@@ -3313,6 +3354,15 @@ export interface SandboxStatus {
 
 /** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
 export type Seq = number;
+
+/** A prompt that an MCP server has. */
+export interface ServerPrompt {
+  /** An MCP server that can be used in the workspace. */
+  server: string;
+  /** As `mcp/prompts` lists it. */
+  name: string;
+  arguments?: Record<string, string>;
+}
 
 export interface SessionAttachParams {
   /** A session, or `"*"`: every session, also those that are created later. */
@@ -4505,6 +4555,8 @@ export interface Events {
   "run.stopping": RunStopping;
   /** The run is over. Exactly one a run, and nothing of the run after it. */
   "run.completed": RunCompleted;
+  /** The servers of the run's tools tell of other ones than they did when it began. */
+  "run.toolsChanged": RunToolsChanged;
   /** A turn began: one model call and the tool calls it asks for. */
   "turn.started": TurnStarted;
   /** Every call of the turn has ended. */

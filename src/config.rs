@@ -49,6 +49,7 @@ pub use expand::{Unfilled, expand};
 pub use hosts::AllowedHost;
 pub use mcp::{
     McpSettings, ServerOf, ServerProblem, read_server, server_fields, server_name_problem, server_schema,
+    server_sound,
 };
 pub use models::{Alias, AutoSettings, ModelSettings};
 pub use overrides::AgentOverride;

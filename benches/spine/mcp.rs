@@ -102,7 +102,9 @@ fn entry(tools: usize) -> anyhow::Result<McpServer> {
         exclude_tools: Vec::new(),
         auto_start: false,
         network: false,
+        oauth: None,
         disabled: false,
+        faulty: false,
     })
 }
 

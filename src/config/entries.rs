@@ -50,6 +50,11 @@ pub(super) trait EntryShape {
     /// Reads the entry; whatever is wrong goes to the mistakes, and `None` needs one.
     fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<Self::Out>;
 
+    /// What stands for an entry with mistakes, where nothing else may take the place of its name.
+    fn stand_in(&self) -> Option<Self::Out> {
+        None
+    }
+
     fn schema(&self) -> Json;
 
     /// What names look like, as a JSON Schema.
@@ -95,7 +100,8 @@ impl<E: EntryShape> Shape for MapOf<E> {
             let entry = self.entry.read(&Entry { path, names: &names }, &property.value, &mut own);
             let is_whole = own.iter().all(|mistake| mistake.severity != Severity::Error);
             mistakes.append(&mut own);
-            if let Some(entry) = entry.filter(|_| is_whole) {
+            let entry = entry.filter(|_| is_whole).or_else(|| self.entry.stand_in());
+            if let Some(entry) = entry {
                 entries.insert(name.to_owned(), entry);
             }
         }

@@ -102,12 +102,20 @@ pub struct ServerProblem {
 pub fn server_name_problem(name: &str) -> Option<String> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let is_name = !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_letter);
-    (!is_name).then(|| {
+    // In `mcp__server__tool` it must be clear where the name ends: rules and lists may be spelled so.
+    let sound = server_sound(name);
+    let is_clear = !sound.contains("__") && !sound.starts_with('_') && !sound.ends_with('_');
+    (!is_name || !is_clear).then(|| {
         format!(
-            "a server's name is 1 to {MAX_NAME_CHARS} letters, digits, `-` or `_`, since its tools are named \
-             `mcp.<server>.<tool>`"
+            "a server's name is 1 to {MAX_NAME_CHARS} letters, digits, `-` or `_`, the latter neither twice in a row nor at \
+             an end, since its tools are named `mcp.<server>.<tool>` or `mcp__<server>__<tool>`"
         )
     })
+}
+
+/// Names that rules cannot tell from each other are the same in this spelling.
+pub fn server_sound(name: &str) -> String {
+    name.replace('-', "_")
 }
 
 /// Reads an entry, and tells everything that is wrong with it; there is none when anything but a warning was told.
@@ -166,6 +174,7 @@ impl Reading<'_> {
             network,
             oauth,
             disabled,
+            faulty: false,
         })
     }
 
@@ -356,6 +365,11 @@ impl EntryShape for ServerShape {
             fields.mistakes().push(mistake);
         }
         server
+    }
+
+    /// Rules of the user's speak of servers by name: a project's must not come to them while the user's own is broken.
+    fn stand_in(&self) -> Option<McpServer> {
+        Some(McpServer::faulty())
     }
 
     fn schema(&self) -> Json {

@@ -72,6 +72,7 @@ impl ProjectSettings {
         }
         let Reading { mut config, mut problems, .. } = reading;
         let mut mcp_servers = std::mem::take(&mut config.mcp.servers.value);
+        mcp_servers.retain(|_, server| !server.faulty);
         mcp_servers.retain(|name, server| {
             let is_modest = !server.network && !server.auto_start;
             if !is_modest {

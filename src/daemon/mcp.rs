@@ -65,8 +65,11 @@ pub(super) async fn switch(state: &State, name: &str, enabled: bool) -> Result<(
 pub(super) fn rules(config: &Config, redactor: &Redactor, sign_ins: &SignIns) -> ServerRules {
     let mcp = &config.mcp;
     let idle = mcp.idle_timeout_ms.value;
+    let all = mcp.servers.value.clone().into_iter();
+    let (faulty, whole): (Vec<_>, Vec<_>) = all.partition(|(_, server)| server.faulty);
     ServerRules {
-        servers: mcp.servers.value.clone(),
+        servers: whole.into_iter().collect(),
+        faulty: faulty.into_iter().map(|(name, _)| name).collect(),
         allowed: mcp.allowed.value.clone(),
         excluded: mcp.excluded.value.clone(),
         idle_timeout: (idle != 0).then(|| Duration::from_millis(idle)),

@@ -50,6 +50,13 @@ pub(super) struct Names {
     aliases: Vec<Spelling>,
 }
 
+/// The other spellings of a tool of an MCP server: one from which its server is told, and one that may mean another server's
+/// tool as well, so that it can restrict and never allow.
+fn mcp_spellings(tool: &str) -> Option<(String, String)> {
+    let (server, name) = tool.strip_prefix("mcp.")?.split_once('.')?;
+    Some((format!("mcp__{server}__{name}"), format!("mcp_{server}_{name}")))
+}
+
 #[derive(Debug)]
 struct Spelling {
     text: String,
@@ -65,10 +72,17 @@ impl Spelling {
 
 impl Names {
     pub fn of_tool(tool: &ToolName, aliases: &[&str]) -> Names {
+        let mcp = mcp_spellings(tool.as_str()).map(|(sure, _)| Spelling::of(&sure));
         Names {
             name: Spelling::of(tool.as_str()),
-            aliases: aliases.iter().copied().map(Spelling::of).collect(),
+            aliases: aliases.iter().copied().map(Spelling::of).chain(mcp).collect(),
         }
+    }
+
+    /// The spelling by which a tool can be meant only where that restricts it.
+    pub fn of_tool_perhaps(tool: &ToolName) -> Option<Names> {
+        let (_, unsure) = mcp_spellings(tool.as_str())?;
+        Some(Names { name: Spelling::of(&unsure), aliases: Vec::new() })
     }
 
     pub fn of(name: &str) -> Names {
@@ -154,6 +168,11 @@ mod tests {
             (issue, "m*", false),
             (issue, "mcp.git-hub", false),
             (issue, "mcp.git-hub.get_issue.*", false),
+            // Nobody has to say so.
+            (("mcp.docs.read_page", &[][..]), "mcp__docs__read_page", true),
+            (("mcp.docs.read_page", &[][..]), "mcp__docs__*", true),
+            (("mcp.docs_evil.read", &[][..]), "mcp__docs__*", false),
+            (("mcp.docs.read_page", &[][..]), "mcp_docs_*", false),
         ];
         for ((tool, aliases), pattern, expected) in cases {
             let names = Names::of_tool(&tool.into(), aliases);

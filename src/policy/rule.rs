@@ -122,7 +122,11 @@ impl Rule {
             // It was given to one tool, whose name may look like a pattern or like another tool's alias.
             return self.said.tool.iter().any(|name| name == subject.call.tool.as_str());
         }
-        self.tools.is_empty() || self.tools.iter().any(|tool| tool.matches(&subject.tool))
+        let perhaps = subject.perhaps.as_ref().filter(|_| self.said.decision != Verdict::Allow);
+        let means = |tool: &NamePattern| {
+            tool.matches(&subject.tool) || perhaps.is_some_and(|perhaps| tool.matches(perhaps))
+        };
+        self.tools.is_empty() || self.tools.iter().any(means)
     }
 
     /// What allows must hold for every folder of the workspace, what restricts for one.
@@ -185,6 +189,8 @@ impl Kin {
 pub(super) struct Subject<'a> {
     pub call: &'a PolicyCall<'a>,
     tool: Names,
+    /// Where a rule restricts, it may mean the tool by this one, too.
+    perhaps: Option<Names>,
     agent: Names,
     roots: Vec<Option<Folder>>,
     arguments: OnceCell<String>,
@@ -194,7 +200,8 @@ impl<'a> Subject<'a> {
     pub fn of(call: &'a PolicyCall<'a>) -> Subject<'a> {
         let tool = Names::of_tool(call.tool, call.aliases);
         let roots = call.roots.iter().map(|root| Folder::of(root)).collect();
-        Subject { call, tool, agent: Names::of(call.agent.as_str()), roots, arguments: OnceCell::new() }
+        let (perhaps, agent) = (Names::of_tool_perhaps(call.tool), Names::of(call.agent.as_str()));
+        Subject { call, tool, perhaps, agent, roots, arguments: OnceCell::new() }
     }
 
     // Perf: most rules have no expression, and arguments can be a whole file.

@@ -17,6 +17,22 @@ use crate::{
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
+/// Pieces of one word that are looked at.
+const MOST_PIECES: usize = 64;
+
+/// Programs that run what a file in their folder says, and those files.
+const RUNNERS: &[(&[&str], &[&str])] = &[
+    (&["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"], &["package.json", ".npmrc", "bunfig.toml"]),
+    (&["deno"], &["deno.json", "deno.jsonc", "package.json"]),
+    (&["uv", "uvx", "poetry", "pipenv", "hatch", "pdm"], &["pyproject.toml", "uv.toml", "Pipfile"]),
+    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["cargo"], &["Cargo.toml", ".cargo/config.toml"]),
+    (&["go"], &["go.mod"]),
+    (&["bundle", "rake"], &["Gemfile", "Rakefile"]),
+    (&["docker", "docker-compose", "podman"], &["compose.yaml", "docker-compose.yml", "Dockerfile"]),
+];
+
 /// A file of the workspace that one of its commands names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -64,8 +80,37 @@ pub(super) fn of_server(
     let directory =
         roots.first().map_or_else(|| directory.clone().into(), |root| Path::new(root).join(&directory));
     let mut named = Named { roots, trust, programs: Vec::new() };
-    let words = std::iter::once(command).chain(args).chain(env.values());
-    words.for_each(|word| named.add(&directory, &fill(word), true));
+    let program = fill(command);
+    let words: Vec<String> = args.iter().map(fill).collect();
+    for word in std::iter::once(program.clone()).chain(words.clone()).chain(env.values().map(fill)) {
+        named.add(&directory, &word, true);
+        // A script in one word, a list of folders, an option with its value.
+        let pieces = word.split(|letter: char| letter.is_whitespace() || ":,;|&()<>'\"`".contains(letter));
+        pieces.filter(|piece| *piece != word).take(MOST_PIECES).for_each(|piece| {
+            named.add(&directory, piece, true);
+            if let Some(value) = piece.strip_prefix("-r").or_else(|| piece.strip_prefix("-f")) {
+                named.add(&directory, value, true);
+            }
+        });
+    }
+    let runner = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // Which file says what is run, where the words do not.
+    let (_, reads) = RUNNERS.iter().find(|(runners, _)| runners.contains(&runner)).unwrap_or(&(&[], &[]));
+    reads.iter().for_each(|file| named.add(&directory, file, true));
+    let mut modules = words.iter().zip(words.iter().skip(1)).filter(|(option, _)| *option == "-m");
+    if let Some((_, module)) = modules.next() {
+        let path = module.replace('.', "/");
+        for file in [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")] {
+            named.add(&directory, &file, true);
+        }
+    }
+    for folder in words.iter().filter(|word| directory.join(word).is_dir()) {
+        if matches!(runner, "node" | "bun" | "deno") {
+            for file in ["package.json", "index.js", "index.mjs", "index.cjs"] {
+                named.add(&directory.join(folder), file, true);
+            }
+        }
+    }
     named.programs
 }
 

@@ -1,6 +1,9 @@
 //! Which files does a workspace bring along, and what would each of them mean? For a person who is to acknowledge them.
 
-use std::{collections::BTreeSet, ffi::OsString};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+};
 
 use super::programs::{named_by, of_server};
 use super::{
@@ -25,6 +28,9 @@ const MOST_CHARS: usize = 1_000;
 
 /// The same of a sentence about a command, of which there are two in a folder: it is to be read to its end.
 const MOST_COMMAND_CHARS: usize = 8_000;
+
+/// Of a server with `trust`.
+const BELIEVED: &str = ", and what it says of the risk of its tools is believed";
 
 /// What a workspace brings along.
 #[derive(Debug, Default)]
@@ -128,7 +134,7 @@ impl Survey {
             effects.push(sentence(format!("no run here gets the tools {names}")));
         }
         for (name, server) in mcp_servers {
-            let believed = if server.trust { ", and what it says of their risk is believed" } else { "" };
+            let believed = if server.trust { BELIEVED } else { "" };
             effects.push(of_command(format!(
                 "agents here may use the tools of the MCP server `{name}`, {}{believed}",
                 started(&server.transport)
@@ -244,13 +250,19 @@ fn of_agent(agent: ProjectAgent<'_>) -> Brought {
     }
 }
 
-/// How one gets at a server.
+/// How one gets at a server, and what it is given: a variable of the daemon's may be a secret.
 fn started(transport: &McpTransport) -> String {
+    let pairs = |what: &str, pairs: &BTreeMap<String, String>| -> String {
+        let told: Vec<String> = pairs.iter().map(|(name, value)| format!("`{name}: {value}`")).collect();
+        if told.is_empty() { String::new() } else { format!(", with the {what} {}", told.join(", ")) }
+    };
     match transport {
-        McpTransport::Stdio { command, args, .. } => {
-            format!("started by `{}`", [std::slice::from_ref(command), args].concat().join(" "))
+        McpTransport::Stdio { command, args, env, cwd } => {
+            let words = [std::slice::from_ref(command), args].concat().join(" ");
+            let place = cwd.as_ref().map(|cwd| format!(" in `{cwd}`")).unwrap_or_default();
+            format!("started by `{words}`{place}{}", pairs("variables", env))
         }
-        McpTransport::Http { url, .. } => format!("at {url}"),
+        McpTransport::Http { url, headers } => format!("at {url}{}", pairs("headers", headers)),
     }
 }
 
@@ -270,8 +282,9 @@ fn effects_of(definition: &AgentDefinition) -> Vec<String> {
     });
     for (server, entry) in &mcp.own {
         effects.push(of_command(format!(
-            "each of its runs has an MCP server `{server}` of its own, {}",
-            started(&entry.transport)
+            "each of its runs has an MCP server `{server}` of its own, {}{}",
+            started(&entry.transport),
+            if entry.trust { BELIEVED } else { "" }
         )));
     }
     if tools.agents {

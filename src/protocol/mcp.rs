@@ -40,6 +40,9 @@ pub struct McpServer {
     /// It stands in the file, but is not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disabled: bool,
+    /// Its entry has mistakes: only the name counts, which is nobody else's.
+    #[serde(skip)]
+    pub faulty: bool,
 }
 
 /// What a server must be, to be used (spec 07, "Security").
@@ -55,6 +58,24 @@ pub struct McpPin {
 }
 
 impl McpServer {
+    /// What stands for an entry with mistakes.
+    pub fn faulty() -> McpServer {
+        let (command, args, env, cwd) = (String::new(), Vec::new(), BTreeMap::new(), None);
+        McpServer {
+            transport: McpTransport::Stdio { command, args, env, cwd },
+            timeout_ms: 0,
+            trust: false,
+            pin: None,
+            include_tools: Vec::new(),
+            exclude_tools: Vec::new(),
+            auto_start: false,
+            network: false,
+            oauth: None,
+            disabled: true,
+            faulty: true,
+        }
+    }
+
     /// Puts its texts through `hide`, which takes secrets out of them.
     pub fn hide(&mut self, hide: &dyn Fn(String) -> String) {
         let each = |text: &mut String| *text = hide(std::mem::take(text));

@@ -383,7 +383,7 @@ pub(super) fn taken_up(seed: &RunSeed, project: &Project, supplies: &Supplies) -
     let with = (&supplies.lenders, &supplies.redactor);
     supplies.servers.meet(project);
     let served = (&supplies.servers, &*project.roots);
-    let owned = supplies.servers.kept(kept.mcp.iter(), &seed.definition, &project.roots);
+    let owned = supplies.servers.kept(kept.mcp.iter(), &seed.definition, project);
     Foreign::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
 }
 

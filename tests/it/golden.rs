@@ -88,6 +88,7 @@ fn every_private_field_has_its_line() {
         "childUsage",
         "childCost",
         "childUnpricedTokens",
+        "served",
         "compaction",
     ];
     let Private {
@@ -99,6 +100,7 @@ fn every_private_field_has_its_line() {
         child_usage: _,
         child_cost: _,
         child_unpriced_tokens: _,
+        served: _,
         compaction: _,
     } = Private::default();
     let lines = lines();

@@ -498,6 +498,7 @@ fn what_a_run_takes_care_of_is_told() {
         Command::new(&["run", "scout", "-p", "q", "--new"]).against(vec![control(record), events(sent)]);
     expect![[r#"
         ▶ scout · local/a · run r1
+        · other tools from now on: +mcp.s.b -mcp.s.a ~mcp.s.c
         ! local/a serves: the answer is empty
         · local/b serves: it is hard
         · the context was shortened: 41.3k tokens → 2809 tokens

@@ -9,7 +9,8 @@ use crate::protocol::{McpPin, McpServer, McpTransport};
 
 /// As a file would say it, but for values that may be secrets: of variables and headers those are shown that name a variable.
 pub(in crate::config) fn servers_shown(servers: &BTreeMap<String, McpServer>) -> Json {
-    Json::Object(servers.iter().map(|(name, server)| (name.clone(), server_shown(server))).collect())
+    let whole = servers.iter().filter(|(_, server)| !server.faulty);
+    Json::Object(whole.map(|(name, server)| (name.clone(), server_shown(server))).collect())
 }
 
 /// One as its file would say it, with all that it says.

@@ -244,7 +244,7 @@ fn listed(seen: &Seen) -> ListedMcpServer {
             let origin = match server.origin {
                 Origin::User => McpOrigin::User,
                 Origin::Project => McpOrigin::Project,
-                Origin::Agent(_) => McpOrigin::Agent,
+                Origin::Agent { .. } => McpOrigin::Agent,
             };
             agent = server.origin.agent().cloned();
             let transport = match server.entry.transport {

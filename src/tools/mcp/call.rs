@@ -89,7 +89,9 @@ impl ServerTool {
         let mut told = arguments.clone();
         cx.redactor.value(&mut told);
         shorten(&mut told);
-        let what = format!("`{}` of the MCP server {}", self.name, self.of.server);
+        // What is remembered of an answer is about this server, and not about any other of its name.
+        let short: String = self.of.digest.chars().filter(char::is_ascii_hexdigit).rev().take(12).collect();
+        let what = format!("`{}` of the MCP server {} ({short})", self.name, self.of.server);
         Ok(Box::new(Call {
             of: Arc::clone(&self.of),
             canonical: self.declaration.name.as_str().to_owned(),

@@ -31,6 +31,9 @@ const INPUT: &str = "mcp-input";
 /// reads its end when the daemon lets go of it.
 const WRAPPER: &str = r#"exec "$@" <"$TMPDIR/mcp-input""#;
 
+/// The same in the program's own temporary folder.
+const ASIDE: &str = r#"cd "$TMPDIR" && exec "$@" <"$TMPDIR/mcp-input""#;
+
 /// A program that runs.
 pub struct Launched {
     pub input: Sender,
@@ -49,6 +52,9 @@ pub struct Ground<'a> {
     pub redactor: &'a Redactor,
     /// Canonical.
     pub roots: &'a [String],
+    /// It runs in the workspace's first folder where the entry says nothing. What stands there may be code of its own accord:
+    /// many programs load what they find in their folder.
+    pub in_workspace: bool,
 }
 
 /// Starts the program of an entry; what is wrong is told in words.
@@ -62,7 +68,8 @@ pub async fn launch(
     };
     let all = ground.commands.environment();
     let fill = |text: &String| expand(text, all).map_err(|error| error.to_string());
-    let mut words: Vec<String> = ["/bin/sh", "-c", WRAPPER, "sh"].map(str::to_owned).to_vec();
+    let wrapper = if cwd.is_none() && !ground.in_workspace { ASIDE } else { WRAPPER };
+    let mut words: Vec<String> = ["/bin/sh", "-c", wrapper, "sh"].map(str::to_owned).to_vec();
     words.push(fill(command)?);
     for argument in args {
         words.push(fill(argument)?);
@@ -72,10 +79,10 @@ pub async fn launch(
         environment.set(name, &fill(text)?);
     }
     let cwd = cwd.as_ref().map(fill).transpose()?;
-    let directory = directory(ground.roots, cwd.as_deref())?;
     let (folder, input) = work::aside(Temporary::make)
         .await
         .map_err(|error| format!("the folder for its temporary files cannot be made: {error}"))?;
+    let directory = directory(ground.roots, cwd.as_deref())?;
     // Where the sandbox shows it elsewhere, it says where.
     environment.set("TMPDIR", &folder.0.to_string_lossy());
     let mut confinement = ground.rules.confinement;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{auth::SignIns, listing::matches};
+use super::{auth::SignIns, listing::matches, server::Origin};
 use crate::{
     protocol::McpServer,
     redact::Redactor,
@@ -14,6 +14,8 @@ use crate::{
 pub struct ServerRules {
     /// The user's own, by name.
     pub servers: BTreeMap<String, McpServer>,
+    /// Names of the user's entries that cannot be read: nobody else's server takes their place.
+    pub faulty: Vec<String>,
     /// Names, with `*`; `None` = all.
     pub allowed: Option<Vec<String>>,
     /// Names, with `*`.
@@ -39,9 +41,16 @@ impl ServerRules {
     }
 }
 
-/// Of how a server is configured, so that another one of the same name is told from it.
-pub fn digest_of(name: &str, entry: &McpServer) -> String {
+/// Of how a server is configured and by whom, so that another one of the same name is told from it. What others than the user
+/// name is another one in each workspace.
+pub fn digest_of(name: &str, entry: &McpServer, origin: &Origin, roots: &[String]) -> String {
     // It is plain data, so it can be written as JSON.
     let text = serde_json::to_string(entry).unwrap_or_default();
-    digest::of_parts([name, &text])
+    let whose = match origin {
+        Origin::User => String::new(),
+        Origin::Project => "project".to_owned(),
+        Origin::Agent { agent, .. } => format!("agent {agent}"),
+    };
+    let place = if whose.is_empty() { String::new() } else { roots.join("\n") };
+    digest::of_parts([name, &text, &whose, &place])
 }

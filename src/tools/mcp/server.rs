@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{connection::Connection, opening::Complaints, rules::ServerRules};
 use crate::{
     project::Projects,
-    protocol::{AgentName, McpServer, McpTool},
+    protocol::{AgentName, McpServer, McpTool, SandboxProfile},
     sys::clock::Clock,
     tools::Commands,
 };
@@ -91,13 +91,26 @@ pub enum Origin {
     /// A workspace's own settings.
     Project,
     /// An agent, of which one run has it for itself.
-    Agent(AgentName),
+    Agent {
+        agent: AgentName,
+        /// The workspace brings such an agent along: whoever trusts the workspace no more does not trust it either.
+        of_project: bool,
+        /// How closely its commands are confined.
+        sandbox: Option<SandboxProfile>,
+    },
 }
 
 impl Origin {
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
-            Origin::Agent(agent) => Some(agent),
+            Origin::Agent { agent, .. } => Some(agent),
+            Origin::User | Origin::Project => None,
+        }
+    }
+
+    pub fn sandbox(&self) -> Option<SandboxProfile> {
+        match self {
+            Origin::Agent { sandbox, .. } => *sandbox,
             Origin::User | Origin::Project => None,
         }
     }

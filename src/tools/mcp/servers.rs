@@ -16,6 +16,7 @@ use super::{
     server::{Household, Origin, Ready, Record, Server, Standing, Use},
 };
 use crate::{
+    config::server_sound,
     project::{Project, Projects},
     protocol::{AgentName, McpServer, McpServerTools},
     sys::{clock::Clock, current::Current},
@@ -183,6 +184,7 @@ impl Servers {
         self.0.rules.replace(rules);
         let all: Vec<Vec<String>> = lock(&self.0.workspaces).keys().cloned().collect();
         all.iter().for_each(|roots| self.sweep(roots));
+        self.sweep_owned();
     }
 
     /// Takes note of what a workspace brings along.
@@ -224,6 +226,23 @@ impl Servers {
             // Whether it is one of these is looked at when it begins.
             servers.iter().filter(|it| it.entry.is_program()).for_each(|it| it.look_again());
         }
+        let owned: Vec<Arc<Server>> = lock(&self.0.owned).clone();
+        for server in owned.iter().filter(|it| it.roots.iter().any(|it| it == root)) {
+            match server.origin {
+                Origin::Agent { of_project: true, .. } => server.end(),
+                _ => server.look_again(),
+            }
+        }
+    }
+
+    /// Ends what runs have for themselves and the settings do not allow any more.
+    fn sweep_owned(&self) {
+        let rules = self.0.rules.get();
+        let owned: Vec<Arc<Server>> = lock(&self.0.owned).clone();
+        let is_unused = |it: &&Arc<Server>| {
+            self.unused(&rules, &it.name, &it.entry).is_some() || sounds_like(&rules, &it.name).is_some()
+        };
+        owned.iter().filter(is_unused).for_each(|it| it.end());
     }
 
     /// Starts those that are to be there as soon as somebody looks at the workspace.
@@ -249,6 +268,7 @@ impl Servers {
         };
         let all: Vec<Vec<String>> = lock(&self.0.workspaces).keys().cloned().collect();
         all.iter().for_each(|roots| self.sweep(roots));
+        self.sweep_owned();
         off
     }
 
@@ -260,6 +280,10 @@ impl Servers {
         // The user's own goes first: what the user's rules allow a server must not come to another's of its name.
         let (entry, origin) = match (rules.servers.get(name), workspace.own.get(name)) {
             (Some(entry), _) => (entry.clone(), Origin::User),
+            (None, Some(_)) if let Some(own) = sounds_like(&rules, name) => {
+                let why = format!("your own settings name `{own}`, which rules cannot tell from it");
+                return Meaning::Blocked(why);
+            }
             (None, Some(entry)) => (entry.clone(), Origin::Project),
             (None, None) if workspace.unread.contains(name) => return Meaning::Untrusted,
             (None, None) => return Meaning::Unknown,
@@ -267,7 +291,7 @@ impl Servers {
         if let Some(why) = self.unused(&rules, name, &entry) {
             return why;
         }
-        let digest = digest_of(name, &entry);
+        let digest = digest_of(name, &entry, &origin, roots);
         let is_it = |known: &&Arc<Server>| known.digest == digest && known.origin == origin;
         let known = workspace.known.get(name).filter(is_it).cloned();
         Meaning::Server(known.unwrap_or_else(|| {
@@ -396,6 +420,11 @@ impl Servers {
             }
         }
     }
+}
+
+/// The user's server whose rules would be this one's, too.
+fn sounds_like<'a>(rules: &'a ServerRules, name: &str) -> Option<&'a String> {
+    rules.servers.keys().chain(&rules.faulty).find(|own| server_sound(own) == server_sound(name))
 }
 
 /// What is known of a workspace. For another one those make room that have nothing running.

@@ -48,7 +48,6 @@ async fn tools_that_a_server_tells_later_are_there_for_the_next_turn_and_after_a
 
     // The server that the next daemon starts has not grown: until it is asked, nobody knows.
     last.add_permits(1);
-    script.replace([call("mcp.s.grown", "again"), call("mcp.s.echo", "two"), Reply::done("done")]);
     let running = house.boot().await;
     let mut client = running.client();
     assert_eq!(client.ended(&run).await["reason"], "GOAL");

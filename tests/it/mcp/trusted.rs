@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use subagentd::trust;
+use subagentd::{config::Config, trust};
 
 use super::{agent, calling, ends, house, kind, run, server, text, warnings};
 use crate::support::{Client, House, Reply, Running, Script};
@@ -26,7 +26,7 @@ fn project(script: &Script, entry: Value) -> House {
 }
 
 /// A person reads and trusts all that is there; answers what each file would do.
-async fn trust(client: &mut Client, running: &Running) -> Vec<String> {
+pub async fn trust(client: &mut Client, running: &Running) -> Vec<String> {
     let work = running.work().to_owned();
     let opened = client.call("workspace/open", json!({ "workspace": work })).await;
     let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
@@ -162,6 +162,124 @@ async fn a_pin_holds_program_and_version() {
         assert_eq!(now, state, "{name}: {why}");
         assert!(why.contains(reason), "{name}: {why}");
     }
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn who_reads_a_projects_settings_sees_what_its_servers_are_given() {
+    let mut entry = server::entry("plain");
+    entry["env"]["TOKEN"] = "${GEMINI_API_KEY}".into();
+    entry["cwd"] = "tools".into();
+    let far = json!({ "url": "https://far.example/mcp", "headers": { "X-Key": "${OPENAI_API_KEY}" }, "trust": true });
+    let settings = json!({ "mcpServers": { "p": entry, "far": far } });
+    let running = house(&calling(&[]), "plain")
+        .file("tools/x", "")
+        .file(".subagentd/settings.json", settings.to_string())
+        .boot()
+        .await;
+    let mut client = running.client();
+    let effects = trust(&mut client, &running).await.join("\n");
+    for told in [
+        "at https://far.example/mcp, with the headers `X-Key: ${OPENAI_API_KEY}`, and what it says of the risk of its tools is \
+         believed",
+        " in `tools`, with the variables ",
+        "`TOKEN: ${GEMINI_API_KEY}`",
+    ] {
+        assert!(effects.contains(told), "{told}: {effects}");
+    }
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_projects_server_is_started_with_is_found_in_all_of_its_words() {
+    for (command, args, file) in [
+        ("sh", json!(["-c", "exec ./serve.sh"]), "serve.sh"),
+        ("python3", json!(["-m", "pkg.srv"]), "pkg/srv.py"),
+        ("node", json!(["--require=./hook.js", "lib"]), "hook.js"),
+        ("node", json!(["lib"]), "lib/index.js"),
+        ("npm", json!(["run", "mcp"]), "package.json"),
+        ("make", json!(["serve"]), "Makefile"),
+    ] {
+        let entry = json!({ "command": command, "args": args, "env": { "PYTHONPATH": "x:env.py" } });
+        let running = house(&calling(&[]), "plain")
+            .file(file, "x")
+            .file("env.py", "x")
+            .file(".subagentd/settings.json", json!({ "mcpServers": { "p": entry } }).to_string())
+            .boot()
+            .await;
+        let mut client = running.client();
+        let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+        let files = opened["workspace"]["files"].as_array().unwrap();
+        let programs: Vec<&str> = files
+            .iter()
+            .filter(|it| it["kind"] == "program")
+            .map(|it| it["path"].as_str().unwrap())
+            .collect();
+        assert!(programs.contains(&file) && programs.contains(&"env.py"), "{command}: {programs:?}");
+        drop(client);
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn rules_for_a_users_server_are_no_other_servers() {
+    let rules = "[[rule]]\ntool = \"mcp__my_db__echo\"\ndecision = \"allow\"\n";
+    let own = agent("own", &format!("mcp: {{servers: {}}}", json!({ "my-db": server::entry("plain") })));
+    let script = calling(&[("mcp.my-db.echo", json!({ "text": "x" }))]);
+    for settings in [
+        json!({ "mcpServers": { "my_db": server::entry("gone") } }),
+        // One that cannot be read keeps its name all the same.
+        json!({ "mcpServers": { "my_db": { "command": 7 } } }),
+    ] {
+        let mut house = house(&script, "plain").agent("own", &own).rules("all", rules);
+        fs::write(&house.sources.files.user, settings.to_string()).unwrap();
+        (house.config, _) = Config::load(&house.sources);
+        let house = house.file(
+            ".subagentd/settings.json",
+            json!({ "mcpServers": { "my-db": server::entry("plain") } }).to_string(),
+        );
+        let running = house.boot().await;
+        let mut client = running.client();
+        trust(&mut client, &running).await;
+        let (state, reason) = status(&mut client, &running, "my-db").await;
+        assert_eq!(state, "blocked");
+        assert_eq!(reason, "your own settings name `my_db`, which rules cannot tell from it");
+        let (run, _) = client.start(&running, "own", json!({})).await;
+        client.ended(&run).await;
+        assert_eq!(kind(&ends(&running).await[0]), "TOOL_NOT_REGISTERED");
+        drop(client);
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_rule_in_another_products_spelling_restricts_and_allows() {
+    let script = calling(&[("mcp.s.echo", json!({ "text": "x" })), ("mcp.s.fails", json!({}))]);
+    let rules = "[[rule]]\ntool = \"mcp__s__*\"\ndecision = \"allow\"\n\n[[rule]]\ntool = \"mcp_s_fails\"\ndecision = \"deny\"\n";
+    let running = house(&script, "plain").rules("all", rules).boot().await;
+    run(&running).await;
+    let ends = ends(&running).await;
+    assert_eq!((kind(&ends[0]), kind(&ends[1])), ("none", "POLICY_DENIED"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn trust_that_is_taken_back_ends_what_a_runs_agent_brought_along() {
+    let own = agent("own", &format!("mcp: {{servers: {}}}", json!({ "mine": server::entry("plain") })));
+    let script = calling(&[("mcp.mine.waits", json!({})), ("mcp.mine.echo", json!({ "text": "again" }))]);
+    let running = house(&script, "plain").file(".subagentd/agents/own.md", own).boot().await;
+    let mut client = running.client();
+    trust(&mut client, &running).await;
+    let (run, _) = client.start(&running, "own", json!({})).await;
+    client.call("session/attach", json!({ "sessionId": "*", "from": "start" })).await;
+    while client.event().await["data"]["to"] != "executing" {}
+    client.call("workspace/trust", json!({ "workspace": running.work(), "trusted": false })).await;
+    client.ended(&run).await;
+    let ends = ends(&running).await;
+    assert_eq!((kind(&ends[0]), kind(&ends[1])), ("MCP_TOOL_ERROR", "MCP_TOOL_ERROR"));
+    assert!(text(&ends[1]).contains("which no person trusts any more"), "{}", text(&ends[1]));
     drop(client);
     running.stop().await;
 }

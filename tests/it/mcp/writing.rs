@@ -207,6 +207,7 @@ async fn a_template_that_is_written_works_once_it_is_added() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
     let entry: Value = serde_json::from_str(written["entry"].as_str().unwrap()).unwrap();
     client.call("mcp/add", add("words", &entry["words"])).await;
+    super::trusted::trust(&mut client, &running).await;
     assert_eq!(run(&running).await["reason"], "GOAL");
     assert_eq!(text(&ends(&running).await[0]), "3");
     // The same once more is no change; another file stays, but for force.

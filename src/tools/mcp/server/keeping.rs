@@ -44,9 +44,11 @@ impl Server {
         let mut pause = FIRST_PAUSE;
         loop {
             let rules = household.rules();
+            let commands = rules.commands.clone().for_agent(self.origin.sandbox());
             let ground = Ground {
                 commands: household.commands(),
-                rules: &rules.commands,
+                rules: &commands,
+                in_workspace: self.may_run_in_workspace(household),
                 redactor: &rules.redactor,
                 roots: &self.roots,
             };

@@ -2,7 +2,8 @@
 //!
 //! An entry is trusted by its words; but a word that names a file of the workspace means whatever stands in that file, which an
 //! agent may write. So a server of a project, or of an agent, runs such files as somebody acknowledged them and not otherwise,
-//! and one of the user's own only in a workspace that they trust. It is looked at each time before a program is started.
+//! and one of the user's own only in a workspace that they trust. It is looked at each time before a program is started. What
+//! such files load in their turn is not looked at; so a program whose workspace nobody trusts runs in a folder of its own.
 
 use std::{
     ffi::OsString,
@@ -27,6 +28,12 @@ const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", 
 const LARGEST_PROGRAM: u64 = 512 << 20;
 
 impl Server {
+    /// Whether it runs in the workspace's first folder where its entry says nothing.
+    pub(super) fn may_run_in_workspace(&self, household: &Arc<dyn Household>) -> bool {
+        let trust = household.projects().trust();
+        self.roots.iter().all(|root| trust.is_trusted(root))
+    }
+
     /// Why it must not be run, if it must not.
     pub(super) async fn refused(&self, household: &Arc<dyn Household>) -> Option<String> {
         if !self.entry.is_program() {
@@ -46,6 +53,19 @@ impl Server {
 fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Origin) -> Option<String> {
     let programs = projects.programs_of_server(roots, &entry.transport);
     let trust = projects.trust();
+    let untrusted = roots.iter().find(|root| !trust.is_trusted(root));
+    if let (Origin::Agent { of_project: true, .. }, Some(root)) = (origin, untrusted) {
+        return Some(format!(
+            "its agent comes with {root}, which no person trusts any more (`subagent trust`)"
+        ));
+    }
+    if let (McpTransport::Stdio { cwd: Some(cwd), .. }, Some(root)) = (&entry.transport, untrusted) {
+        let directory = roots.first().map(|first| Path::new(first).join(cwd));
+        let directory = directory.and_then(|it| it.canonicalize().ok());
+        if directory.is_some_and(|it| it.starts_with(root)) {
+            return Some(format!("its `cwd` is in {root}, which no person has trusted (`subagent trust`)"));
+        }
+    }
     match origin {
         Origin::User => {
             let program = programs.iter().find(|program| !trust.is_trusted(&program.root))?;
@@ -54,7 +74,7 @@ fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Ori
                 program.path
             ))
         }
-        Origin::Project | Origin::Agent(_) => {
+        Origin::Project | Origin::Agent { .. } => {
             let program = programs.iter().find(|program| program.consent != Consent::Now)?;
             Some(format!(
                 "it is started with {}, which no person has acknowledged as it is now (`subagent trust`)",

@@ -9,6 +9,7 @@ use futures_util::future::{join, join_all};
 
 use super::{Meaning, Owned, Server, Servers, Standing};
 use crate::{
+    config::server_sound,
     project::Project,
     protocol::{AgentDefinition, McpServer, McpServerTools, ToolName},
     tools::{
@@ -31,8 +32,9 @@ impl Servers {
         let (own, shared): (BTreeSet<String>, BTreeSet<String>) = wanted(definition, &names, excluded)
             .into_iter()
             .partition(|name| definition.mcp.own.contains_key(name));
-        let usable: BTreeSet<String> = own.difference(&names).cloned().collect();
-        let owned = self.own(definition, &usable, &project.roots);
+        let is_free = |name: &&String| !names.iter().any(|it| server_sound(it) == server_sound(name));
+        let usable: BTreeSet<String> = own.iter().filter(is_free).cloned().collect();
+        let owned = self.own(definition, &usable, project);
         let shared = join_all(shared.into_iter().map(|name| self.tools(&project.roots, name)));
         let own = join_all(own.into_iter().map(|name| {
             let entry = definition.mcp.own.get(&name).cloned();
@@ -44,10 +46,10 @@ impl Servers {
     }
 
     /// Those that a run of this agent has for itself; none is started.
-    fn own(&self, definition: &AgentDefinition, wanted: &BTreeSet<String>, roots: &[String]) -> Owned {
+    fn own(&self, definition: &AgentDefinition, wanted: &BTreeSet<String>, project: &Project) -> Owned {
         let entries =
             wanted.iter().filter_map(|name| Some((name.clone(), definition.mcp.own.get(name)?.clone())));
-        Owned::new(self, entries, &definition.name, roots)
+        Owned::new(self, entries, definition, project)
     }
 
     /// Those of a run that is taken up, as it keeps them.
@@ -55,10 +57,24 @@ impl Servers {
         &self,
         kept: impl Iterator<Item = &'a McpServerTools>,
         definition: &AgentDefinition,
-        roots: &[String],
+        project: &Project,
     ) -> Owned {
-        let entries = kept.filter_map(|it| Some((it.server.clone(), it.own.clone()?)));
-        Owned::new(self, entries, &definition.name, roots)
+        let redactor = self.0.rules.get().redactor.clone();
+        let hidden = |entry: &McpServer| {
+            let mut entry = entry.clone();
+            entry.hide(&|text| redactor.owned(text));
+            entry
+        };
+        let is_agent = |it: &&Arc<AgentDefinition>| it.name == definition.name;
+        let entries = kept.filter_map(|it| {
+            let kept = it.own.clone()?;
+            // The log keeps no secret; the agent's file may still have it.
+            let now =
+                project.catalog.definitions().find(is_agent).and_then(|it2| it2.mcp.own.get(&it.server));
+            let entry = now.filter(|now| hidden(now) == kept).cloned().unwrap_or(kept);
+            Some((it.server.clone(), entry))
+        });
+        Owned::new(self, entries, definition, project)
     }
 
     async fn tools(&self, roots: &[String], name: String) -> McpServerTools {
@@ -82,7 +98,7 @@ impl Servers {
         owned: &Owned,
     ) -> McpServerTools {
         // What the user's rules allow a server must not come to another one of its name.
-        if settings.contains(&name) {
+        if settings.iter().any(|it| server_sound(it) == server_sound(&name)) {
             let why = "the settings have a server of this name, too; give the agent's own another one";
             return self.away(name, why.to_owned(), entry);
         }
@@ -105,6 +121,10 @@ impl Servers {
         name: &str,
     ) -> Result<(Arc<super::Ready>, super::Use, Arc<Server>), String> {
         let server = owned.server(name).ok_or("the run has none of this name for itself")?;
+        // The settings may be others than when the run began.
+        if let Some(own) = super::sounds_like(&self.0.rules.get(), name) {
+            return Err(format!("your own settings name `{own}` now, which rules cannot tell from it"));
+        }
         match self.unused(&self.0.rules.get(), name, &server.entry) {
             Some(Meaning::Disabled(why) | Meaning::Blocked(why)) => Err(format!("it is not used: {why}")),
             _ => {
@@ -151,12 +171,17 @@ impl Owned {
     fn new(
         servers: &Servers,
         entries: impl Iterator<Item = (String, McpServer)>,
-        agent: &crate::protocol::AgentName,
-        roots: &[String],
+        definition: &AgentDefinition,
+        project: &Project,
     ) -> Owned {
+        let origin = Origin::Agent {
+            agent: definition.name.clone(),
+            of_project: project.catalog.of_project().any(|agent| *agent.name == definition.name),
+            sandbox: definition.sandbox,
+        };
         let server = |(name, entry): (String, McpServer)| {
-            let digest = digest_of(&name, &entry);
-            let server = Server::new((&name, Origin::Agent(agent.clone())), roots, entry, digest);
+            let digest = digest_of(&name, &entry, &origin, &project.roots);
+            let server = Server::new((&name, origin.clone()), &project.roots, entry, digest);
             (name, Arc::new(server))
         };
         Owned::of(servers, entries.map(server).collect::<BTreeMap<_, _>>())

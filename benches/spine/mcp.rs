@@ -142,6 +142,7 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
                 let bounds = Bounds { silence: Duration::from_secs(60), total: None, cancel: &cancel };
                 let arguments = Value::Object(arguments.clone());
                 let caller = Caller {
+                    session: "bench".into(),
                     server: "bench".to_owned(),
                     tool: "tool_0".to_owned(),
                     words: Words::of(&servers),

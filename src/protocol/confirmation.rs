@@ -307,7 +307,8 @@ pub struct Resolution {
     /// The digest of the question that this ended.
     pub digest: String,
     /// SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same answer once
-    /// more is known by it, and another one is not taken for it.
+    /// more is known by it, and another one is not taken for it. Missing for answers to a tool's question, which are no
+    /// business of the log's: they could be guessed by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
     /// In the event: when that happened.

@@ -27,7 +27,7 @@ pub use asking::Caller;
 pub use auth::{LoginEnd, SignIns, Wanted};
 pub use call::tools;
 pub use connection::{Bounds, List, Unanswered};
-pub use content::{parts, result};
+pub use content::{named, parts, result};
 pub use rules::ServerRules;
 pub use server::{Origin, Ready, Record, Server, Standing, Tally, Use};
 pub use servers::{Change, Meaning, Owned, Seen, Servers};

@@ -303,6 +303,30 @@ async fn tools_that_a_server_tells_later_are_there_for_the_next_run() {
 }
 
 #[tokio::test]
+async fn a_server_that_says_for_ever_that_its_tools_changed_fills_no_log_and_is_stopped_when_nobody_uses_it()
+{
+    let script = calling(&[("mcp.s.echo", json!({ "text": "one" }))]);
+    let (house, clock) = house(&script, "restless").manual_clock();
+    let house = house.settings(&json!({
+        "mcpServers": { "s": server::entry("restless") }, "mcp": { "idleTimeoutMs": 50_000 },
+    }));
+    let running = house.boot().await;
+    run(&running).await;
+    assert_eq!(text(&ends(&running).await[0]), "one");
+    let (mut client, mut other) = (running.client(), running.client());
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    let idle = client.until("mcp/status", asked, |it| it["servers"][0]["state"] == "idle");
+    passing(&clock, &mut other, Duration::from_millis(200), idle).await;
+    let log = running.log().await;
+    let told = |kind: &str| log.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(told("mcp.toolsChanged"), 1);
+    // On its way, there, and gone.
+    assert!(told("mcp.serverState") <= 4, "{} events", told("mcp.serverState"));
+    drop((client, other));
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn odd_tools_get_names_and_lists_are_followed_to_their_end() {
     for (mode, expected) in [
         (

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     project::Project,
     protocol::{Attachment, ErrorKind, IfBusy, RpcError, ServerPrompt},
-    tools::{Attached, Opened, Workspace},
+    tools::{Attached, Opened, Workspace, mcp::named},
 };
 
 /// Attachments of one run: nobody gives more by hand.
@@ -157,7 +157,7 @@ fn of_resource(content: &Value, named: &str) -> Option<Attached> {
     Some(Attached::new(named.to_owned(), bytes))
 }
 
-/// The text of a server's prompt, and what else it brings along.
+/// The text of a server's prompt, and what else it brings along. What of it nobody can read is named in the text.
 async fn server_says(
     state: &State,
     project: &Project,
@@ -171,39 +171,47 @@ async fn server_says(
     let said = ready.connection.prompt(name, arguments, &state.closing).await;
     let said = said.map_err(|error| refused(state, &error))?;
     let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
-    let (mut text, mut attached) = (String::new(), Vec::new());
+    let (mut texts, mut attached, mut says_anything) = (Vec::new(), Vec::new(), false);
     for message in &messages {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
-        let Some(content) = message.get("content") else { continue };
+        let content = message.get("content").unwrap_or(&Value::Null);
         let word = |name: &str| content.get(name).and_then(Value::as_str);
-        match word("type") {
+        let read = match word("type") {
             Some("text") => {
-                if !text.is_empty() {
-                    text.push_str("\n\n");
+                let text = word("text").unwrap_or_default();
+                says_anything |= !text.trim().is_empty();
+                if text.is_empty() {
+                    continue;
                 }
                 // Examples of how to answer are told from what is to be done.
-                if role != "user" {
-                    text.push_str(&format!("[an example of what the {role} says]\n"));
-                }
-                text.push_str(word("text").unwrap_or_default());
+                texts.push(match role {
+                    "user" => text.to_owned(),
+                    _ => format!("[an example of what the {role} says]\n{text}"),
+                });
+                continue;
             }
-            Some("image" | "audio") => {
-                let bytes = word("data").and_then(|data| STANDARD.decode(data).ok());
-                attached
-                    .extend(bytes.map(|bytes| Attached::new(format!("a part of the prompt {name}"), bytes)));
-            }
+            Some(kind @ ("image" | "audio")) => word("data")
+                .and_then(|data| STANDARD.decode(data).ok())
+                .map(|bytes| Attached::new(format!("a part of the prompt {name}"), bytes))
+                .ok_or_else(|| format!("[a part of the kind `{kind}`, which could not be read]")),
             Some("resource") => {
                 let resource = content.get("resource");
-                let named = resource.and_then(|it| it.get("uri")).and_then(Value::as_str).unwrap_or(name);
-                attached.extend(resource.and_then(|it| of_resource(it, named)));
+                let uri = resource.and_then(|it| it.get("uri")).and_then(Value::as_str).unwrap_or(name);
+                resource
+                    .and_then(|it| of_resource(it, uri))
+                    .ok_or_else(|| format!("[the resource {uri} has no content that could be read]"))
             }
-            _ => (),
+            _ => Err(named(content)),
+        };
+        match read {
+            Ok(read) => attached.push(read),
+            Err(words) => texts.push(words),
         }
     }
-    if text.trim().is_empty() {
+    if !says_anything {
         let message =
             format!("the prompt {name} of the MCP server {server} says nothing that a run can begin with");
         return Err(RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/prompts` shows what it says"));
     }
-    Ok((text, attached))
+    Ok((texts.join("\n\n"), attached))
 }

@@ -230,9 +230,11 @@ impl Repeat {
         run_id: RunId,
         (seq, resolution): (Seq, Resolution),
     ) -> Result<ConfirmationRespondResult, RpcError> {
+        // Nothing is kept of the answers to a tool's question; the first ones stay, whatever comes after them.
+        let is_unsaid = resolution.outcome == Outcome::Answer && resolution.said.is_none();
         let is_the_same = resolution.outcome == self.outcome
             && resolution.digest == self.digest
-            && resolution.said == self.said
+            && (is_unsaid || resolution.said == self.said)
             && resolution.name.as_ref() == Some(&self.name);
         match is_the_same {
             true => {

@@ -1,7 +1,8 @@
 //! What does a server ask while it is at a call, and who is asked? (Spec 07; 06.)
 //!
-//! What comes from a server does not say for which call it is. With one call under way it is that one's; with several it goes
-//! to the oldest that waits for no answer yet, and whoever is asked is told that it may be another's. With none it is nobody's,
+//! What comes from a server does not say for which call it is. With one call under way it is that one's; with several of one
+//! session it goes to the oldest that waits for no answer yet, and whoever is asked is told that it may be another's. With calls
+//! of several sessions it is refused, since those of one would read, and consent to, what is another's. With none it is nobody's,
 //! and refused: no question reaches a run that has nothing to do with the server. A question ends with the call that it was
 //! put for.
 
@@ -20,7 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{elicitation::Elicitation, sampling::Sampling, words::Words};
 use crate::{
-    protocol::{Risk, ToolProgress},
+    protocol::{Risk, SessionId, ToolProgress},
     store::LiveAppender,
     tools::{Consultant, People, Said, Subject},
 };
@@ -32,6 +33,8 @@ const REJECTED: ErrorCode = ErrorCode(-1);
 
 /// Who has called a tool, and what can be done for its server meanwhile.
 pub struct Caller {
+    /// Whose people are asked.
+    pub session: SessionId,
     /// The server's name.
     pub server: String,
     /// As the server knows it.
@@ -108,6 +111,14 @@ impl Requests {
     fn asking(&self) -> Result<Asked, ErrorData> {
         let all = self.all();
         let calls = || all.iter().filter(|it| it.caller.is_some());
+        let mut sessions = calls().filter_map(|it| it.caller.as_ref()).map(|caller| &caller.session);
+        if let Some(first) = sessions.next()
+            && sessions.any(|other| other != first)
+        {
+            let why = "calls of several sessions are under way, and the protocol does not say for which of them this is; ask \
+                       again when one is";
+            return Err(ErrorData::invalid_request(why, None));
+        }
         let Some(request) = calls().find(|it| !it.is_asking()).or_else(|| calls().next()) else {
             let why = "no call of a tool is under way, so there is nobody who could be asked";
             return Err(ErrorData::invalid_request(why, None));

@@ -200,6 +200,7 @@ impl Call {
         let silence = Duration::from_millis(server.entry.timeout_ms);
         let bounds = Bounds { silence, total: cx.deadline, cancel: &cx.cancel };
         let caller = Caller {
+            session: cx.session.clone(),
             server: of.server.clone(),
             tool: name,
             words: Words::of(&of.servers),

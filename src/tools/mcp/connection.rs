@@ -356,7 +356,8 @@ impl ClientHandler for Ears {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
-        // Of sampling neither tools nor context: the model is asked with what the person saw, and nothing else.
+        // Of sampling neither tools nor context: the model is asked with what the person was shown, or was told is more than
+        // that, and nothing else.
         capabilities.sampling = Some(SamplingCapability::default());
         let (form, url) = (FormElicitationCapability::new(), UrlElicitationCapability::default());
         let form = form.with_schema_validation(true);

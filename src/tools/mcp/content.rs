@@ -8,11 +8,23 @@ use serde_json::Value;
 use crate::{
     models::Media,
     protocol::{Part, ToolError, ToolErrorType, ToolResult},
-    tools::{MAX_INLINE_BYTES, whole_image},
+    tools::{
+        MAX_INLINE_BYTES,
+        builtin::{Content, content, pdf_fault},
+    },
 };
 
 /// Bytes of an answer that are taken, of all its parts together.
 pub const MAX_CONTENT_BYTES: usize = 50 << 20;
+
+/// Parts of an answer that are taken: more are a list that should be one text.
+const MOST_PARTS: usize = 1_000;
+
+/// Bytes of `structuredContent` as JSON: it goes uncut into the log and to every client that follows it.
+const MAX_DATA_BYTES: usize = 256 << 10;
+
+/// Characters of a kind that nobody understands.
+const LONGEST_KIND: usize = 64;
 
 /// Characters of a failure that whoever reads one line is shown.
 const LONGEST_MESSAGE: usize = 300;
@@ -39,19 +51,46 @@ pub fn result(answer: &Value, media: Media) -> ToolResult {
             ..ToolResult::default()
         };
     }
-    let data = structured.cloned();
-    if reading.parts.is_empty()
-        && let Some(data) = &data
-    {
-        reading.text(&data.to_string());
+    let (mut data, mut left_out) = (None, None);
+    if let Some(structured) = structured {
+        let written = structured.to_string();
+        if reading.parts.is_empty() {
+            reading.text(&written);
+        }
+        match written.len() {
+            0..=MAX_DATA_BYTES => data = Some(structured.clone()),
+            size => {
+                left_out = Some(Part::text(format!(
+                    "[the structured content ({size} bytes) is not kept: {MAX_DATA_BYTES} bytes are the most]"
+                )));
+            }
+        }
     }
-    let parts = reading.finish();
+    let mut parts = reading.finish();
+    parts.extend(left_out);
     let failed = answer.get("isError") == Some(&Value::Bool(true));
     let error = failed.then(|| {
         let text = parts.iter().find_map(Part::as_text).unwrap_or("it told no reason");
         error(text)
     });
     ToolResult { llm_content: parts, data, error, ..ToolResult::default() }
+}
+
+/// What stands for a part of which only that is told: a link, or a kind that nobody here understands.
+pub fn named(block: &Value) -> String {
+    let word = |name: &str| block.get(name).and_then(Value::as_str);
+    match word("type") {
+        Some("resource_link") => {
+            let (name, uri) = (word("name").unwrap_or("a resource"), word("uri").unwrap_or_default());
+            let about = word("description").map(|about| format!(": {about}")).unwrap_or_default();
+            format!("[resource {name} <{uri}>{about}]")
+        }
+        Some(kind) => {
+            let kind: String = kind.chars().take(LONGEST_KIND).collect();
+            format!("[a part of the kind `{kind}`, which nobody here understands]")
+        }
+        None => UNREADABLE.to_owned(),
+    }
 }
 
 /// The contents of a resource, or one message of a prompt, as parts.
@@ -80,14 +119,21 @@ struct Reading {
     inline: usize,
     /// Bytes that were not.
     cut: usize,
+    /// Parts that were not.
+    n_left_out: usize,
 }
 
 impl Reading {
     fn new(media: Media) -> Reading {
-        Reading { media, parts: Vec::new(), left: MAX_CONTENT_BYTES, inline: MAX_INLINE_BYTES, cut: 0 }
+        let (left, inline) = (MAX_CONTENT_BYTES, MAX_INLINE_BYTES);
+        Reading { media, parts: Vec::new(), left, inline, cut: 0, n_left_out: 0 }
     }
 
     fn block(&mut self, block: &Value) {
+        if MOST_PARTS <= self.parts.len() {
+            self.n_left_out += 1;
+            return;
+        }
         let word = |name: &str| block.get(name).and_then(Value::as_str);
         match word("type") {
             Some("text") => match word("text") {
@@ -102,16 +148,7 @@ impl Reading {
                 Some(resource) => self.resource(resource),
                 None => self.text(UNREADABLE),
             },
-            Some("resource_link") => {
-                let (name, uri) = (word("name").unwrap_or("a resource"), word("uri").unwrap_or_default());
-                let about = word("description").map(|about| format!(": {about}")).unwrap_or_default();
-                self.text(&format!("[resource {name} <{uri}>{about}]"));
-            }
-            Some(kind) => {
-                let kind: String = kind.chars().take(64).collect();
-                self.text(&format!("[a part of the kind `{kind}`, which nobody here understands]"));
-            }
-            None => self.text(UNREADABLE),
+            Some(_) | None => self.text(&named(block)),
         }
     }
 
@@ -146,22 +183,24 @@ impl Reading {
                  {MAX_INLINE_BYTES} bytes]"
             ));
         }
-        // One that is not what it says would have the whole request refused by most providers.
-        let Some(mime) = self.taken(mime, data) else {
+        let Some(mime) = self.taken(data) else {
             return self
                 .text(&format!("[{what} ({mime}, {size} bytes) left out: no model takes it as it is]"));
         };
         self.inline -= size;
-        self.parts.push(Part::InlineData { mime_type: mime, data: data.to_owned() });
+        self.parts.push(Part::InlineData { mime_type: mime.to_owned(), data: data.to_owned() });
     }
 
-    /// The format of bytes in base64 that the model takes; `None` = it does not.
-    fn taken(&self, mime: &str, data: &str) -> Option<String> {
+    /// The format of bytes in base64 that the model takes; `None` = it does not. The bytes decide, not what the server says
+    /// that they are: most providers refuse the whole request for a part that is not what it is called, and every later one
+    /// of the run too.
+    fn taken(&self, data: &str) -> Option<&'static str> {
         let bytes = STANDARD.decode(data).ok()?;
-        match mime.split('/').next() {
-            Some("image") => whole_image(&bytes).map(str::to_owned),
-            Some("audio") => Some(mime.to_owned()).filter(|_| self.media.audio),
-            _ => Some(mime.to_owned()).filter(|mime| self.media.pdf && mime == "application/pdf"),
+        match content(&bytes) {
+            Content::Image { mime } => Some(mime),
+            Content::Audio { mime } if self.media.audio => Some(mime),
+            Content::Pdf if self.media.pdf && pdf_fault(&bytes).is_none() => Some("application/pdf"),
+            _ => None,
         }
     }
 
@@ -170,6 +209,12 @@ impl Reading {
             let (kept, cut) = (MAX_CONTENT_BYTES >> 20, self.cut);
             self.parts.push(Part::text(format!(
                 "[the answer was cut: {cut} bytes more than the {kept} MiB that are taken of one are left out]"
+            )));
+        }
+        if 0 < self.n_left_out {
+            let more = self.n_left_out;
+            self.parts.push(Part::text(format!(
+                "[the answer was cut: {more} parts more than the {MOST_PARTS} that are taken of one are left out]"
             )));
         }
         self.parts
@@ -185,6 +230,12 @@ mod tests {
     /// A picture of one dot.
     const PIXEL: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
+    /// `RIFF`, a size and `WAVE`.
+    const WAV: &str = "UklGRgQAAABXQVZF";
+    /// `%PDF-1.4`, `startxref` and `%%EOF`; and the first of them alone.
+    const PDF: &str = "JVBERi0xLjQKc3RhcnR4cmVmCjAKJSVFT0Y=";
+    const CUT_PDF: &str = "JVBERi0xLjQK";
 
     fn said(answer: &Value) -> Vec<String> {
         let result = result(answer, Media { audio: true, pdf: true });
@@ -208,9 +259,11 @@ mod tests {
             { "type": "text", "text": "hello" },
             { "type": "image", "mimeType": "image/x-odd", "data": PIXEL },
             { "type": "image", "mimeType": "image/png", "data": "AAAA" },
+            { "type": "audio", "mimeType": "audio/x-odd", "data": WAV },
             { "type": "audio", "mimeType": "audio/wav", "data": "BBBB" },
             { "type": "resource", "resource": { "uri": "file:///a", "text": "inside" } },
-            { "type": "resource", "resource": { "uri": "file:///b", "mimeType": "application/pdf", "blob": "CCCC" } },
+            { "type": "resource", "resource": { "uri": "file:///b", "mimeType": "application/pdf", "blob": PDF } },
+            { "type": "resource", "resource": { "uri": "file:///b2", "mimeType": "application/pdf", "blob": CUT_PDF } },
             { "type": "resource_link", "uri": "file:///c", "name": "c", "description": "the third" },
             { "type": "hologram", "data": 1 },
             { "type": "text" },
@@ -220,9 +273,11 @@ mod tests {
             hello
             image/png: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==
             [image (image/png, 3 bytes) left out: no model takes it as it is]
-            audio/wav: BBBB
+            audio/wav: UklGRgQAAABXQVZF
+            [audio (audio/wav, 3 bytes) left out: no model takes it as it is]
             inside
-            application/pdf: CCCC
+            application/pdf: JVBERi0xLjQKc3RhcnR4cmVmCjAKJSVFT0Y=
+            [resource file:///b2 (application/pdf, 9 bytes) left out: no model takes it as it is]
             [resource c <file:///c>: the third]
             [a part of the kind `hologram`, which nobody here understands]
             [Error: could not parse tool response]
@@ -263,5 +318,32 @@ mod tests {
                 "[image (image/png, 4718592 bytes) left out: the images, sounds and files of one answer may have 3932160 bytes]"
             ]
         );
+    }
+    #[test]
+    fn parts_beyond_a_thousand_are_counted_and_not_taken() {
+        let blocks = vec![json!({ "type": "text", "text": "x" }); MOST_PARTS + 3];
+        let told = said(&json!({ "content": blocks }));
+        assert_eq!(told.len(), MOST_PARTS + 1);
+        assert_eq!(
+            told[MOST_PARTS],
+            "[the answer was cut: 3 parts more than the 1000 that are taken of one are left out]"
+        );
+    }
+
+    #[test]
+    fn structured_content_that_is_too_much_is_not_kept_and_that_is_told() {
+        // With its quotation marks.
+        let most = "x".repeat(MAX_DATA_BYTES - 2);
+        let block = json!({ "type": "text", "text": "here" });
+        let told = said(&json!({ "content": [block], "structuredContent": most }));
+        assert_eq!((told.len(), told[1].len()), (2, MAX_DATA_BYTES + 2));
+        let told = said(&json!({ "content": [block], "structuredContent": format!("{most}x") }));
+        assert_eq!(
+            told,
+            ["here", "[the structured content (262145 bytes) is not kept: 262144 bytes are the most]"]
+        );
+        // Where nothing else is said the model reads it all the same.
+        let told = said(&json!({ "structuredContent": format!("{most}x") }));
+        assert_eq!((told.len(), told[0].len()), (2, MAX_DATA_BYTES + 1));
     }
 }

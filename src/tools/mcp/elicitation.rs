@@ -44,11 +44,12 @@ impl Elicitation {
             }
             Some("url") => {
                 let url = params.get("url").and_then(Value::as_str).ok_or("`url` is needed")?;
-                let place = place(url)?;
+                let (url, place) = page(url)?;
                 let prompt = format!(
                     "The MCP server {server} asks you to open this page, on {place}:\n\n{}\n\n{message}\n\n\
                      Nothing is opened for you. Open it only if you know why.",
-                    words.whole(url)
+                    // As it was understood: letters that turn a line round or are not seen stand there encoded.
+                    words.whole(url.as_str())
                 );
                 let details = ConfirmationDetails::Info { prompt };
                 let check: CheckAnswers = Arc::new(|_| Ok(Value::Null));
@@ -81,17 +82,15 @@ fn form(title: String, lead: String, fields: Vec<Field>) -> Elicitation {
     }
 }
 
-/// Where a URL leads, if it is one of the web.
-fn place(url: &str) -> Result<String, String> {
+/// A URL and where it leads, if it is one of the web.
+fn page(url: &str) -> Result<(url::Url, String), String> {
     let bad = || "`url` is no address of the web".to_owned();
     if LONGEST_URL < url.chars().count() || url.chars().any(char::is_control) {
         return Err(bad());
     }
     let url = url::Url::parse(url).map_err(|_| bad())?;
-    match (url.scheme(), url.host_str()) {
-        ("http" | "https", Some(host)) => Ok(host.to_owned()),
-        _ => Err(bad()),
-    }
+    let place = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https")).map(str::to_owned);
+    place.map(|place| (url, place)).ok_or_else(bad)
 }
 
 fn fields(schema: &Value, words: &Words) -> Result<Vec<Field>, String> {

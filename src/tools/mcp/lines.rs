@@ -1,13 +1,18 @@
 //! Messages as lines of JSON over a pair of pipes, each of bounded length.
 //!
 //! What is no message is passed over, since programs print there what they should print elsewhere. An answer that is too long
-//! ends its call with an error: its sender must not be waited for until the call's time is over.
+//! ends its call with an error: its sender must not be waited for until the call's time is over. Whoever asks without end and
+//! reads no answer is not listened to any more: each of its requests and each answer takes memory until it is read.
 
-use std::{io, sync::Arc};
+use std::{
+    collections::HashSet,
+    io,
+    sync::{self, Arc, MutexGuard, PoisonError},
+};
 
 use rmcp::{
     ErrorData, RoleClient,
-    model::{NumberOrString, ServerJsonRpcMessage},
+    model::{JsonRpcMessage, NumberOrString, ServerJsonRpcMessage, ServerNotification},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -22,6 +27,8 @@ use tokio::{
 const MAX_LINE: usize = 80 << 20;
 /// Bytes of a line that is too long in which its id is looked for.
 const LOOKED_AT: usize = 4 << 10;
+/// Requests of a server that it may have no answer to yet: some wait for people, the others are answered at once.
+const MOST_OWED: usize = 64;
 
 /// Both directions.
 pub struct Lines {
@@ -30,6 +37,83 @@ pub struct Lines {
     /// The rest of the line is passed over.
     is_discarding: bool,
     input: Arc<Mutex<Option<Sender>>>,
+    owed: Owed,
+}
+
+/// The answers that a server has asked for and not got. A cheap handle.
+#[derive(Clone, Default)]
+struct Owed(Arc<sync::Mutex<Answers>>);
+
+#[derive(Default)]
+struct Answers {
+    /// By request: nobody has answered it yet.
+    awaited: HashSet<NumberOrString>,
+    /// Given, and not in the pipe yet. The server may not read.
+    on_their_way: usize,
+}
+
+/// What becomes of a message of the server's.
+enum Heard {
+    Taken,
+    /// It asks under an id that is still open: there will be one answer to it.
+    Repeated,
+    /// It asks too much.
+    TooMany,
+}
+
+impl Owed {
+    fn hears(&self, message: &RxJsonRpcMessage<RoleClient>) -> Heard {
+        let mut answers = self.lock();
+        match message {
+            JsonRpcMessage::Request(request) => {
+                if answers.awaited.contains(&request.id) {
+                    return Heard::Repeated;
+                }
+                if MOST_OWED <= answers.awaited.len() + answers.on_their_way {
+                    return Heard::TooMany;
+                }
+                answers.awaited.insert(request.id.clone());
+            }
+            // It is not answered any more; if it is all the same, that counts from then on.
+            JsonRpcMessage::Notification(told) => {
+                if let ServerNotification::CancelledNotification(cancelled) = &told.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    answers.awaited.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => (),
+        }
+        Heard::Taken
+    }
+
+    /// To be kept until a message of ours is written; `None` = it is no answer.
+    fn says(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<OnItsWay> {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let mut answers = self.lock();
+        answers.awaited.remove(id?);
+        answers.on_their_way += 1;
+        drop(answers);
+        Some(OnItsWay(self.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Answers> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer that is not written yet.
+struct OnItsWay(Owed);
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.0.lock().on_their_way -= 1;
+    }
 }
 
 /// What a piece of output came to.
@@ -43,7 +127,13 @@ enum Read {
 impl Lines {
     pub fn new(input: Sender, output: Receiver) -> Lines {
         let input = Arc::new(Mutex::new(Some(input)));
-        Lines { output: BufReader::new(output), line: Vec::new(), is_discarding: false, input }
+        Lines {
+            output: BufReader::new(output),
+            line: Vec::new(),
+            is_discarding: false,
+            input,
+            owed: Owed::default(),
+        }
     }
 
     /// Cancel safe: what was read is kept.
@@ -79,7 +169,9 @@ impl Transport<RoleClient> for Lines {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let input = Arc::clone(&self.input);
+        let on_its_way = self.owed.says(&item);
         async move {
+            let _until_it_is_written = on_its_way;
             let mut line = serde_json::to_vec(&item).map_err(io::Error::other)?;
             line.push(b'\n');
             // Held across the write, which is what keeps lines whole; nobody else waits for it but other writers.
@@ -97,8 +189,16 @@ impl Transport<RoleClient> for Lines {
                     let message = message(&self.line);
                     // The memory of one long answer is not kept for the short ones after it.
                     self.line = Vec::new();
-                    if message.is_some() {
-                        return message;
+                    let Some(message) = message else { continue };
+                    match self.owed.hears(&message) {
+                        Heard::Taken => return Some(message),
+                        Heard::Repeated => tracing::debug!("a server asks twice under one id"),
+                        Heard::TooMany => {
+                            tracing::warn!(
+                                "a server has {MOST_OWED} requests without an answer and asks on; it is not listened to any more"
+                            );
+                            return None;
+                        }
                     }
                 }
                 Ok(Read::TooLong) => {
@@ -150,5 +250,75 @@ fn id_at_the_beginning(line: &[u8]) -> Option<NumberOrString> {
         Value::Number(number) => Some(NumberOrString::Number(number.as_i64()?)),
         Value::String(text) => Some(NumberOrString::String(text.into())),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ClientJsonRpcMessage;
+    use tokio::net::unix::pipe;
+
+    use super::*;
+
+    /// With the server's ends: what it reads, and what it prints.
+    fn lines() -> (Lines, Receiver, Sender) {
+        let (input, reads) = pipe::pipe().unwrap();
+        let (prints, output) = pipe::pipe().unwrap();
+        (Lines::new(input, output), reads, prints)
+    }
+
+    fn ping(id: usize) -> String {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n")
+    }
+
+    fn taken_back(id: usize) -> String {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n"
+        )
+    }
+
+    fn answer(id: usize) -> ClientJsonRpcMessage {
+        let id = NumberOrString::Number(i64::try_from(id).unwrap());
+        ClientJsonRpcMessage::error(ErrorData::internal_error("no", None), Some(id))
+    }
+
+    #[tokio::test]
+    async fn a_server_that_asks_on_and_reads_nothing_is_not_listened_to_any_more() {
+        let (mut lines, _reads, mut prints) = lines();
+        let mut unwritten = Vec::new();
+        for id in 0..MOST_OWED {
+            prints.write_all(ping(id).as_bytes()).await.unwrap();
+            assert!(lines.receive().await.is_some(), "{id}");
+            // An answer that waits for the server to read counts as none; that the request is taken back then is too late.
+            if id % 2 == 0 {
+                unwritten.push(lines.send(answer(id)));
+                prints.write_all(taken_back(id).as_bytes()).await.unwrap();
+                assert!(lines.receive().await.is_some(), "{id}");
+            }
+        }
+        prints.write_all(ping(MOST_OWED).as_bytes()).await.unwrap();
+        assert!(lines.receive().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_answered_or_taken_back_is_owed_no_more_and_an_open_id_asks_once() {
+        let (mut lines, _reads, mut prints) = lines();
+        for id in 0..2 * MOST_OWED {
+            prints.write_all(ping(id).as_bytes()).await.unwrap();
+            assert!(lines.receive().await.is_some(), "{id}");
+            if id % 2 == 0 {
+                lines.send(answer(id)).await.unwrap();
+            } else {
+                prints.write_all(taken_back(id).as_bytes()).await.unwrap();
+                assert!(lines.receive().await.is_some(), "{id}");
+            }
+        }
+        for id in [7, 7, 7, 8] {
+            prints.write_all(ping(id).as_bytes()).await.unwrap();
+        }
+        for expected in [7, 8] {
+            let Some(JsonRpcMessage::Request(request)) = lines.receive().await else { panic!("no request") };
+            assert_eq!(request.id, NumberOrString::Number(expected));
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! What would a server have the model say? (Spec 07, sampling.) Text alone: whatever else a server sends is refused, since nobody
-//! could show it to the person who decides.
+//! could show it to the person who decides. Of what is long a person sees the beginning, and is told how much is not shown.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const SHOWN_MESSAGES: usize = 10;
 /// A conversation that the model is to go on with.
 pub struct Sampling {
     system: Option<String>,
-    /// Who speaks, and what they say, without secrets.
+    /// Who speaks, and what they say, without secrets and without letters that a person would not see.
     messages: Vec<(Role, String)>,
     max_tokens: u64,
     words: Words,
@@ -38,7 +38,7 @@ impl Sampling {
             return Err(format!("1 to {MOST_MESSAGES} messages are taken, not {}", listed.len()));
         }
         let messages = listed.iter().map(|it| message(it, words)).collect::<Result<Vec<_>, String>>()?;
-        let system = params.get("systemPrompt").and_then(Value::as_str).map(|it| words.whole(it));
+        let system = params.get("systemPrompt").and_then(Value::as_str).map(|it| words.text(it, usize::MAX));
         let bytes = |(_, text): &(Role, String)| text.len();
         if MOST_BYTES < messages.iter().map(bytes).sum::<usize>() + system.as_ref().map_or(0, String::len) {
             return Err(format!("more than {MOST_BYTES} bytes are too much"));
@@ -52,17 +52,28 @@ impl Sampling {
             "The MCP server {server} would have the run's model answer this, in at most {} tokens. It gets the answer.\n",
             self.max_tokens
         );
+        let hidden = self.messages.len().saturating_sub(SHOWN_MESSAGES);
+        let shown = &self.messages[hidden..];
+        let length = |text: &str| text.chars().count();
+        let cut = |text: &str| length(text).saturating_sub(SHOWN_CHARS);
+        let n_cut = self.system.as_deref().map_or(0, cut)
+            + shown.iter().map(|(_, text)| cut(text)).sum::<usize>()
+            + self.messages[..hidden].iter().map(|(_, text)| length(text)).sum::<usize>();
+        if n_cut != 0 || hidden != 0 {
+            prompt.push_str(&format!(
+                "\nNOT ALL OF IT IS SHOWN: {hidden} more messages and {n_cut} more characters go to the model as well.\n"
+            ));
+        }
         let mut say = |who: &str, text: &str| {
             prompt.push_str(&format!("\n{who}:\n{}\n", self.words.text(text, SHOWN_CHARS)));
         };
         if let Some(system) = &self.system {
             say("system prompt", system);
         }
-        let hidden = self.messages.len().saturating_sub(SHOWN_MESSAGES);
         if hidden != 0 {
             say("before these", &format!("({hidden} messages that are not shown)"));
         }
-        for (role, text) in &self.messages[hidden..] {
+        for (role, text) in shown {
             say(if *role == Role::User { "user" } else { "assistant" }, text);
         }
         ConfirmationDetails::Info { prompt }
@@ -107,5 +118,41 @@ fn message(told: &Value, words: &Words) -> Result<(Role, String), String> {
         Some(block) => text(block)?,
         None => return Err("a message has `content`".to_owned()),
     };
-    Ok((role, words.whole(&text)))
+    Ok((role, words.text(&text, usize::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(texts: &[String]) -> String {
+        let message = |text: &String| json!({ "role": "user", "content": { "type": "text", "text": text } });
+        let messages: Vec<Value> = texts.iter().map(message).collect();
+        let params = json!({ "messages": messages, "maxTokens": 7 });
+        let sampling = Sampling::read(&params, &Words::as_they_are()).unwrap();
+        match sampling.shown("s") {
+            ConfirmationDetails::Info { prompt } => prompt,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_person_is_told_how_much_of_it_is_not_shown() {
+        let whole = shown(&["What is it?".to_owned()]);
+        assert!(whole.contains("What is it?") && !whole.contains("NOT ALL"), "{whole}");
+        let long = shown(&["x".repeat(SHOWN_CHARS + 5)]);
+        assert!(long.contains("0 more messages and 5 more characters"), "{long}");
+        let many: Vec<String> = (0..SHOWN_MESSAGES + 2).map(|number| format!("number {number:02}")).collect();
+        let many = shown(&many);
+        assert!(many.contains("2 more messages and 18 more characters"), "{many}");
+        assert!(!many.contains("number 01") && many.contains("number 02"), "{many}");
+    }
+
+    #[test]
+    fn what_a_person_would_not_see_does_not_go_to_the_model() {
+        let text = "a\u{200b}b\u{202e}c\u{e0041}d\ne";
+        let told = json!({ "role": "user", "content": { "type": "text", "text": text } });
+        let (_, text) = message(&told, &Words::as_they_are()).unwrap();
+        assert_eq!(text, "a b c d\ne");
+    }
 }

@@ -88,6 +88,9 @@ async fn a_form_is_filled_in_by_another_client_and_the_server_gets_what_it_asked
     let taken =
         answer(&mut other, &question, "answer", json!({ "answers": ["", "ada@example.org", "yes"] })).await;
     assert_eq!(taken["result"]["resolution"]["outcome"], "answer", "{taken}");
+    let again =
+        answer(&mut other, &question, "answer", json!({ "answers": ["", "ada@example.org", "yes"] })).await;
+    assert_eq!(again["result"]["replayed"], true, "{again}");
     assert_eq!(other.ended(&run).await["reason"], "GOAL");
     assert_eq!(
         told(&running).await,
@@ -97,6 +100,7 @@ async fn a_form_is_filled_in_by_another_client_and_the_server_gets_what_it_asked
     let log = running.log().await;
     let resolved = log.iter().find(|event| event["type"] == "confirmation.resolved").unwrap();
     assert!(!resolved.to_string().contains("ada@example.org"));
+    assert_eq!(resolved["data"].get("said"), None, "a digest would let others guess it");
     running.stop().await;
 }
 
@@ -236,13 +240,18 @@ async fn of_many_questions_at_once_those_that_are_too_many_are_declined() {
 }
 
 #[tokio::test]
-async fn with_several_calls_under_way_each_is_asked_and_told_that_it_may_be_anothers() {
-    let running = house(&calling(&[asks(&[form()])]), "asking").boot().await;
+async fn with_several_calls_of_a_session_under_way_each_is_asked_and_told_that_it_may_be_anothers() {
+    let house = house(&calling(&[asks(&[form()])]), "asking");
+    let running = house.agent("second", &agent("second", "mcp: {servers: [s]}")).boot().await;
     let mut client = running.client();
-    let (first_run, first_session) = client.start(&running, "user", json!({})).await;
-    let first = questions(&mut client, &first_session, 1).await.remove(0);
-    let (second_run, second_session) = client.start(&running, "user", json!({})).await;
-    let second = questions(&mut client, &second_session, 1).await.remove(0);
+    let (first_run, session) = client.start(&running, "user", json!({})).await;
+    let first = questions(&mut client, &session, 1).await.remove(0);
+    // Another agent of the same session does not wait for the first one.
+    let there = json!({ "sessionId": session, "workspace": null });
+    let (second_run, _) = client.start(&running, "second", there).await;
+    let mut open = questions(&mut client, &session, 2).await;
+    open.retain(|question| question["confirmationId"] != first["confirmationId"]);
+    let second = open.remove(0);
     let reason = |question: &Value| question["reason"].as_str().unwrap().to_owned();
     assert!(!reason(&first).contains("under way"), "{}", reason(&first));
     assert!(reason(&second).contains("2 calls of it are under way"), "{}", reason(&second));
@@ -252,6 +261,35 @@ async fn with_several_calls_under_way_each_is_asked_and_told_that_it_may_be_anot
     answer(&mut client, &first, "answer", answers).await;
     assert_eq!(client.ended(&first_run).await["reason"], "GOAL");
     assert_eq!(told(&running).await, json!([{ "action": "decline" }]), "the second run's call ended first");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn with_calls_of_several_sessions_under_way_nobody_is_asked_and_the_server_is_told_why() {
+    // It says how far it is, so that it is seen to be under way, and is never answered.
+    let waits = ("mcp.s.asks", json!({ "asks": [], "progress": [{ "progress": 1, "total": 2 }] }));
+    let script = calling(&[waits]);
+    let running = house(&script, "asking").boot().await;
+    let (mut client, mut viewer) = (running.client(), running.client());
+    let (waiting, session) = client.start(&running, "user", json!({})).await;
+    viewer.call("session/attach", json!({ "sessionId": session, "deltas": true })).await;
+    viewer.events_until("signal.progress").await;
+    script.replace([Reply::calls(&[asks(&[form()])]), Reply::done("done")]);
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let refused = told(&running).await;
+    let why = refused[0]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    assert!(why.contains("calls of several sessions are under way"), "{why}");
+    let log = running.log().await;
+    let asked = log.iter().find(|event| event["type"] == "confirmation.requested");
+    assert_eq!(asked, None);
+    // Whoever is alone with the server is asked again.
+    client.call("run/cancel", json!({ "runId": waiting })).await;
+    assert_eq!(client.ended(&waiting).await["reason"], "ABORTED");
+    let (run, session) = client.start(&running, "user", json!({})).await;
+    let question = questions(&mut client, &session, 1).await.remove(0);
+    answer(&mut client, &question, "deny", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
     running.stop().await;
 }
 

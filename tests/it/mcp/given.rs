@@ -64,6 +64,26 @@ async fn a_prompt_of_a_server_starts_a_run() {
 }
 
 #[tokio::test]
+async fn what_nobody_can_read_of_a_servers_prompt_is_named_in_the_text() {
+    let script = calling(&[]);
+    let running = house(&script, "plain").boot().await;
+    let mut client = running.client();
+    let prompt = json!({ "server": "s", "name": "odd" });
+    let started = client.call("run/start", params(&running, json!({ "serverPrompt": prompt }))).await;
+    client.ended(started["runId"].as_str().unwrap()).await;
+    assert_eq!(
+        first_message(&script),
+        ["Look.\n\n\
+          [a part of the kind `image`, which could not be read]\n\n\
+          [the resource note://3 has no content that could be read]\n\n\
+          [resource two <note://2>: the second]\n\n\
+          [a part of the kind `hologram`, which nobody here understands]"]
+    );
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_given_is_told_and_nothing_begins() {
     let script = calling(&[]);
     let running = house(&script, "plain")

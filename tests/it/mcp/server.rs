@@ -78,10 +78,28 @@ fn serve(mode: &str) {
             Some("tools/list") if mode == "endless" => {
                 answer(json!({ "tools": [{ "name": "again" }], "nextCursor": "x" }));
             }
-            Some("tools/list") => answer(json!({ "tools": tools })),
+            Some("tools/list") => {
+                if mode == "restless" {
+                    // They never do, and whoever believes it lists them for ever.
+                    print(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+                }
+                answer(json!({ "tools": tools }));
+            }
             Some("prompts/list") => answer(json!({ "prompts": [
                 { "name": "greet", "description": "Greets.", "arguments": [{ "name": "who", "required": true }] },
             ] })),
+            // One that no list names.
+            Some("prompts/get") if message["params"]["name"] == "odd" => {
+                let contents = [
+                    json!({ "type": "text", "text": "Look." }),
+                    json!({ "type": "image", "mimeType": "image/png", "data": "%%%" }),
+                    json!({ "type": "resource", "resource": { "uri": "note://3", "blob": "%%%" } }),
+                    json!({ "type": "resource_link", "uri": "note://2", "name": "two", "description": "the second" }),
+                    json!({ "type": "hologram", "data": "?" }),
+                ];
+                let messages = contents.map(|content| json!({ "role": "user", "content": content }));
+                answer(json!({ "messages": messages }));
+            }
             Some("prompts/get") => answer(json!({ "messages": [
                 { "role": "user", "content": { "type": "text",
                   "text": format!("Greet {}.", message["params"]["arguments"]["who"].as_str().unwrap()) } },

@@ -182,6 +182,12 @@ fn a_page_to_open_is_named_with_its_host_and_only_of_the_web() {
         panic!("no page");
     };
     assert!(prompt.contains("on evil.example:"), "{prompt}");
+    let Ok(Elicitation { details: ConfirmationDetails::Info { prompt }, .. }) =
+        read("https://evil.example/\u{202e}moc.doog\u{200b}")
+    else {
+        panic!("no page");
+    };
+    assert!(prompt.contains("https://evil.example/%E2%80%AEmoc.doog%E2%80%8B"), "{prompt}");
     for url in ["file:///etc/passwd", "javascript:alert(1)", "x", "http://"] {
         assert!(read(url).is_err(), "{url}");
     }

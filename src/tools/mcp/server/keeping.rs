@@ -2,6 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{Household, Ready, Server, Standing, lock};
@@ -10,7 +11,7 @@ use crate::{
     tools::mcp::{
         launch::Ground,
         listing::Listing,
-        opening::{Ending, Open, Opener, Unopened},
+        opening::{CONNECT_TIME, Ending, Open, Opener, Unopened},
         rules::ServerRules,
     },
 };
@@ -23,8 +24,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const HEALTHY_TIME: Duration = Duration::from_secs(60);
 /// A server is asked whether it is there so often (spec 07).
 const PING_PAUSE: Duration = Duration::from_secs(60);
-/// Servers tell several times in a row that their tools changed; they are listed once.
+/// Servers tell several times in a row that their tools changed; they are listed once. Each next time the pause is twice as
+/// long, so that one which tells it for ever costs little.
 const SETTLING: Duration = Duration::from_millis(200);
+/// The longest one.
+const LONGEST_SETTLING: Duration = Duration::from_secs(60);
+/// A server that said nothing of its tools for so long begins with the first pause again.
+const QUIET_TIME: Duration = Duration::from_secs(60);
 /// How long the end of a program is waited for that has closed its output.
 const END_TIME: Duration = Duration::from_secs(1);
 
@@ -37,6 +43,44 @@ enum End {
     /// What it is started with may not be run any more.
     Refused(String),
     Lost(String),
+}
+
+/// When tools are listed again that a server said have changed.
+#[derive(Default)]
+struct Relisting {
+    /// `None` = there is no need to.
+    due: Option<BoxFuture<'static, ()>>,
+    pause: Duration,
+    /// When they were listed again last, by the clock that never jumps.
+    last: Option<Duration>,
+}
+
+impl Relisting {
+    fn is_wanted(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// The server said that they changed.
+    fn wanted(&mut self, clock: &Arc<dyn Clock>) {
+        let since = self.last.map(|last| clock.monotonic().saturating_sub(last));
+        self.pause = match since {
+            Some(since) if since < QUIET_TIME => LONGEST_SETTLING.min(self.pause * 2),
+            Some(_) | None => SETTLING,
+        };
+        self.due = Some(clock.sleep(self.pause));
+    }
+
+    /// Completes when they are to be listed. Cancel safe.
+    async fn due(&mut self) {
+        match &mut self.due {
+            Some(due) => due.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn done(&mut self, clock: &Arc<dyn Clock>) {
+        (self.due, self.last) = (None, Some(clock.monotonic()));
+    }
 }
 
 impl Server {
@@ -123,7 +167,7 @@ impl Server {
         };
         self.stand(household, ready(std::mem::take(&mut open.listing)));
         household.changed(self, true);
-        let mut ping = clock.sleep(PING_PAUSE);
+        let (mut ping, mut relisting) = (clock.sleep(PING_PAUSE), Relisting::default());
         let (closed, mut ending) = open.attended();
         let mut closed = pin!(closed);
         let end = loop {
@@ -149,23 +193,6 @@ impl Server {
                     }
                 }
                 () = refusal.told() => break End::Lost("it does not know any more who signed in".to_owned()),
-                () = ears.tools_changed() => {
-                    tokio::select! {
-                        () = token.cancelled() => break End::Unwanted,
-                        () = clock.sleep(SETTLING) => (),
-                    }
-                    ears.forget_tools_changed();
-                    match opener.list(&connection).await {
-                        Ok(listing) => {
-                            let is_other = self.has_other_tools(&listing);
-                            self.stand(household, ready(listing));
-                            if is_other {
-                                household.changed(self, true);
-                            }
-                        }
-                        Err(error) => tracing::warn!(server = self.name, %error, "its tools could not be listed again"),
-                    }
-                }
                 () = &mut ping => {
                     if let Err(error) = connection.ping(token).await {
                         break End::Lost(format!("it does not answer any more: {error}"));
@@ -175,6 +202,20 @@ impl Server {
                 () = idle => {
                     if self.is_left_unused(household, &household.rules()) {
                         break End::Unwanted;
+                    }
+                }
+                // After what the server has no say in: it may tell this for ever.
+                () = ears.tools_changed(), if !relisting.is_wanted() => relisting.wanted(clock),
+                () = relisting.due() => {
+                    ears.forget_tools_changed();
+                    let listed = tokio::select! {
+                        listed = opener.list(&connection) => listed.map_err(|error| error.to_string()),
+                        () = clock.sleep(CONNECT_TIME) => Err("it took too long".to_owned()),
+                    };
+                    relisting.done(clock);
+                    match listed {
+                        Ok(listing) => self.relisted(household, listing, &ready),
+                        Err(error) => tracing::warn!(server = self.name, error, "its tools could not be listed again"),
                     }
                 }
             }
@@ -187,10 +228,22 @@ impl Server {
         end
     }
 
-    fn has_other_tools(&self, listing: &Listing) -> bool {
-        match &*self.standing.borrow() {
-            Standing::Ready(ready) => *ready.tools != *listing.tools,
-            _ => true,
+    /// Its tools were listed again. Nobody is told what they know.
+    fn relisted(
+        &self,
+        household: &Arc<dyn Household>,
+        listing: Listing,
+        ready: &impl Fn(Listing) -> Standing,
+    ) {
+        let (has_other_tools, has_other_warnings) = match &*self.standing.borrow() {
+            Standing::Ready(now) => (*now.tools != *listing.tools, now.warnings != listing.warnings),
+            _ => (true, true),
+        };
+        if has_other_tools || has_other_warnings {
+            self.stand(household, ready(listing));
+        }
+        if has_other_tools {
+            household.changed(self, true);
         }
     }
 
@@ -232,7 +285,8 @@ impl Server {
 
     /// When it will have been unused for so long that it is stopped; `None` = never.
     fn idle_in(&self, household: &Arc<dyn Household>) -> Option<Duration> {
-        let timeout = household.rules().idle_timeout?;
+        // One that stays anyway would be looked after without a pause from then on.
+        let timeout = household.rules().idle_timeout.filter(|_| !self.entry.auto_start)?;
         let uses = self.uses();
         let now = household.clock().monotonic();
         if 0 < uses.now { Some(timeout) } else { Some((uses.last + timeout).saturating_sub(now)) }

@@ -1016,7 +1016,8 @@ export interface ConfirmationResolved {
   digest: string;
   /**
    * SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same
-   * answer once more is known by it, and another one is not taken for it.
+   * answer once more is known by it, and another one is not taken for it. Missing for answers to a tool's
+   * question, which are no business of the log's: they could be guessed by it.
    */
   said?: string | null;
   /** In the event: when that happened. */
@@ -2883,7 +2884,8 @@ export interface Resolution {
   digest: string;
   /**
    * SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same
-   * answer once more is known by it, and another one is not taken for it.
+   * answer once more is known by it, and another one is not taken for it. Missing for answers to a tool's
+   * question, which are no business of the log's: they could be guessed by it.
    */
   said?: string | null;
   /** In the event: when that happened. */

@@ -547,7 +547,7 @@ fn rows() -> Vec<Row> {
                   /scope: value is not one of "user", "project"
                   /force: value is not of type "boolean"
                 INVALID_PARAMS
-                  /name: a server's name is 1 to 40 letters, digits, `-` or `_`, since its tools are named `mcp.<server>.<tool>`
+                  /name: a server's name is 1 to 40 letters, digits, `-` or `_`, the latter neither twice in a row nor at an end, since its tools are named `mcp.<server>.<tool>` or `mcp__<server>__<tool>`
                   /server/url: a server has a `command` or a `url`, not both
                   /server/timeout: expected a whole number of milliseconds from 1 to a day
                   /server/trust: expected true or false

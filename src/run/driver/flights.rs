@@ -174,6 +174,7 @@ impl Driver {
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let redactor = gate.supplies.redactor.clone();
+        let executor = self.parts.executor.clone();
         let outputs = gate.supplies.own_files.outputs().clone();
         let limits = gate.prepare.output;
         let running = async move {
@@ -214,7 +215,10 @@ impl Driver {
             // What people saw of it stays as it is now, also when the call was given up.
             let streamed =
                 shown.map(|output| output.freeze().0).filter(|text| !text.is_empty()).map(Into::into);
-            let result = ToolResult { streamed, ..redactor.tool_result(result) };
+            // What is secret only since the run began, a token that was renewed for one, is hidden as well.
+            let newest = executor.supplies().redactor.clone();
+            let result = newest.tool_result(redactor.tool_result(result));
+            let result = ToolResult { streamed, ..result };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
             Landing::Input(Input::ToolFinished { call, result, asked: asking.asked() })

@@ -125,10 +125,10 @@ impl Server {
                     continue;
                 }
                 End::Lost(error) if token.is_cancelled() => {
-                    lock(&self.record).last_error = Some(rules.redactor.owned(error));
+                    lock(&self.record).last_error = Some(household.rules().redactor.owned(error));
                     return self.left(household, None);
                 }
-                End::Lost(error) => rules.redactor.owned(error),
+                End::Lost(error) => household.rules().redactor.owned(error),
             };
             tracing::warn!(server = self.name, error, "an MCP server is away");
             if HEALTHY_TIME <= household.clock().monotonic().saturating_sub(begun) {

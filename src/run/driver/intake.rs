@@ -223,6 +223,11 @@ pub(super) fn within(bytes: usize, mut inputs: Vec<Message>) -> (Vec<Message>, V
     (inputs, rest.unwrap_or_default())
 }
 
+/// The run is put before all others that wait for its context.
+pub(super) fn is_promotion(body: &EventBody) -> bool {
+    matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,9 +254,4 @@ mod tests {
         let (step, rest) = within(0, vec![Message::internal(Input::ContextFree)]);
         assert_eq!((step.len(), rest.len()), (1, 0));
     }
-}
-
-/// The run is put before all others that wait for its context.
-pub(super) fn is_promotion(body: &EventBody) -> bool {
-    matches!(body, EventBody::RunQueued(RunQueued { front: true, waits_for: QueuedFor::Context, .. }))
 }

@@ -47,13 +47,16 @@ struct House {
     /// Names that somebody has switched off.
     off: Mutex<BTreeSet<String>>,
     /// What nobody has been told yet.
-    changes: Mutex<BTreeMap<(Vec<String>, Option<AgentName>, String), Change>>,
+    changes: Mutex<BTreeMap<Whose, Change>>,
     has_changes: Notify,
     /// Counts how often any server told of other tools than before.
     edition: AtomicU64,
     /// Those that runs have for themselves.
     owned: Mutex<Vec<Arc<Server>>>,
 }
+
+/// Of a server: the workspace, the agent whose run has it for itself, its name.
+type Whose = (Vec<String>, Option<AgentName>, String);
 
 #[derive(Default)]
 struct Workspace {

@@ -50,6 +50,7 @@ use crate::protocol::{MAX_MESSAGE_BYTES, RpcError};
 
 mod arguments;
 mod asking;
+mod bounded;
 mod calls;
 mod link;
 mod origin;
@@ -58,6 +59,7 @@ mod telling;
 mod tools;
 mod watch;
 
+use bounded::Bounded;
 use origin::Origin;
 use session::McpSession;
 
@@ -127,6 +129,7 @@ impl McpDoor for McpServer {
         let (reader, writer) = tokio::io::split(wire);
         let lines = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE_BYTES);
         let session = McpSession::new(Arc::clone(&self.house), Some((origin, peer)));
+        let lines = Bounded::new(lines, session.working());
         let rpc::Reception { tasks, stop, .. } = &self.house.reception;
         let served = serve(session, lines, tasks, stop.clone());
         // A failure means that it panicked, which is told by whoever catches that.

@@ -40,6 +40,9 @@ const HEAD_BYTES: usize = 16 << 10;
 /// Between two attempts to find it again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The same when a daemon is found and lost again without having said anything.
+const FIRST_LOST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_LOST_PAUSE: Duration = Duration::from_secs(5);
 /// Whoever keeps the daemon running gets this long to start it again before we do.
 const START_GRACE: Duration = Duration::from_secs(1);
 
@@ -77,8 +80,15 @@ pub(super) fn bridge(
     // Not joined: it may wait for input that never comes, and ends with the process.
     thread::spawn(move || hear_client(io::stdin().lock(), &input));
     let dialer = link.dialer().clone();
-    let mut bridge =
-        Bridge { path, dialer, tell, socket: first, number: 0, conversation: Conversation::default() };
+    let mut bridge = Bridge {
+        path,
+        dialer,
+        tell,
+        socket: first,
+        number: 0,
+        conversation: Conversation::default(),
+        pause: None,
+    };
     bridge.listen()?;
     bridge.carry(&events, &mut io::stdout().lock())
 }
@@ -91,6 +101,8 @@ struct Bridge {
     /// Of the daemon's connection.
     number: u64,
     conversation: Conversation,
+    /// Before the next daemon is looked for; `None` when this one has said something.
+    pause: Option<Duration>,
 }
 
 impl Bridge {
@@ -120,6 +132,7 @@ impl Bridge {
                     Ok(())
                 }
                 Event::Answered(number, line) if number == self.number => {
+                    self.pause = None;
                     match self.conversation.answered(number, line) {
                         Some(line) => tell(client, &line),
                         None => Ok(()),
@@ -174,6 +187,11 @@ impl Bridge {
 
     /// Finds the next daemon and tells it what the last one was told.
     fn reconnect(&mut self) -> Result<(), Failure> {
+        if let Some(pause) = self.pause {
+            thread::sleep(pause);
+        }
+        let next = self.pause.map_or(FIRST_LOST_PAUSE, |pause| (pause * 2).min(LONGEST_LOST_PAUSE));
+        self.pause = Some(next);
         let stopwatch = Stopwatch::start();
         let mut pause = FIRST_PAUSE;
         loop {

@@ -65,9 +65,9 @@ use session::McpSession;
 
 /// Sessions over HTTP at once: more than one person's programs have, and each holds a connection of the daemon.
 const MOST_SESSIONS: usize = 64;
-/// How long a session over HTTP may be silent: a program that was left open over lunch finds it again.
+/// How long a session over HTTP may be silent in both directions: a program that was left open over lunch finds it again.
 const IDLE: Duration = Duration::from_secs(60 * 60);
-/// When a client may try again that found too many sessions.
+/// When a client may look again that found too many sessions. Nobody knows when one ends: whoever began it ends it.
 const RETRY_SECONDS: &str = "30";
 /// What names a session in requests over HTTP.
 const SESSION_HEADER: &str = "mcp-session-id";

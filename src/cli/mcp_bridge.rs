@@ -16,6 +16,7 @@ use std::{
 };
 
 use clap::Args;
+use serde_json::Value;
 
 use super::{Surroundings, failure::Failure, key, link::Link};
 use crate::{
@@ -35,11 +36,14 @@ const NAME_BYTES: usize = 16;
 const HEAD_PATIENCE: Duration = Duration::from_secs(15);
 /// How long it may refuse to take bytes before it counts as stuck.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of its answer to that.
+/// Bytes of its answer to that, and of what it says when it does not.
 const HEAD_BYTES: usize = 16 << 10;
 /// Between two attempts to find it again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The same when a daemon is found and lost again without having said anything.
+const FIRST_LOST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_LOST_PAUSE: Duration = Duration::from_secs(5);
 /// Whoever keeps the daemon running gets this long to start it again before we do.
 const START_GRACE: Duration = Duration::from_secs(1);
 
@@ -77,8 +81,15 @@ pub(super) fn bridge(
     // Not joined: it may wait for input that never comes, and ends with the process.
     thread::spawn(move || hear_client(io::stdin().lock(), &input));
     let dialer = link.dialer().clone();
-    let mut bridge =
-        Bridge { path, dialer, tell, socket: first, number: 0, conversation: Conversation::default() };
+    let mut bridge = Bridge {
+        path,
+        dialer,
+        tell,
+        socket: first,
+        number: 0,
+        conversation: Conversation::default(),
+        pause: None,
+    };
     bridge.listen()?;
     bridge.carry(&events, &mut io::stdout().lock())
 }
@@ -91,6 +102,8 @@ struct Bridge {
     /// Of the daemon's connection.
     number: u64,
     conversation: Conversation,
+    /// Before the next daemon is looked for; `None` when this one has said something.
+    pause: Option<Duration>,
 }
 
 impl Bridge {
@@ -120,6 +133,7 @@ impl Bridge {
                     Ok(())
                 }
                 Event::Answered(number, line) if number == self.number => {
+                    self.pause = None;
                     match self.conversation.answered(number, line) {
                         Some(line) => tell(client, &line),
                         None => Ok(()),
@@ -174,6 +188,11 @@ impl Bridge {
 
     /// Finds the next daemon and tells it what the last one was told.
     fn reconnect(&mut self) -> Result<(), Failure> {
+        if let Some(pause) = self.pause {
+            thread::sleep(pause);
+        }
+        let next = self.pause.map_or(FIRST_LOST_PAUSE, |pause| (pause * 2).min(LONGEST_LOST_PAUSE));
+        self.pause = Some(next);
         let stopwatch = Stopwatch::start();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -267,9 +286,38 @@ fn let_in(mut socket: UnixStream, path: &str) -> Result<UnixStream, Failure> {
         socket.set_read_timeout(None).map_err(unusable)?;
         return Ok(socket);
     }
-    let said = head.lines().next().unwrap_or("nothing").to_owned();
-    Err(Failure::unavailable(format!("the daemon does not speak the Model Context Protocol: it said {said}"))
-        .or_hint("`subagent status` shows the daemon; one of another version may have to be stopped"))
+    let mut body = Vec::new();
+    // One that breaks off tells less, but the status line is there.
+    let _read = socket.take(length(&head)).read_to_end(&mut body);
+    Err(refused(&head, &String::from_utf8_lossy(&body)))
+}
+
+/// How long the body is that this head tells of, as far as it is read.
+fn length(head: &str) -> u64 {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    let mut lengths = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = lengths.next().and_then(|(_, length)| length.trim().parse::<u64>().ok());
+    length.unwrap_or_default().min(HEAD_BYTES as u64)
+}
+
+/// What is told when there are no lines: what the daemon says of it, by HTTP or, before it could be asked, without.
+fn refused(head: &str, body: &str) -> Failure {
+    let of = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let said = of(body).or_else(|| of(head)).unwrap_or_default();
+    let word = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
+    let failure = match word("/error/message") {
+        Some(message) => Failure::unavailable(message),
+        None => {
+            let said = head.lines().next().unwrap_or("nothing");
+            let what = format!("the daemon does not speak the Model Context Protocol: it said {said}");
+            Failure::unavailable(what)
+        }
+    };
+    match word("/error/data/hint") {
+        Some(hint) => failure.or_hint(hint),
+        None => failure
+            .or_hint("`subagent status` shows the daemon; one of another version may have to be stopped"),
+    }
 }
 
 fn unusable(error: io::Error) -> Failure {
@@ -339,4 +387,37 @@ fn tell(client: &mut impl Write, line: &[u8]) -> io::Result<()> {
     client.write_all(line)?;
     client.write_all(b"\n")?;
     client.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(head: &str, body: &str) -> (String, String) {
+        match refused(head, body) {
+            Failure::Told { what, hint, .. } => (what, hint.unwrap_or_default()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_daemon() {
+        let error =
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no room","data":{"hint":"wait"}}}"#;
+        let no_room = ("no room".to_owned(), "wait".to_owned());
+        assert_eq!(told("HTTP/1.1 503 Service Unavailable\r\n\r\n", error), no_room);
+        assert_eq!(told(&format!("{error}\n"), ""), no_room, "it refused before it was asked");
+        for body in ["", "Not Found", "{}"] {
+            let (what, hint) = told("HTTP/1.1 404 Not Found\r\n\r\n", body);
+            assert!(what.ends_with("it said HTTP/1.1 404 Not Found"), "{what}");
+            assert!(hint.contains("subagent status"), "{hint}");
+        }
+    }
+
+    #[test]
+    fn of_a_refusal_only_so_much_is_read() {
+        assert_eq!(length("HTTP/1.1 400 Bad Request\r\nContent-Length: 12\r\n\r\n"), 12);
+        assert_eq!(length("HTTP/1.1 400 Bad Request\r\ncontent-length: 99999999\r\n\r\n"), HEAD_BYTES as u64);
+        assert_eq!(length("HTTP/1.1 400 Bad Request\r\n\r\n"), 0);
+    }
 }

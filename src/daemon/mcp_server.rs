@@ -50,6 +50,7 @@ use crate::protocol::{MAX_MESSAGE_BYTES, RpcError};
 
 mod arguments;
 mod asking;
+mod bounded;
 mod calls;
 mod link;
 mod origin;
@@ -58,14 +59,15 @@ mod telling;
 mod tools;
 mod watch;
 
+use bounded::Bounded;
 use origin::Origin;
 use session::McpSession;
 
 /// Sessions over HTTP at once: more than one person's programs have, and each holds a connection of the daemon.
 const MOST_SESSIONS: usize = 64;
-/// How long a session over HTTP may be silent: a program that was left open over lunch finds it again.
+/// How long a session over HTTP may be silent in both directions: a program that was left open over lunch finds it again.
 const IDLE: Duration = Duration::from_secs(60 * 60);
-/// When a client may try again that found too many sessions.
+/// When a client may look again that found too many sessions. Nobody knows when one ends: whoever began it ends it.
 const RETRY_SECONDS: &str = "30";
 /// What names a session in requests over HTTP.
 const SESSION_HEADER: &str = "mcp-session-id";
@@ -127,6 +129,7 @@ impl McpDoor for McpServer {
         let (reader, writer) = tokio::io::split(wire);
         let lines = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE_BYTES);
         let session = McpSession::new(Arc::clone(&self.house), Some((origin, peer)));
+        let lines = Bounded::new(lines, session.working());
         let rpc::Reception { tasks, stop, .. } = &self.house.reception;
         let served = serve(session, lines, tasks, stop.clone());
         // A failure means that it panicked, which is told by whoever catches that.

@@ -31,4 +31,4 @@ pub use content::{named, parts, result};
 pub use rules::ServerRules;
 pub use server::{Origin, Ready, Record, Server, Standing, Tally, Use};
 pub use servers::{Change, Meaning, Owned, Seen, Servers};
-pub use words::Words;
+pub use words::{Words, plain};

@@ -11,6 +11,9 @@ const NO_JSON: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"mess
 /// Said by a daemon that cannot answer because it ends; the next one will.
 const PASSING: &str = "SHUTTING_DOWN";
 
+/// Requests that were taken back and are remembered: a daemon that goes away may not have heard of it.
+const MOST_TAKEN_BACK: usize = 64;
+
 /// What becomes of a line of the client.
 #[derive(Debug, PartialEq)]
 pub(super) enum Heard {
@@ -29,12 +32,24 @@ pub(super) struct Conversation {
     /// That it has understood the answer.
     ready: Option<Vec<u8>>,
     /// The client's requests that are not answered, in order.
-    open: Vec<(Value, Vec<u8>)>,
+    open: Vec<Request>,
+    /// Lines of the client so far.
+    said: u64,
     /// The daemon's requests that the client has not answered, by the ids that the client knows. A daemon counts its own from
     /// the beginning, so those of one must not be taken for another's.
     asked: Map<String, Value>,
     /// The answer to the beginning was given before, and comes once more.
     is_again: bool,
+}
+
+/// One request of the client.
+struct Request {
+    id: Value,
+    line: Vec<u8>,
+    /// Which of the client's lines it was.
+    number: u64,
+    /// How it was taken back, and which line that was.
+    taken_back: Option<(Vec<u8>, u64)>,
 }
 
 impl Conversation {
@@ -43,24 +58,42 @@ impl Conversation {
         let Ok(message) = serde_json::from_slice::<Value>(&line) else {
             return Heard::Answer(NO_JSON.as_bytes().to_vec());
         };
+        self.said += 1;
         let method = message.get("method").and_then(Value::as_str);
         match (method, message.get("id")) {
             (Some(method), Some(id)) => {
                 if method == "initialize" && self.beginning.is_none() {
                     self.beginning = Some((id.clone(), line.clone(), false));
                 } else {
-                    self.open.push((id.clone(), line.clone()));
+                    let (id, line) = (id.clone(), line.clone());
+                    self.open.push(Request { id, line, number: self.said, taken_back: None });
                 }
             }
             (Some("notifications/initialized"), None) => self.ready = Some(line.clone()),
             (Some("notifications/cancelled"), None) => {
                 let id = message.pointer("/params/requestId");
-                self.open.retain(|(open, _)| Some(open) != id);
+                self.takes_back(id, &line);
             }
             (None, Some(id)) => return self.answered_by_client(id.clone(), message),
             _ => {}
         }
         Heard::Pass(line)
+    }
+
+    /// One that is taken back is mostly not answered. It stays until it is known that the daemon has heard of it.
+    fn takes_back(&mut self, id: Option<&Value>, line: &[u8]) {
+        let said = self.said;
+        if let Some(request) = self.open.iter_mut().find(|request| Some(&request.id) == id)
+            && request.taken_back.is_none()
+        {
+            request.taken_back = Some((line.to_vec(), said));
+        }
+        let taken_back = |request: &Request| request.taken_back.is_some();
+        if self.open.iter().filter(|request| taken_back(request)).count() > MOST_TAKEN_BACK
+            && let Some(oldest) = self.open.iter().position(taken_back)
+        {
+            self.open.remove(oldest);
+        }
     }
 
     /// An answer goes to the daemon that asked, by the id that it gave.
@@ -117,10 +150,15 @@ impl Conversation {
             }
             return is_first && !is_passing;
         }
-        if is_passing && self.open.iter().any(|(open, _)| open == id) {
+        let Some(at) = self.open.iter().position(|request| &request.id == id) else { return true };
+        if is_passing {
             return false;
         }
-        self.open.retain(|(open, _)| open != id);
+        let answered = self.open.remove(at);
+        // Lines are heard in their order, so what was taken back before this was asked is heard of.
+        self.open.retain(|request| {
+            request.taken_back.as_ref().is_none_or(|(_, number)| answered.number < *number)
+        });
         true
     }
 
@@ -140,8 +178,11 @@ impl Conversation {
     pub fn again(&mut self) -> Vec<Vec<u8>> {
         self.is_again = self.beginning.as_ref().is_some_and(|(_, _, is_answered)| *is_answered);
         let beginning = self.beginning.iter().map(|(_, line, _)| line);
-        let open = self.open.iter().map(|(_, line)| line);
-        beginning.chain(&self.ready).chain(open).cloned().collect()
+        // To one that was not told who asks it means nothing.
+        let ready = self.ready.iter().filter(|_| self.beginning.is_some());
+        let taken_back = |request: &Request| request.taken_back.as_ref().map(|(line, _)| line.clone());
+        let open = self.open.iter().flat_map(|it| [Some(it.line.clone()), taken_back(it)]).flatten();
+        beginning.chain(ready).cloned().chain(open).collect()
     }
 }
 
@@ -191,12 +232,58 @@ mod tests {
         let again: Vec<Value> =
             conversation.again().iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
         let methods: Vec<&Value> = again.iter().map(|message| &message["method"]).collect();
-        assert_eq!(methods, ["initialize", "notifications/initialized", "tools/call"]);
-        assert_eq!(again[2]["id"], "a");
+        let ended = ["tools/call", "notifications/cancelled"];
+        assert_eq!(methods[..3], ["initialize", "notifications/initialized", "tools/call"]);
+        assert_eq!(methods[3..], ended, "it may not have heard that this is taken back");
+        assert_eq!((&again[2]["id"], &again[3]["id"]), (&json!("a"), &json!(2)));
         // The client was told before who answers.
         assert_eq!(conversation.answered(1, answer(json!(0))), None);
         assert_eq!(conversation.answered(1, answer(json!("a"))), Some(answer(json!("a"))));
-        assert_eq!(conversation.again().len(), 2);
+        assert_eq!(conversation.again().len(), 4);
+    }
+
+    /// By the client.
+    fn take_back(id: Value) -> Vec<u8> {
+        line(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}))
+    }
+
+    #[test]
+    fn what_is_taken_back_is_told_again_until_a_daemon_has_heard_of_it() {
+        let mut conversation = begun();
+        conversation.said(request(json!(1), "tools/call"));
+        conversation.said(request(json!(2), "tools/call"));
+        assert_eq!(conversation.said(take_back(json!(1))), Heard::Pass(take_back(json!(1))));
+        conversation.said(request(json!(3), "tools/call"));
+        let call = |id: u64| request(json!(id), "tools/call");
+        let open = |conversation: &mut Conversation| conversation.again()[2..].to_vec();
+        assert_eq!(open(&mut conversation), [call(1), take_back(json!(1)), call(2), call(3)]);
+        // Asked before it was taken back: this says nothing of it.
+        conversation.answered(1, answer(json!(2)));
+        assert_eq!(open(&mut conversation), [call(1), take_back(json!(1)), call(3)]);
+        conversation.answered(2, answer(json!(3)));
+        assert_eq!(open(&mut conversation), [] as [Vec<u8>; 0]);
+        // One that is answered all the same is over, too.
+        conversation.said(call(4));
+        conversation.said(take_back(json!(4)));
+        assert_eq!(conversation.answered(2, answer(json!(4))), Some(answer(json!(4))));
+        assert_eq!(open(&mut conversation), [] as [Vec<u8>; 0]);
+    }
+
+    #[test]
+    fn of_what_is_taken_back_only_so_much_is_remembered() {
+        let mut conversation = begun();
+        for id in 0..1_000 {
+            conversation.said(request(json!(id), "tools/call"));
+            conversation.said(take_back(json!(id)));
+        }
+        assert_eq!(conversation.again().len(), 2 + 2 * MOST_TAKEN_BACK);
+    }
+
+    #[test]
+    fn nobody_is_told_that_the_client_is_ready_who_was_not_told_who_it_is() {
+        let mut conversation = Conversation::default();
+        conversation.said(line(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})));
+        assert_eq!(conversation.again(), [] as [Vec<u8>; 0]);
     }
 
     #[test]

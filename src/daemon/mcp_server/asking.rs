@@ -6,9 +6,12 @@
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value, json};
 
-use crate::protocol::{
-    AnswerKind, Confirmation, ConfirmationDetails, ConfirmationRespondParams, Outcome, Question,
-    QuestionAnswer,
+use crate::{
+    protocol::{
+        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationRespondParams, Outcome, Question,
+        QuestionAnswer,
+    },
+    tools::mcp::plain,
 };
 
 /// Characters of what is asked about that a form shows; a person who wants all of it looks with `subagent approvals`.
@@ -80,8 +83,8 @@ fn outcome(option: &crate::protocol::ConfirmationOption) -> Outcome {
 }
 
 fn of_outcomes(confirmation: &Confirmation) -> (Map<String, Value>, Vec<String>) {
-    let (outcomes, labels): (Vec<&str>, Vec<&str>) =
-        choices(confirmation).map(|(outcome, label)| (outcome.as_str(), label)).unzip();
+    let (outcomes, labels): (Vec<&str>, Vec<String>) =
+        choices(confirmation).map(|(outcome, label)| (outcome.as_str(), line(label))).unzip();
     let mut properties = Map::new();
     properties.insert(
         DECISION.to_owned(),
@@ -99,6 +102,8 @@ fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
     let mut required = Vec::new();
     for (at, question) in questions.iter().enumerate() {
         let Question { question, options, multi_select, closed, kind, optional, default } = question;
+        let question = line(question);
+        let options: Vec<String> = options.iter().map(|option| line(option)).collect();
         if options.is_empty() {
             if !optional && default.is_none() {
                 required.push(field(at));
@@ -137,6 +142,11 @@ fn answered(at: usize, question: &Question, content: &Map<String, Value>) -> Opt
 }
 
 fn said(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
+    // The form shows an option as a plain line; chosen is the option itself.
+    let option = |said: String| {
+        let chosen = question.options.iter().find(|option| line(option) == said);
+        chosen.cloned().unwrap_or(said)
+    };
     let text = |name: String| {
         let said = match content.get(&name)? {
             Value::String(said) => said.trim().to_owned(),
@@ -147,7 +157,7 @@ fn said(at: usize, question: &Question, content: &Map<String, Value>) -> Option<
     };
     let own = text(other(at)).filter(|_| !question.closed);
     if !question.multi_select || question.options.is_empty() {
-        return own.or_else(|| text(field(at))).map(QuestionAnswer::One);
+        return own.or_else(|| text(field(at)).map(option)).map(QuestionAnswer::One);
     }
     let is_chosen = |number: usize| content.get(&choice(at, number)) == Some(&Value::Bool(true));
     let chosen = question.options.iter().enumerate().filter(|(number, _)| is_chosen(*number));
@@ -169,14 +179,19 @@ fn other(at: usize) -> String {
 
 fn message(confirmation: &Confirmation) -> String {
     let path: Vec<&str> = confirmation.path.iter().map(|agent| agent.as_str()).collect();
-    let mut lines = vec![format!("{} asks: {}", path.join(" > "), confirmation.title)];
+    let mut lines = vec![format!("{} asks: {}", line(&path.join(" > ")), line(&confirmation.title))];
     if !confirmation.reason.is_empty() {
-        lines.push(format!("Why it asks: {} (risk {})", confirmation.reason, confirmation.risk.as_str()));
+        let reason = line(&confirmation.reason);
+        lines.push(format!("Why it asks: {reason} (risk {})", confirmation.risk.as_str()));
     }
     lines.extend(details(&confirmation.details));
     for option in &confirmation.options {
         if let Some(rule) = &option.remembers {
-            lines.push(format!("\"{}\" writes the rule {}", option.label, json!(rule)));
+            lines.push(format!(
+                "\"{}\" writes the rule {}",
+                line(&option.label),
+                line(&json!(rule).to_string())
+            ));
         }
     }
     lines.join("\n")
@@ -186,21 +201,25 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
     match details {
         ConfirmationDetails::Edit { path, diff, cut_bytes, .. } => {
             let more = (*cut_bytes != 0).then(|| format!("({cut_bytes} bytes of the diff are not shown)"));
-            [Some(path.clone()), Some(shown(diff)), more].into_iter().flatten().collect()
+            [Some(shown(path)), Some(shown(diff)), more].into_iter().flatten().collect()
         }
         ConfirmationDetails::Exec { command, directory, reasons, sandbox, .. } => {
-            let mut lines =
-                vec![shown(command), format!("in {directory}"), format!("confined by: {sandbox}")];
-            lines.extend(reasons.iter().cloned());
+            let mut lines = vec![
+                shown(command),
+                format!("in {}", line(directory)),
+                format!("confined by: {}", line(sandbox)),
+            ];
+            lines.extend(reasons.iter().map(|reason| line(reason)));
             lines
         }
         ConfirmationDetails::Mcp { server, tool, arguments } => {
-            vec![format!("`{tool}` of the MCP server {server}"), shown(&arguments.to_string())]
+            let called = format!("`{}` of the MCP server {}", line(tool), line(server));
+            vec![called, shown(&arguments.to_string())]
         }
         ConfirmationDetails::Fetch { urls } => urls.iter().map(|url| shown(url)).collect(),
         ConfirmationDetails::Info { prompt } => vec![shown(prompt)],
         ConfirmationDetails::Question { questions } => {
-            questions.iter().map(|question| question.question.clone()).collect()
+            questions.iter().map(|question| shown(&question.question)).collect()
         }
         ConfirmationDetails::Budget { limit, used, .. } => {
             vec![format!("limits: {}", json!(limit)), format!("used: {}", json!(used))]
@@ -208,15 +227,23 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
     }
 }
 
-/// As much as a form shows; that it is not all is said.
+/// As much of somebody else's text as a form shows; that it is not all is said. Each of its lines is set in, so that none looks
+/// like one of ours.
 fn shown(text: &str) -> String {
+    let text = plain(text);
+    let set_in = |text: &str| format!("  {}", text.replace('\n', "\n  "));
     match text.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => {
             let more = text[end..].chars().count();
-            format!("{}\n({more} more characters: `subagent approvals` shows them)", &text[..end])
+            format!("{}\n({more} more characters: `subagent approvals` shows them)", set_in(&text[..end]))
         }
-        None => text.to_owned(),
+        None => set_in(&text),
     }
+}
+
+/// Somebody else's text within a line of ours.
+fn line(text: &str) -> String {
+    plain(text).replace(['\n', '\t'], " ").trim().to_owned()
 }
 
 #[cfg(test)]

@@ -138,10 +138,11 @@ impl Call<'_> {
             idempotency_key: key,
         };
         match self.opened.link.ask::<RunStart>(&params).await {
-            // A client that uses an id twice means two requests.
+            // Without its key it would begin a second run after each restart, so it is not begun at all.
             Err(error) if error.data.kind == ErrorKind::IdempotencyConflict => {
-                let params = RunStartParams { idempotency_key: None, ..params };
-                self.opened.link.ask::<RunStart>(&params).await
+                let message = "a request with this id began another run before";
+                Err(RpcError::new(ErrorKind::IdempotencyConflict, message)
+                    .with_hint("ask again with an id that this session has not used"))
             }
             started => started,
         }

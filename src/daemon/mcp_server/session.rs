@@ -24,6 +24,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     House,
+    bounded::Working,
     calls::Call,
     link::{Events, Link},
     origin::Origin,
@@ -70,6 +71,7 @@ pub(super) struct McpSession {
     /// Set by `initialize`, which a client says once.
     opened: OnceLock<Opened>,
     places: Semaphore,
+    working: Working,
     cancels: Cancels,
     gone: CancellationToken,
     _end: DropGuard,
@@ -92,10 +94,16 @@ impl McpSession {
             came,
             opened: OnceLock::new(),
             places: Semaphore::new(MOST_CALLS),
+            working: Working::default(),
             cancels: Cancels::default(),
             _end: gone.clone().drop_guard(),
             gone,
         }
+    }
+
+    /// How many requests are being worked on.
+    pub fn working(&self) -> Working {
+        self.working.clone()
     }
 
     fn opened(&self) -> Result<&Opened, ErrorData> {
@@ -263,6 +271,7 @@ impl ServerHandler for McpSession {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let _work = self.working.begin();
         let roots = self.opened()?.roots(&context).await.map_err(protocol_error)?;
         let tools = Tools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
         Ok(ListToolsResult::with_all_items(tools.declared()))
@@ -273,6 +282,7 @@ impl ServerHandler for McpSession {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _work = self.working.begin();
         let opened = self.opened()?;
         let Ok(_place) = self.places.try_acquire() else {
             let error = RpcError::new(ErrorKind::Overloaded, "too many calls of this session are open");

@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -64,7 +64,7 @@ pub struct Grant {
     kept: Mutex<Option<Kept>>,
     /// One permit, for whoever renews it: of two refresh tokens the second would be refused.
     turn: Semaphore,
-    inner: std::sync::Weak<Inner>,
+    inner: Weak<Inner>,
 }
 
 /// What became of a wish for another token.
@@ -228,7 +228,7 @@ impl Inner {
 
 impl Grant {
     /// What to ask with now; renewed if it is about to end.
-    async fn token(&self) -> Option<String> {
+    async fn token(self: &Arc<Self>) -> Option<String> {
         let kept = lock(&self.kept).clone()?;
         if !self.ends_within(&kept, RENEWED_BEFORE) {
             return Some(kept.access_token);
@@ -242,7 +242,7 @@ impl Grant {
     }
 
     /// Another one than this, which was refused.
-    async fn other_than(&self, refused: &str) -> Option<String> {
+    async fn other_than(self: &Arc<Self>, refused: &str) -> Option<String> {
         match self.renew(refused, true).await {
             Renewed::Yes => lock(&self.kept).as_ref().map(|kept| kept.access_token.clone()),
             Renewed::Refused | Renewed::Unknown => None,
@@ -259,9 +259,17 @@ impl Grant {
         lock(&self.kept).is_some()
     }
 
-    /// `was_refused`: this one is good for nothing.
-    async fn renew(&self, stale: &str, was_refused: bool) -> Renewed {
+    /// `was_refused`: this one is good for nothing. Cancel safe: who stops waiting does not stop it, since the issuer may have
+    /// replaced the refresh token already, and the next one would be lost with the answer.
+    async fn renew(self: &Arc<Self>, stale: &str, was_refused: bool) -> Renewed {
         let Some(inner) = self.inner.upgrade() else { return Renewed::Unknown };
+        let (grant, stale, tasks) = (Arc::clone(self), stale.to_owned(), inner.tasks.clone());
+        // It ends by itself: a question to the issuer has a deadline.
+        let renewing = tasks.spawn(async move { grant.renew_whole(&inner, &stale, was_refused).await });
+        renewing.await.unwrap_or(Renewed::Unknown)
+    }
+
+    async fn renew_whole(&self, inner: &Inner, stale: &str, was_refused: bool) -> Renewed {
         let Ok(_turn) = self.turn.acquire().await else { return Renewed::Unknown };
         let Some(kept) = lock(&self.kept).clone() else { return Renewed::Refused };
         if kept.access_token != stale {
@@ -270,7 +278,7 @@ impl Grant {
         }
         let (Some(token), Ok(url)) = (&kept.refresh_token, Url::parse(&kept.token_endpoint)) else {
             return match was_refused || self.ends_within(&kept, Duration::ZERO) {
-                true => self.lose(&inner).await,
+                true => self.lose(inner).await,
                 false => Renewed::Unknown,
             };
         };
@@ -279,8 +287,11 @@ impl Grant {
         let answer = to_issuer(&url, &fields, &kept.client, &inner.clock).await;
         let kept = match answer {
             Ok((true, told)) => inner.read(&told, kept),
-            // What is wrong with the wish is wrong with the next one, too.
-            Ok((false, _)) => return self.lose(&inner).await,
+            Ok((false, told)) if is_final(&told) => return self.lose(inner).await,
+            // Something between here and there may have refused; a person who signs in again for that would be asked in vain.
+            Ok((false, _)) => {
+                Err("who issues tokens refused, and does not say that the sign-in is over".to_owned())
+            }
             Err(why) => Err(why),
         };
         let done = match kept {
@@ -304,6 +315,12 @@ impl Grant {
         }
         Renewed::Refused
     }
+}
+
+/// Whether a refusal is about the sign-in or this client, so that the next wish is refused, too (RFC 6749, 5.2).
+fn is_final(told: &Value) -> bool {
+    let error = told.get("error").and_then(Value::as_str);
+    matches!(error, Some("invalid_grant" | "invalid_client" | "unauthorized_client"))
 }
 
 /// Asks an issuer as this client. Whether it did as it was asked, and what it said; an error = nobody knows.
@@ -333,4 +350,27 @@ async fn to_issuer(
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics while one of these is held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_that_says_so_ends_a_sign_in() {
+        for error in ["invalid_grant", "invalid_client", "unauthorized_client"] {
+            assert!(is_final(&json!({ "error": error })), "{error}");
+        }
+        for told in [
+            json!({ "error": "invalid_request" }),
+            json!({ "error": "temporarily_unavailable" }),
+            json!({ "message": "invalid_grant" }),
+            json!("invalid_grant"),
+            Value::Null,
+        ] {
+            assert!(!is_final(&told), "{told}");
+        }
+    }
 }

@@ -38,18 +38,31 @@ impl Words {
     }
 
     fn plain(&self, text: &str) -> String {
-        let plain = |letter: char| match letter {
-            '\n' => '\n',
-            _ if letter.is_control() || turns(letter) => ' ',
-            _ => letter,
-        };
-        self.whole(text).chars().map(plain).collect::<String>().trim().to_owned()
+        plain(&self.whole(text)).replace('\t', " ").trim().to_owned()
     }
 }
 
-/// Whether a letter makes those around it run the other way, or is not seen.
+/// Text with its line ends and tabs, without what steers a terminal, turns a line round or is not seen: spaces stand for that.
+pub fn plain(text: &str) -> String {
+    let plain = |letter: char| match letter {
+        '\n' | '\t' => letter,
+        _ if letter.is_control() || turns(letter) => ' ',
+        _ => letter,
+    };
+    text.chars().map(plain).collect()
+}
+
+/// Whether a letter makes those around it run the other way, ends a line unasked, or is not seen.
 fn turns(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    matches!(
+        letter,
+        '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 fn cut(text: &str, longest: usize) -> String {
@@ -71,6 +84,7 @@ mod tests {
         assert_eq!(words.line("  a\n\tb\u{1b}[31mred\u{202e}x ", 100), "a b [31mred x");
         assert_eq!(words.text("a\nb\r\u{7}", 100), "a\nb");
         assert_eq!(words.line("abcdef", 3), "abc… (cut; 6 characters in all)");
+        assert_eq!(plain("a\n\tb\u{1b}c\u{2067}d\u{2028}e"), "a\n\tb c d e");
         let hiding = Words(Arc::new(|text| text.replace("hunter2", "[secret]")));
         assert_eq!(hiding.line("is hunter2 it", 5), "is [s… (cut; 14 characters in all)");
     }

@@ -136,7 +136,13 @@ fn answer(head: &str, body: &str, desk: &mut Desk) -> Reply {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     desk.asked.push(format!("{method} {path}"));
     let json = |value: Value| ("200 OK", "content-type: application/json\r\n".to_owned(), value.to_string());
-    let refused = || ("400 Bad Request", "content-type: application/json\r\n".to_owned(), "{}".to_owned());
+    let refused = || {
+        (
+            "400 Bad Request",
+            "content-type: application/json\r\n".to_owned(),
+            r#"{"error":"invalid_grant"}"#.to_owned(),
+        )
+    };
     let pairs: BTreeMap<String, String> =
         url::form_urlencoded::parse(if query.is_empty() { body } else { query }.as_bytes())
             .into_owned()

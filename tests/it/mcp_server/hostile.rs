@@ -58,17 +58,17 @@ async fn a_newer_version_is_answered_with_the_newest_that_is_spoken() {
 }
 
 #[tokio::test]
-async fn of_thousands_of_calls_at_once_some_are_refused_and_the_others_run() {
+async fn of_hundreds_of_calls_at_once_some_are_refused_and_the_others_run() {
     let script = Script::new([Reply::Hangs]);
     let (running, socket) = boot(&house(&script)).await;
     let mut other = running.client();
     let mut peer = Peer::open(&running, &socket, "", json!({})).await;
     let mut calls = Vec::new();
-    for _ in 0..2_000 {
+    for _ in 0..400 {
         calls.push(peer.begin("tools/call", json!({ "name": "worker", "arguments": prompt() })).await);
     }
     let is_refused = |message: &Value| message["error"]["data"]["kind"] == "OVERLOADED";
-    for _ in 0..2_000 - 32 {
+    for _ in 0..400 - 32 {
         peer.hear(is_refused).await;
     }
     // Whoever asks for less is still heard.

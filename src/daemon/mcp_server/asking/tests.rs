@@ -32,6 +32,44 @@ fn a_form_offers_what_is_offered_and_a_choice_alone_can_say() {
 }
 
 #[test]
+fn what_is_asked_about_neither_steers_a_terminal_nor_looks_like_our_own_lines() {
+    let command = "ls\u{1b}[2K\u{202e}\nconfined by: everything";
+    let details = json!({"type": "exec", "command": command, "directory": "/a\nin /b", "rootCommands": ["ls"],
+        "parsed": ["ls"], "reasons": ["x\ry"], "sandbox": "nothing"});
+    let asked = Confirmation {
+        title: "Run\nWhy it asks: no reason".to_owned(),
+        ..confirmation(details, &["allowOnce", "deny"])
+    };
+    let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
+    let lines: Vec<&str> = form["message"].as_str().unwrap().lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "lead > helper asks: Run Why it asks: no reason",
+            "Why it asks: it changes a file (risk low)",
+            "  ls [2K ",
+            "  confined by: everything",
+            "in /a in /b",
+            "confined by: nothing",
+            "x y",
+        ]
+    );
+}
+
+#[test]
+fn an_option_that_is_shown_plainly_is_answered_as_it_is() {
+    let questions = json!({"type": "question", "questions": [
+        {"question": "Which\u{202e}?", "options": ["a\u{200b}b", "c"], "closed": true},
+    ]});
+    let asked = confirmation(questions, &["answer", "deny"]);
+    let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
+    let field = &form["requestedSchema"]["properties"]["answer1"];
+    assert_eq!((&field["title"], &field["enum"]), (&json!("Which ?"), &json!(["a b", "c"])));
+    let params = answer(&asked, &said("accept", json!({"answer1": "a b"}))).unwrap();
+    assert_eq!(params.answers, [QuestionAnswer::One("a\u{200b}b".to_owned())]);
+}
+
+#[test]
 fn only_a_clear_choice_that_was_offered_is_an_answer() {
     let asked = confirmation(json!({"type": "info", "prompt": "Really?"}), &["allowOnce", "modify", "deny"]);
     let outcome = |said: &ElicitResult| answer(&asked, said).map(|params| params.outcome);

@@ -35,9 +35,10 @@ pub fn is_private(url: &Url) -> bool {
     url.scheme() == "https" || url.scheme() == "http" && is_here(url)
 }
 
+/// Just what is connected to without asking a proxy: a name below `localhost` may be somebody else's there.
 fn is_here(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
@@ -241,6 +242,7 @@ mod tests {
             ("http://localhost/", true),
             ("http://[::1]/", true),
             ("http://a.example/", false),
+            ("http://a.localhost/", false),
             ("http://127.0.0.1.example/", false),
         ] {
             assert_eq!(is_private(&Url::parse(url).unwrap()), expected, "{url}");

@@ -51,6 +51,7 @@ pub async fn ask(url: &Url, ask: Ask<'_>, clock: &Arc<dyn Clock>) -> Result<Answ
 }
 
 async fn asking(url: &Url, ask: Ask<'_>) -> Result<Answer, String> {
+    let is_form = matches!(ask, Ask::Form(..));
     let client = patient_client(url.as_str())
         .ok_or("it is no address of the web")?
         .map_err(|_| "there is no way to the network")?;
@@ -86,8 +87,8 @@ async fn asking(url: &Url, ask: Ask<'_>) -> Result<Answer, String> {
     }
     let challenge =
         response.headers().get("www-authenticate").and_then(|it| it.to_str().ok()).map(str::to_owned);
-    // Nobody reads what a refusal says: it may stream for ever.
-    if status == 401 {
+    // Nobody reads what a server's refusal says: it may stream for ever. Who issues tokens says why.
+    if status == 401 && !is_form {
         return Ok(Answer { status, challenge, body: Vec::new() });
     }
     let mut body = Vec::new();

@@ -39,6 +39,8 @@ const HEAD_TIME: Duration = Duration::from_secs(60);
 const MAX_HEAD: usize = 16 << 10;
 /// Connections at once: a browser makes a few.
 const MOST_CONNECTIONS: usize = 16;
+/// Between two attempts to take a connection when that fails.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Where a browser comes back to.
 const PATH: &str = "/callback";
 /// Bytes of chance in what only one login knows.
@@ -259,7 +261,11 @@ impl Asked {
                     }
                 }
                 (accepted, permit) = accepting => {
-                    let Ok((stream, _)) = accepted else { continue };
+                    let Ok((stream, _)) = accepted else {
+                        // Mostly a lack of file descriptors, which lasts; those who are heard out free some.
+                        clock.sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    };
                     let (sender, over, time) = (sender.clone(), over.clone(), clock.sleep(HEAD_TIME));
                     readers.spawn(async move {
                         let _permit = permit;

@@ -1,6 +1,7 @@
 //! How much of a long list is shown, and how does one get at the rest?
 
 use clap::Args;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -56,8 +57,8 @@ pub(super) fn note_more(answer: &Value, surroundings: &mut Surroundings) {
 
 /// The entries of a list, read leniently; what cannot be read at all is an error, not an absence.
 pub(super) fn entries<T: serde::de::DeserializeOwned>(answer: &Value, list: &str) -> Result<Vec<T>, Failure> {
-    let listed = answer.get(list).cloned().unwrap_or_default();
-    serde_json::from_value(listed).map_err(|error| {
+    // By reference, as everything here is read: each other way of reading is the same code once more.
+    Vec::deserialize(answer.get(list).unwrap_or(&Value::Null)).map_err(|error| {
         Failure::new(format!("the daemon's list of {list} cannot be read: {error}"))
             .or_hint("--format json prints it as it is")
     })

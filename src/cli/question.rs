@@ -268,7 +268,7 @@ impl Asked {
                 let command = field("command").as_str().map(str::to_owned);
                 command.map(|command| Details::Exec { command, shown: show_command(&field) })
             }
-            Some("fetch") => serde_json::from_value::<Vec<String>>(field("urls"))
+            Some("fetch") => Vec::<String>::deserialize(&field("urls"))
                 .ok()
                 .map(|urls| Details::Info(urls.join("\n"))),
             Some("mcp") => field("tool").as_str().map(|tool| {
@@ -279,7 +279,7 @@ impl Asked {
             Some("budget") => BudgetDetails::deserialize(&self.details)
                 .ok()
                 .map(|budget| Details::Budget(budget.in_words())),
-            Some("question") => serde_json::from_value(field("questions")).ok().map(Details::Questions),
+            Some("question") => Vec::deserialize(&field("questions")).ok().map(Details::Questions),
             _ => None,
         };
         known.unwrap_or_else(|| Details::Other(self.details.clone()))

@@ -64,7 +64,8 @@ pub(super) fn wait(
         let params = RunWaitParams { run_id: run_id.clone(), timeout_ms, until: Vec::new() };
         // Ctrl-C ends the process, as everywhere: there is nothing here that would have to be said then.
         let answer = link.ask_until_answered(RunWait::NAME, &params, &mut || false)?;
-        let waited: Waited = serde_json::from_str(answer.get()).map_err(unreadable)?;
+        let waited: Value = serde_json::from_str(answer.get()).map_err(unreadable)?;
+        let waited = Waited::deserialize(&waited).map_err(unreadable)?;
         let is_late = arguments.timeout.is_some_and(|timeout| stopwatch.left_of(timeout).is_none());
         if waited.done || is_late {
             return show(&waited, arguments, stopwatch.elapsed(), surroundings);

@@ -1,5 +1,6 @@
 //! What becomes of an answer: sent with the digest of what was shown, and told plainly when it does not count.
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{Asking, Here};
@@ -114,7 +115,7 @@ impl Asking<'_> {
 /// `: ada-1f allowed it once`, as far as the daemon tells.
 fn resolution(details: Option<&Value>, me: &str) -> String {
     let decided = details.and_then(|details| details.get("resolution"));
-    let decided: Option<Decided> = decided.and_then(|decided| serde_json::from_value(decided.clone()).ok());
+    let decided: Option<Decided> = decided.and_then(|decided| Decided::deserialize(decided).ok());
     decided.map(|decided| format!(": {}", decided.describe(Some(me)))).unwrap_or_default()
 }
 

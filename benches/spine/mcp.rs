@@ -1,13 +1,6 @@
 //! What do servers of the Model Context Protocol cost: a call of theirs, those that nobody uses, and a thousand tools?
 
-use std::{
-    collections::BTreeMap,
-    io::{BufRead as _, Write as _},
-    path::PathBuf,
-    process::Stdio,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, io::Write as _, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use rmcp::{
@@ -27,7 +20,7 @@ use subagentd::{
     sys::clock::SystemClock,
     tools::{
         Background, CommandRules, Commands, People,
-        mcp::{Bounds, Caller, ServerRules, Servers, Words, result},
+        mcp::{Bounds, Caller, ServerRules, Servers, SignIns, Words, result},
     },
     trust::Trust,
 };
@@ -183,6 +176,8 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
 }
 
 fn servers(home: PathBuf) -> anyhow::Result<Servers> {
+    let (clock, tasks) = (SystemClock::new(), (TaskTracker::new(), CancellationToken::new()));
+    let sign_ins = SignIns::open(home.join("mcp-auth"), clock.clone(), tasks.clone());
     let commands = Arc::new(Commands::new(sandbox(), std::env::vars_os().collect(), Background::default()));
     let agents = Library::new(AgentPlaces::of_user(home.join("agents")), PlaceSwitches::default());
     let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
@@ -197,9 +192,10 @@ fn servers(home: PathBuf) -> anyhow::Result<Servers> {
             ..CommandRules::default()
         },
         redactor: Redactor::none(),
+        faulty: Vec::new(),
+        sign_ins,
     };
-    let tasks = (TaskTracker::new(), CancellationToken::new());
-    Ok(Servers::new((commands, projects), SystemClock::new(), tasks, rules, Default::default()))
+    Ok(Servers::new((commands, projects), clock, tasks, rules, Default::default()))
 }
 
 fn config(servers: BTreeMap<String, McpServer>) -> Config {

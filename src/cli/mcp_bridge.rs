@@ -306,9 +306,7 @@ fn refused(head: &str, body: &str) -> Failure {
     let said = of(body).or_else(|| of(head)).unwrap_or_default();
     let word = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
     let failure = match word("/error/message") {
-        Some(message) => {
-            Failure::unavailable(message).or_hint("`subagent status` tells how the daemon is")
-        }
+        Some(message) => Failure::unavailable(message).or_hint("`subagent status` tells how the daemon is"),
         None => {
             let said = head.lines().next().unwrap_or("nothing");
             let what = format!("the daemon does not speak the Model Context Protocol: it said {said}");

@@ -268,9 +268,9 @@ impl Asked {
                 let command = field("command").as_str().map(str::to_owned);
                 command.map(|command| Details::Exec { command, shown: show_command(&field) })
             }
-            Some("fetch") => Vec::<String>::deserialize(&field("urls"))
-                .ok()
-                .map(|urls| Details::Info(urls.join("\n"))),
+            Some("fetch") => {
+                Vec::<String>::deserialize(&field("urls")).ok().map(|urls| Details::Info(urls.join("\n")))
+            }
             Some("mcp") => field("tool").as_str().map(|tool| {
                 let server = field("server").as_str().unwrap_or("?").to_owned();
                 Details::Info(format!("{tool} of the MCP server {server}\n{:#}", field("arguments")))

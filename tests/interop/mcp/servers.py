@@ -185,8 +185,9 @@ def arguments_for(tool, work):
 
 
 # Answered by people, or slow on purpose: cases of their own.
-# A research query is a task of the protocol's, which the tool is only called as.
-APART = ("elicit", "sampl", "trigger-long-running", "toggle-", "roots", "simulate-research")
+APART = ("elicit", "sampl", "trigger-long-running")
+# What it is only called as is a task of the protocol's, which is refused here by its server.
+ONLY_AS_TASKS = ("simulate-research-query",)
 
 
 def every_tool(scene):
@@ -198,9 +199,11 @@ def every_tool(scene):
     called.sort(key=lambda tool: not tool.endswith(("create_entities", "create_directory", "write_file")))
     calls = [(tool, arguments_for(tool, scene.daemon.work)) for tool in called]
     results = scene.results(calls)
-    wrong = {tool: texts(block) for (tool, _), block in zip(calls, results) if block.get("is_error")}
+    wrong = {tool: texts(block) for (tool, _), block in zip(calls, results)
+             if bool(block.get("is_error")) != tool.endswith(ONLY_AS_TASKS)}
     expect("calls that failed", not wrong, wrong)
-    print(f"  {len(called)} of {len(tools)} tools called: {len(results)} results")
+    apart = sorted(set(tools) - set(called))
+    print(f"  {len(called)} of {len(tools)} tools called: {len(results)} results; in cases of their own: {apart}")
 
 
 def content_kinds(scene):
@@ -296,6 +299,44 @@ def elicitation(scene):
     expect("the server got what was answered", "Ada" in told and "accept" in told.lower() or "provided" in told, told[-2000:])
 
 
+def page(scene):
+    """A page that a person is to open: they agree, and nothing is opened by itself."""
+    other = Wire(scene.daemon, "reads")
+    other.call("session/attach", {"sessionId": "*", "from": "now"})
+    run = scene.start([("mcp.everything.trigger-url-elicitation", {"url": "https://example.com/sign-in"})])
+    asked = other.event(lambda it: it.get("type") == "confirmation.requested")["data"]["confirmation"]
+    expect("it shows the address", "https://" in json.dumps(asked["details"]), asked)
+    agree = next(it["outcome"] for it in asked["options"] if it["outcome"] not in ("deny", "cancelRun"))
+    answers = {"answers": ["yes" for _ in asked["details"].get("questions", [])]} if agree == "answer" else {}
+    other.call("confirmation/respond", {"confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": agree,
+                                        **answers})
+    expect("the run goes on", scene.ended(run)["reason"] == "GOAL")
+    told = json.dumps(scene.provider.take()[-1].body["messages"])
+    expect("the server got the answer", "accept" in told.lower(), told[-2000:])
+    other.close()
+
+
+def sampling(scene):
+    """The model that is asked for the server is the run's own."""
+    other = Wire(scene.daemon, "allows")
+    other.call("session/attach", {"sessionId": "*", "from": "now"})
+    tool = "mcp.everything.trigger-sampling-request"
+    scene.provider.play([
+        Reply(calls=[Call("c0", wire_name(tool), {"prompt": "What is tea?", "maxTokens": 50})]),
+        Reply(text="A drink of leaves."),
+        Reply(calls=[Call("end", "complete_task", {"result": "done"})]),
+    ])
+    started = scene.wire.call("run/start", scene.where(agent="user", model="mine/claude-sonnet-4-5", prompt="Go."))
+    asked = other.event(lambda it: it.get("type") == "confirmation.requested")["data"]["confirmation"]
+    expect("it shows what is asked", "What is tea?" in json.dumps(asked["details"]), asked)
+    other.call("confirmation/respond", {"confirmationId": asked["confirmationId"], "digest": asked["digest"],
+                                        "outcome": "allowOnce"})
+    expect("the run goes on", scene.ended(started["runId"])["reason"] == "GOAL")
+    told = json.dumps(scene.provider.take()[-1].body["messages"])
+    expect("the server got what the model said", "A drink of leaves." in told, told[-2000:])
+    other.close()
+
+
 def killed_in_a_call(scene):
     run = scene.start([("mcp.everything.trigger-long-running-operation", {"duration": 50, "steps": 50})])
     watcher = Wire(scene.daemon, "killer")
@@ -371,6 +412,8 @@ def main():
             case("a call is cancelled", cancel, scene)
             case("resources and prompts are read", resources_and_prompts, scene)
             case("elicitation is answered from another client", elicitation, scene)
+            case("a page to open is agreed to from another client", page, scene)
+            case("sampling is allowed from another client", sampling, scene)
             case("kill -9 in a call, and recovery", killed_in_a_call, scene)
             case("lists choose tools, and a server that is away is a warning", only_what_is_allowed, scene)
             scene.wire.close()

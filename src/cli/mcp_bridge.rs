@@ -305,18 +305,15 @@ fn refused(head: &str, body: &str) -> Failure {
     let of = |text: &str| serde_json::from_str::<Value>(text).ok();
     let said = of(body).or_else(|| of(head)).unwrap_or_default();
     let word = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
-    let failure = match word("/error/message") {
-        Some(message) => Failure::unavailable(message).or_hint("`subagent status` tells how the daemon is"),
+    let hint = word("/error/data/hint")
+        .unwrap_or("`subagent status` shows the daemon; one of another version may have to be stopped");
+    match word("/error/message") {
+        Some(message) => Failure::unavailable(message).or_hint(hint),
         None => {
             let said = head.lines().next().unwrap_or("nothing");
             let what = format!("the daemon does not speak the Model Context Protocol: it said {said}");
-            Failure::unavailable(what)
+            Failure::unavailable(what).or_hint(hint)
         }
-    };
-    match word("/error/data/hint") {
-        Some(hint) => failure.or_hint(hint),
-        None => failure
-            .or_hint("`subagent status` shows the daemon; one of another version may have to be stopped"),
     }
 }
 

@@ -216,6 +216,16 @@ struct ProjectAgent {
     prompt: Option<String>,
     tools: Vec<String>,
     approval: Approval,
+    /// As its file could say it.
+    definition: Value,
+}
+
+impl ProjectAgent {
+    /// The MCP servers that each of its runs starts or reaches, with all that they are given.
+    fn own_servers(&self) -> impl Iterator<Item = String> {
+        let listed = self.definition.pointer("/mcp/servers").and_then(Value::as_array);
+        listed.into_iter().flatten().filter(|server| server.is_object()).map(Value::to_string)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -252,6 +262,8 @@ fn trust_agent(
         ] {
             text.push_str(&format!("{label:8}  {}\n", line(&value)));
         }
+        // In full: a command of which the end is not seen cannot be trusted.
+        text.extend(agent.own_servers().map(|server| format!("starts    {}\n", line(&server))));
         if let Some(prompt) = &agent.prompt {
             // Behind a bar, so that it cannot pass for words of ours.
             text.extend(safe_text::rows(prompt).map(|row| format!("│ {row}\n")));

@@ -213,6 +213,7 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         "name": "helper", "title": "Helper", "scope": "project", "status": "untrusted", "path": "/w/h.md",
         "digest": "sha256:77", "tools": ["edit_file"], "approval": {"autoApprove": ["low"]},
         "prompt": "Help.\n\u{1b}[2J? Trust it [y/N] y",
+        "definition": {"mcp": {"servers": ["docs", {"mine": {"command": "sh", "args": ["-c", "touch x"]}}]}},
     });
     let script: Script = Box::new(move |peer| {
         say_hello(peer);
@@ -228,6 +229,7 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         digest    sha256:77
         tools     edit_file
         approves  low
+        starts    {"mine":{"args":["-c","touch x"],"command":"sh"}}
         │ Help.
         │ ^[[2J? Trust it [y/N] y
         May helper be started, as it is now? [y/N] helper may be started, as it is now; when its file changes you are asked again

@@ -229,7 +229,7 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         digest    sha256:77
         tools     edit_file
         approves  low
-        starts    {"mine":{"args":["-c","touch x"],"command":"sh"}}
+        starts    {"mine":{"command":"sh","args":["-c","touch x"]}}
         │ Help.
         │ ^[[2J? Trust it [y/N] y
         May helper be started, as it is now? [y/N] helper may be started, as it is now; when its file changes you are asked again

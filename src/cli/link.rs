@@ -16,8 +16,8 @@ use crate::{
         self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
     },
     protocol::{
-        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, Method, NoParams, Ping,
-        PolicyCheck, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
+        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, McpConnect, McpRestart, Method,
+        NoParams, Ping, PolicyCheck, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
     },
 };
 
@@ -75,6 +75,7 @@ pub(super) fn note_version(version: &str, stderr: &mut Output) {
 pub(super) fn patience(method: &str) -> Duration {
     match method {
         AgentsImport::NAME => FETCHING_PATIENCE,
+        McpConnect::NAME | McpRestart::NAME => DISCOVERY_PATIENCE,
         _ if MAY_DISCOVER.contains(&method) => DISCOVERY_PATIENCE,
         _ => ANSWER_PATIENCE,
     }
@@ -83,6 +84,7 @@ pub(super) fn patience(method: &str) -> Duration {
 fn say_why_it_takes_long(method: &str, stderr: &mut Output) {
     let text = match method {
         AgentsImport::NAME => "waiting for the daemon; fetching may take 2 minutes",
+        McpConnect::NAME | McpRestart::NAME => "waiting for the server, which has 30 s to begin",
         _ => "waiting for the daemon; a command of the workspace that tells tools may take 30 s",
     };
     show_message(stderr, Ink::Dim, "note", text);

@@ -203,7 +203,8 @@ fn change<M: Method<Params = McpServerParams>>(
 ) -> Result<u8, Failure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpServerParams { server: arguments.server.clone(), workspace: surroundings.workspace() };
-    let answer: Value = link.ask_value::<M>(&params)?;
+    // A server has 30 s to be there, which is no silence of the daemon's.
+    let answer: Value = link.ask_slowly::<M>(&params, &mut surroundings.stderr)?;
     let server: Server = paging::view(&answer)?;
     let told = || match &server.reason {
         Some(reason) => format!("{} is {}: {reason}", server.name, server.state),

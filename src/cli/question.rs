@@ -327,6 +327,7 @@ impl Asked {
             confirmation_id: Some(self.confirmation_id.clone()),
             digest: Some(self.digest.clone()),
             outcome,
+            grant: None,
             message: None,
             arguments: None,
             content: None,

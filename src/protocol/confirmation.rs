@@ -65,9 +65,11 @@ pub struct Confirmation {
 }
 
 impl Confirmation {
-    /// The option of this outcome, if it is offered.
-    pub fn option(&self, outcome: Outcome) -> Option<&ConfirmationOption> {
-        self.options.iter().find(|option| option.outcome == outcome)
+    /// The option of this outcome and grant, if it is offered. Without a grant, the first one of the outcome: the
+    /// narrowest, since options of one outcome stand from the narrowest to the widest.
+    pub fn option(&self, outcome: Outcome, grant: Option<Grant>) -> Option<&ConfirmationOption> {
+        let is_meant = |option: &&ConfirmationOption| grant.is_none() || option.grant == grant;
+        self.options.iter().filter(|option| option.outcome == outcome).find(is_meant)
     }
 }
 
@@ -175,11 +177,47 @@ impl ConfirmationDetails {
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationOption {
     pub outcome: Outcome,
+    /// Which later calls the answer also allows; missing when it allows none. Several options may have the same outcome
+    /// and differ by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
     /// For a button.
     pub label: String,
+    /// One line in plain words: what will be allowed from then on, where, and for how long. Missing when nothing will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allows: Option<String>,
     /// The rule that this outcome would write, shown before it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembers: Option<PolicyRule>,
+}
+
+/// Which later calls an answer allows besides the one it is about. How long it holds, and where, is the outcome's to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Grant {
+    /// The same call again: the same command, or the same tool with the same arguments.
+    Call,
+    /// Commands that begin with the same words, up to the first argument that varies: `cargo test …`.
+    Words,
+    /// Changes of the same file.
+    File,
+    /// Changes of files in the same folder and below it.
+    Folder,
+    /// All edits of this session: its mode becomes `autoEdit`.
+    Edits,
+}
+
+impl Grant {
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Grant::Call => "call",
+            Grant::Words => "words",
+            Grant::File => "file",
+            Grant::Folder => "folder",
+            Grant::Edits => "edits",
+        }
+    }
 }
 
 /// What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent.
@@ -416,6 +454,8 @@ pub struct Answer {
     pub confirmation: ConfirmationId,
     pub digest: String,
     pub outcome: Outcome,
+    /// Which of the options of this outcome; without it the narrowest.
+    pub grant: Option<Grant>,
     pub message: Option<String>,
     /// With `modify`: the whole arguments.
     pub arguments: Option<Value>,

@@ -55,7 +55,13 @@ impl Scene {
             details: ConfirmationDetails::Info { prompt: "May it?".to_owned() },
             digest: "sha256:00".to_owned(),
             options: [Outcome::AllowOnce, Outcome::Modify, Outcome::Deny]
-                .map(|outcome| ConfirmationOption { outcome, label: "x".to_owned(), remembers: None })
+                .map(|outcome| ConfirmationOption {
+                    outcome,
+                    grant: None,
+                    label: "x".to_owned(),
+                    allows: None,
+                    remembers: None,
+                })
                 .into(),
             audience: Audience::All,
             initiator: Some("owner".into()),

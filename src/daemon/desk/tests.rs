@@ -44,7 +44,9 @@ fn subject(change: impl FnOnce(&mut Confirmation)) -> Confirmation {
         digest: "sha256:00".to_owned(),
         options: vec![ConfirmationOption {
             outcome: Outcome::AllowOnce,
+            grant: None,
             label: "Allow".to_owned(),
+            allows: None,
             remembers: None,
         }],
         audience: Audience::All,

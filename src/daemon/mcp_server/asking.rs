@@ -41,11 +41,12 @@ pub(super) fn form(confirmation: &Confirmation) -> Option<ElicitRequestParams> {
 /// What a person decided; `None` when they decided nothing.
 pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option<ConfirmationRespondParams> {
     let respond = |outcome: Outcome| {
-        confirmation.option(outcome)?;
+        confirmation.option(outcome, None)?;
         Some(ConfirmationRespondParams {
             confirmation_id: Some(confirmation.confirmation_id.clone()),
             digest: Some(confirmation.digest.clone()),
             outcome,
+            grant: None,
             message: None,
             arguments: None,
             content: None,

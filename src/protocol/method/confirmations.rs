@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{WorkspaceParam, default_page, is_default, is_not};
 use crate::protocol::{
     Access, AgentName, BudgetLimits, CallId, Claim, ConfirmationId, ConfirmationRecord, FileProblem,
-    FileRestored, Outcome, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq,
+    FileRestored, Grant, Outcome, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq,
     SessionId, Timestamp, ToolKind, ToolName, ToolResult, TrustedFile,
 };
 
@@ -98,6 +98,9 @@ pub struct ConfirmationRespondParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub outcome: Outcome,
+    /// Which of the options of this outcome; without it the first, which is the narrowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
     /// For the model and the log, e.g. why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

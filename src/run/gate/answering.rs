@@ -76,7 +76,7 @@ impl Gate {
         open: &'a Confirmation,
         answer: &Answer,
     ) -> Result<&'a ConfirmationOption, Refused> {
-        let Some(option) = open.option(answer.outcome) else {
+        let Some(option) = open.option(answer.outcome, answer.grant) else {
             return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
         };
         if answer.digest != open.digest {

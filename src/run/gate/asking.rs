@@ -71,8 +71,13 @@ impl Gate {
         standing: &Standing,
         confirmation: &ConfirmationId,
     ) -> Vec<ConfirmationOption> {
-        let plain =
-            |outcome, label: &str| ConfirmationOption { outcome, label: label.to_owned(), remembers: None };
+        let plain = |outcome, label: &str| ConfirmationOption {
+            outcome,
+            grant: None,
+            label: label.to_owned(),
+            allows: None,
+            remembers: None,
+        };
         let mut options = Vec::new();
         if prepared.is_question() {
             options.push(plain(Outcome::Answer, "Answer"));

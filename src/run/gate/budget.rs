@@ -29,7 +29,13 @@ impl Gate {
     ) -> Confirmation {
         let (asking, approval) = (&standing.asking, &standing.asking.approval);
         let confirmation_id = ids::fresh();
-        let option = |outcome, label: String| ConfirmationOption { outcome, label, remembers: None };
+        let option = |outcome, label: String| ConfirmationOption {
+            outcome,
+            grant: None,
+            label,
+            allows: None,
+            remembers: None,
+        };
         let doubled = within(doubled(limit, &used), lent);
         let options = vec![
             option(Outcome::AllowOnce, format!("Go on, with up to {}", in_words(doubled))),

@@ -30,7 +30,7 @@ impl Gate {
         let (asking, approval) = (&standing.asking, &standing.asking.approval);
         let option = |outcome, label: &str| {
             let (label, remembers) = (label.to_owned(), None);
-            ConfirmationOption { outcome, label, remembers }
+            ConfirmationOption { outcome, grant: None, label, allows: None, remembers }
         };
         let consent = match subject.details {
             ConfirmationDetails::Question { .. } => Outcome::Answer,

@@ -21,6 +21,7 @@ fn answer(limits: Option<BudgetLimits>) -> Answer {
         confirmation: "q".into(),
         digest: String::new(),
         outcome: Outcome::Modify,
+        grant: None,
         message: None,
         arguments: None,
         content: None,

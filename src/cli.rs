@@ -86,7 +86,7 @@ pub use daemon_flags::{DaemonFlags, LogFormat};
 use failure::{EXIT_USAGE, Failure};
 pub use keyboard::{Keyboard, Waited};
 pub use pump::main as pump;
-pub use surroundings::{Environment, Input, Interrupts, Output, Surroundings};
+pub use surroundings::{Clock, Environment, Input, Interrupts, Output, Surroundings};
 
 #[derive(Parser)]
 #[command(

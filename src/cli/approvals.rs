@@ -116,13 +116,13 @@ fn follow(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    let Surroundings { stdout, stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let Surroundings { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = match format {
         Format::Table => View::progress(stderr, me.clone()),
         Format::Json => View::envelopes(stdout, stderr),
     };
-    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment));
+    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment, clock));
     let session_id = session_id.unwrap_or_else(|| SessionAttachParams::EVERY_SESSION.into());
     let (dialer, introduction) = (link.dialer().clone(), link.introduction().cloned());
     let from = AttachFrom::Word(FromWord::Now);

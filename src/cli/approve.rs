@@ -167,7 +167,7 @@ fn fetch(which: &WhichQuestion, link: &mut Link, surroundings: &mut Surroundings
     let asked: Asked = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
     let stderr = &mut surroundings.stderr;
     if !stderr.is_for_programs {
-        let look = Look { columns: stderr.width, has_color: stderr.has_color, is_whole: false };
+        let look = Look { columns: stderr.width, rows: None, has_color: stderr.has_color, is_whole: false };
         let rows = card::draw(&asked, None, look);
         // The answer counts as well when nobody can see this.
         let _ = stderr.write(&format!("{}\n", rows.join("\n")));

@@ -1,11 +1,15 @@
 //! How is a person asked in place, while what they follow goes on?
 //!
-//! Questions come one after the other: each is drawn once, and below it stands one line in which it is answered. Events go
-//! on being shown above that line. Nothing but a key that was pressed for the question on the screen decides: not what was
-//! typed before, not the end of the input, not an error. Hides the keyboard, the editor and the claims.
+//! Questions come one after the other: each is drawn so that it fits the terminal, and below it stands one line in which it is
+//! answered. What happens meanwhile is shown when it is over, so that nothing pushes it out of sight. Nothing but a key that
+//! was pressed for the question on the screen decides: not what was typed before or for something else, not the end of the
+//! input, not an error. Hides the keyboard, the editor, the pager and the claims.
 
 mod answering;
+mod claiming;
 mod dialog;
+mod line;
+mod shown;
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -14,27 +18,22 @@ use std::{
 
 use serde::Deserialize;
 
-use self::dialog::{Dialog, Pressed};
+use self::{
+    dialog::{Decision, Deed},
+    shown::Shown,
+};
 use super::{
-    Environment,
-    keyboard::{Key, Keyboard, Keys},
+    Clock, Environment,
+    keyboard::Keyboard,
+    line_editor::strokes::Strokes,
     link::Link,
-    question::{
-        Asked, AskedClaim, Details,
-        card::{self, Look},
-        read_answer,
-    },
+    question::{Asked, AskedClaim},
     safe_text,
     screen::{Ink, Screen},
-    table,
     watch::Interrupted,
 };
-use crate::{
-    client::Stopwatch,
-    protocol::{
-        ConfirmationClaim, ConfirmationClaimParams, ConfirmationGet, ConfirmationGetParams, ConfirmationId,
-        ConfirmationRelease, ConfirmationReleaseParams, Envelope, Open, Outcome, RevisedBecause,
-    },
+use crate::protocol::{
+    ConfirmationGet, ConfirmationGetParams, ConfirmationId, Envelope, Open, RevisedBecause,
 };
 
 /// Between two looks at the keyboard while something is asked: as quick as typing is seen.
@@ -43,11 +42,8 @@ pub(super) const KEY_PAUSE: Duration = Duration::from_millis(30);
 /// Questions that wait for their turn here; `subagent approvals` has those beyond.
 const WAITING_MAX: usize = 10_000;
 
-/// How long a claim is asked for: the longest the daemon gives, since a person may read for long, or edit.
-const CLAIM: Duration = Duration::from_secs(600);
-
-/// After this it is asked for anew.
-const CLAIM_RENEWED: Duration = Duration::from_secs(300);
+/// The rest of a key that sends several bytes is there by then; an Escape that stands alone is one.
+const KEY_REST: Duration = Duration::from_millis(50);
 
 /// What is needed to ask: taken from the command for as long as it watches.
 pub(super) struct Here<'a, 'output, 'source> {
@@ -57,13 +53,25 @@ pub(super) struct Here<'a, 'output, 'source> {
     pub(super) interrupted: &'a mut Interrupted<'source>,
 }
 
+/// Where that goes which is typed while something is asked, and is no answer to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    Nowhere,
+    /// It stands at the next prompt of a conversation, unsent.
+    ForNextPrompt,
+}
+
 /// The questions that are put to whoever sits here.
 pub(super) struct Asking<'person> {
     keyboard: &'person mut dyn Keyboard,
     environment: &'person Environment,
+    clock: &'person Clock,
+    aside: Aside,
     /// As whom the daemon knows us.
     me: String,
-    keys: Keys,
+    strokes: Strokes,
+    /// Since when the rest of a key is awaited.
+    key_began: Option<Duration>,
     /// Those that are offered here and not shown yet, oldest first.
     waiting: VecDeque<ConfirmationId>,
     /// Those that the person put away; a revised one comes back.
@@ -75,14 +83,6 @@ pub(super) struct Asking<'person> {
     is_caught_up: bool,
     /// It was said that nobody can type here now.
     has_told_background: bool,
-}
-
-/// The question on the screen.
-struct Shown {
-    asked: Asked,
-    dialog: Dialog,
-    columns: Option<usize>,
-    claimed: Stopwatch,
 }
 
 /// What is read of the events about questions.
@@ -109,12 +109,16 @@ impl<'person> Asking<'person> {
         me: String,
         keyboard: &'person mut dyn Keyboard,
         environment: &'person Environment,
+        clock: &'person Clock,
     ) -> Asking<'person> {
         Asking {
             keyboard,
             environment,
+            clock,
+            aside: Aside::Nowhere,
             me,
-            keys: Keys::default(),
+            strokes: Strokes::default(),
+            key_began: None,
             waiting: VecDeque::new(),
             put_away: BTreeSet::new(),
             shown: None,
@@ -122,6 +126,11 @@ impl<'person> Asking<'person> {
             is_caught_up: false,
             has_told_background: false,
         }
+    }
+
+    /// Says where that goes which is typed and is no answer.
+    pub(super) fn keep_aside(&mut self, aside: Aside) {
+        self.aside = aside;
     }
 
     /// How wide the terminal is now.
@@ -211,18 +220,10 @@ impl<'person> Asking<'person> {
     /// Takes the question from the screen, if it stands there.
     fn withdraw(&mut self, id: &ConfirmationId, here: &mut Here<'_, '_, '_>) {
         if self.is_shown(id) {
+            self.keep_what_was_typed();
             self.shown = None;
             self.keyboard.close();
             here.screen.prompt(None);
-        }
-    }
-
-    fn note_claim(&mut self, id: &ConfirmationId, claim: Option<&AskedClaim>, here: &mut Here<'_, '_, '_>) {
-        let others = claim.filter(|claim| claim.client_id.as_deref() != Some(self.me.as_str()));
-        if let (Some(claim), true) = (others, self.is_shown(id)) {
-            let who = safe_text::line(claim.who(), table::NAME_CHARACTERS);
-            let note = format!("  {who} reads this question, too; the first answer counts");
-            here.screen.line(&here.screen.paint(Ink::Dim, &note));
         }
     }
 
@@ -232,25 +233,49 @@ impl<'person> Asking<'person> {
             return self.show_next(here);
         }
         self.renew_claim(here);
-        let columns = self.keyboard.columns();
         let bytes = self.keyboard.read();
-        if let Some(shown) = &mut self.shown {
-            shown.columns = columns;
+        let was_stopped = self.keyboard.was_stopped();
+        let size = (self.keyboard.columns(), self.keyboard.rows());
+        if self.shown.as_mut().is_some_and(|shown| shown.is_out_of_sight(size, was_stopped)) {
+            self.draw_panel(here);
         }
-        for key in self.keys.decode(&bytes) {
-            self.press(key, here);
-            if self.shown.is_none() {
-                // What was pressed beyond it was not meant for the next question.
-                break;
-            }
-        }
+        self.hear(&bytes, here);
         self.draw_prompt(here);
+    }
+
+    /// Makes deeds of what came from the keyboard by now, if anything did.
+    fn hear(&mut self, bytes: &[u8], here: &mut Here<'_, '_, '_>) {
+        let now = (self.clock)();
+        let strokes = if bytes.is_empty() { Vec::new() } else { self.strokes.decode(bytes) };
+        let waits_since = self.key_began.filter(|_| self.strokes.is_waiting() && bytes.is_empty());
+        self.key_began = self.strokes.is_waiting().then(|| waits_since.unwrap_or(now));
+        let has_no_rest = waits_since.is_some_and(|since| KEY_REST <= now.saturating_sub(since));
+        let is_escape = has_no_rest && self.strokes.take_escape();
+        if has_no_rest {
+            // A key whose end does not come is none.
+            self.strokes.decode(&[]);
+        }
+        let Some(shown) = &mut self.shown else { return };
+        if is_escape {
+            shown.dialog.escape(now);
+        } else if strokes.is_empty() && !bytes.is_empty() {
+            shown.dialog.disturb(now);
+        }
+        let deeds = shown.dialog.press(strokes, &shown.asked, now);
+        let is_heard = !deeds.is_empty();
+        for deed in deeds {
+            self.act(deed, here);
+        }
+        if !is_heard && let Some(shown) = &mut self.shown {
+            let deed = shown.dialog.tick(now);
+            deed.into_iter().for_each(|deed| self.act(deed, here));
+        }
     }
 
     fn show_next(&mut self, here: &mut Here<'_, '_, '_>) {
         while self.is_caught_up && self.shown.is_none() {
             let Some(id) = self.waiting.front().cloned() else { return };
-            if !self.keyboard.open() {
+            if !self.keyboard.open_for_question() {
                 if !std::mem::replace(&mut self.has_told_background, true) {
                     let text = "! there is a question; bring this command to the foreground to answer it, or \
                                 use `subagent approvals`";
@@ -287,61 +312,98 @@ impl<'person> Asking<'person> {
 
     fn show(&mut self, asked: Asked, here: &mut Here<'_, '_, '_>) {
         self.has_told_background = false;
-        let dialog = Dialog::of(&asked);
-        let columns = self.keyboard.columns();
-        self.keys = Keys::default();
-        self.shown = Some(Shown { asked, dialog, columns, claimed: Stopwatch::start() });
+        let now = (self.clock)();
+        self.strokes = Strokes::default();
+        self.shown = Some(Shown::of(asked, now));
+        // What was typed before it was asked is no answer to it.
+        let before = self.keyboard.typed_before();
         self.claim(here);
-        self.draw_card(false, here);
+        self.hear(&before, here);
+        self.draw_panel(here);
         self.draw_prompt(here);
     }
 
-    /// Tells others that somebody reads it. A courtesy: without it one can answer all the same.
-    fn claim(&mut self, here: &mut Here<'_, '_, '_>) {
-        let Some(shown) = &mut self.shown else { return };
-        let for_ms = u64::try_from(CLAIM.as_millis()).ok();
-        let params = ConfirmationClaimParams { confirmation_id: shown.asked.confirmation_id.clone(), for_ms };
-        let _ = here.link.ask_value::<ConfirmationClaim>(&params);
-        shown.claimed = Stopwatch::start();
-    }
-
-    fn renew_claim(&mut self, here: &mut Here<'_, '_, '_>) {
-        if self.shown.as_ref().is_some_and(|shown| CLAIM_RENEWED <= shown.claimed.elapsed()) {
-            self.claim(here);
-        }
-    }
-
-    /// Draws the question, and how it may be answered.
-    fn draw_card(&mut self, is_whole: bool, here: &mut Here<'_, '_, '_>) {
-        let Some(shown) = &self.shown else { return };
-        let look = Look { columns: shown.columns, has_color: here.screen.has_color(), is_whole };
-        let place = (!self.waiting.is_empty()).then(|| format!("{} more after it", self.waiting.len()));
-        here.screen.prompt(None);
-        for row in card::draw(&shown.asked, place.as_deref(), look) {
-            here.screen.line(&row);
-        }
-        for row in card::draw_choices(&shown.asked, &shown.asked.choices(), look) {
-            here.screen.line(&row);
+    /// Draws the question so that all of it is in sight; keys are for it from a while later on.
+    fn draw_panel(&mut self, here: &mut Here<'_, '_, '_>) {
+        let size = (self.keyboard.columns(), self.keyboard.rows());
+        let place = (!self.waiting.is_empty()).then(|| format!("1 of {}", self.waiting.len() + 1));
+        let now = (self.clock)();
+        let draft = self.draft.as_ref().map(|(id, _)| id.clone());
+        if let Some(shown) = &mut self.shown {
+            let has_draft = draft.as_ref() == Some(&shown.asked.confirmation_id);
+            here.screen.prompt(None);
+            shown.draw_panel(place.as_deref(), has_draft, size, now, here.screen);
         }
     }
 
     fn draw_prompt(&mut self, here: &mut Here<'_, '_, '_>) {
+        let now = (self.clock)();
         if let Some(shown) = &self.shown {
             let draft = self.draft.as_ref().is_some_and(|(id, _)| *id == shown.asked.confirmation_id);
-            here.screen.prompt(Some(shown.dialog.prompt(&shown.asked, draft, shown.columns)));
+            let prompt = shown.dialog.prompt(
+                &shown.asked,
+                draft,
+                self.aside == Aside::ForNextPrompt,
+                shown.columns(),
+                now,
+            );
+            let prompt = match shown.dialog.takes_keys(now) {
+                true => prompt,
+                false => here.screen.paint(Ink::Dim, &prompt),
+            };
+            here.screen.prompt(Some(prompt));
         }
     }
 
-    fn press(&mut self, key: Key, here: &mut Here<'_, '_, '_>) {
+    /// A row was put below the question.
+    fn count_row(&mut self) {
+        if let Some(shown) = &mut self.shown {
+            shown.count_rows(1);
+        }
+    }
+
+    fn act(&mut self, deed: Deed, here: &mut Here<'_, '_, '_>) {
         let Some(shown) = &mut self.shown else { return };
-        match shown.dialog.press(key, &shown.asked) {
-            Pressed::Nothing => {}
-            Pressed::ShowAgain { is_whole } => self.draw_card(is_whole, here),
-            Pressed::Complain(text) => here.screen.line(&format!("! {}", safe_text::line(&text, usize::MAX))),
-            Pressed::PutAway => self.put_away(here),
-            Pressed::Edit => self.edit(here),
-            Pressed::Decide { outcome, message } => self.decide(outcome, message, Vec::new(), None, here),
-            Pressed::Answers(answers) => self.decide(Outcome::Answer, None, answers, None, here),
+        match deed {
+            Deed::TellChoice { key, text } => shown.tell_choice(key, &text, here.screen),
+            Deed::TellWhy => {
+                here.screen.prompt(None);
+                shown.tell_why(here.screen);
+                self.draw_panel(here);
+            }
+            Deed::ShowWhole => self.show_whole(here),
+            Deed::ShowNextQuestion => self.draw_panel(here),
+            Deed::Complain(text) => {
+                here.screen.line_now(&format!("! {}", safe_text::line(&text, usize::MAX)));
+                self.count_row();
+            }
+            Deed::PutAway => self.put_away(here),
+            Deed::Edit => self.edit(here),
+            Deed::Decide(decision) => self.decide(decision, here),
+        }
+    }
+
+    /// Shows all of the subject: in the person's pager where they have one, else above the question.
+    fn show_whole(&mut self, here: &mut Here<'_, '_, '_>) {
+        let Some(shown) = &mut self.shown else { return };
+        here.screen.prompt(None);
+        self.keyboard.close();
+        let paged = shown.page(self.environment);
+        // Ctrl-C in the pager was meant for the pager.
+        here.interrupted.take();
+        if !paged {
+            shown.tell_whole(here.screen);
+        }
+        if !self.keyboard.open_for_question() {
+            return self.put_away(here);
+        }
+        self.draw_panel(here);
+    }
+
+    /// What was typed and was no answer is not lost.
+    fn keep_what_was_typed(&mut self) {
+        if let Some(shown) = &mut self.shown {
+            self.keyboard.set_aside(&shown.dialog.take_aside());
         }
     }
 
@@ -356,16 +418,11 @@ impl<'person> Asking<'person> {
         here.screen.line(&here.screen.paint(Ink::Dim, &text));
         self.put_away.insert(id);
     }
-
-    fn release(&mut self, id: &ConfirmationId, here: &mut Here<'_, '_, '_>) {
-        // It ends with time and with the connection as well.
-        let params = ConfirmationReleaseParams { confirmation_id: id.clone() };
-        let _ = here.link.ask_value::<ConfirmationRelease>(&params);
-    }
 }
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
+        self.keep_what_was_typed();
         self.keyboard.close();
     }
 }

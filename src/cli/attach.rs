@@ -64,13 +64,13 @@ pub(super) fn attach(
         Some(id) => resolve(id, link)?,
         None => find_newest(link)?,
     };
-    let Surroundings { stdout, stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let Surroundings { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = match arguments.output_format {
         OutputFormat::Text | OutputFormat::Json => View::progress(stderr, me.clone()),
         OutputFormat::StreamJson => View::envelopes(stdout, stderr),
     };
-    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment));
+    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment, clock));
     let dialer = link.dialer().clone();
     let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(FromWord::Now));
     let mut follow = Follow::attach_as(introduction, &dialer, target.session_id, from, view.wants_deltas())?;

@@ -73,6 +73,11 @@ impl Draft {
             .map_err(|_| Failure::new("what was edited is not UTF-8").or_hint("save it as UTF-8"))
     }
 
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Leaves it there when it holds something else than this; answers where. What cannot be read is left, too.
     pub(super) fn keep_unless(&mut self, text: &str) -> Option<&Path> {
         self.is_kept = match fs::read(&self.path) {

@@ -15,7 +15,7 @@ use rustix::{
     process::getpgrp,
     termios::{
         LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
-        tcsetattr,
+        tcgetwinsize, tcsetattr,
     },
 };
 use signal_hook::{
@@ -25,6 +25,9 @@ use signal_hook::{
 
 /// Bytes taken at a time: more than anybody types between two looks; what a paste has beyond is read at the next.
 const READ_BYTES: usize = 4 << 10;
+
+/// Bytes that are set aside at most: more than anybody types before they look up.
+const ASIDE_BYTES: usize = 64 << 10;
 
 /// Has the terminal put marks around what is pasted, and take that back.
 const PASTES_MARKED: &[u8] = b"\x1b[?2004h";
@@ -54,9 +57,21 @@ pub trait Keyboard {
     fn open_for_talk(&mut self) -> bool {
         self.open_for_text()
     }
-    /// What was typed before keys were taken for a talk, if it has not been read; never waits.
+    /// The same where a person is asked: what was typed before is kept for `typed_before`, and nothing is left for whoever
+    /// reads the terminal next.
+    fn open_for_question(&mut self) -> bool {
+        self.open_for_text()
+    }
+    /// Keeps what was typed while something was asked and is no answer to it, for the next talk.
+    fn set_aside(&mut self, _typed: &str) {}
+    /// What was set aside, and what was typed before keys were taken for a talk or a question, if it has not been read;
+    /// never waits.
     fn typed_before(&mut self) -> Vec<u8> {
         Vec::new()
+    }
+    /// Whether the command was stopped and goes on since this was asked last: what it showed is out of sight.
+    fn was_stopped(&mut self) -> bool {
+        false
     }
     /// Waits at most so long for bytes.
     fn wait(&mut self, at_most: Duration) -> Waited;
@@ -67,65 +82,9 @@ pub trait Keyboard {
     fn read(&mut self) -> Vec<u8>;
     /// How wide the terminal is now; `None` when it is none.
     fn columns(&self) -> Option<usize>;
-}
-
-/// One key, as far as they are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
-    Character(char),
-    Enter,
-    Backspace,
-    /// Ctrl-U: what was typed is taken back.
-    EraseLine,
-    Escape,
-    /// Ctrl-D
-    End,
-}
-
-/// Makes keys of bytes. Keys that send several (arrows, Alt) are none of ours and are left out whole: their parts must
-/// not count as answers.
-#[derive(Default)]
-pub(super) struct Keys {
-    /// The beginning of a character whose rest has not come.
-    pending: Vec<u8>,
-}
-
-impl Keys {
-    pub(super) fn decode(&mut self, bytes: &[u8]) -> Vec<Key> {
-        self.pending.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.pending) {
-            Ok(text) => text.len(),
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            // No text at all: nothing of it can be meant.
-            Err(_) => {
-                self.pending.clear();
-                return Vec::new();
-            }
-        };
-        let rest = self.pending.split_off(whole);
-        let text = String::from_utf8(std::mem::replace(&mut self.pending, rest)).unwrap_or_default();
-        let mut keys = Vec::new();
-        let mut characters = text.chars().peekable();
-        while let Some(character) = characters.next() {
-            keys.push(match character {
-                '\x1b' => match characters.next() {
-                    None => Key::Escape,
-                    Some('[' | 'O') => {
-                        characters.by_ref().find(|character| matches!(character, '@'..='~'));
-                        continue;
-                    }
-                    Some(_) => continue,
-                },
-                '\n' | '\r' => Key::Enter,
-                '\x7f' | '\x08' => Key::Backspace,
-                '\x15' => Key::EraseLine,
-                '\x04' => Key::End,
-                '\t' => Key::Character(' '),
-                '\0'..='\x1f' => continue,
-                _ => Key::Character(character),
-            });
-        }
-        keys
+    /// How high the terminal is now; `None` when it does not say.
+    fn rows(&self) -> Option<usize> {
+        None
     }
 }
 
@@ -135,13 +94,26 @@ pub(super) struct TerminalKeyboard<T: AsFd> {
     columns: Box<dyn Fn() -> Option<usize>>,
     /// How the terminal was before; `Some` while keys are taken.
     before: Option<Termios>,
-    /// Nothing that is typed is thrown away.
-    keeps_typed: bool,
+    keeps: Keeps,
+    /// What was set aside while something was asked.
+    aside: Vec<u8>,
+    was_stopped: bool,
     marks_pastes: bool,
     /// A stop has put the terminal back; keys are taken again once the command is in the foreground.
     is_suspended: bool,
     /// Signals that end or stop the process do so at once unless the terminal has to be put back first.
     guard: Option<Guard>,
+}
+
+/// What becomes of keys that nobody reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// They are thrown away: what was typed before, and what is left at the end.
+    Nothing,
+    /// They are set aside.
+    Aside,
+    /// They stay with the terminal.
+    All,
 }
 
 /// What is known of signals that end or stop the process.
@@ -177,8 +149,17 @@ impl Guard {
 impl<T: AsFd> TerminalKeyboard<T> {
     pub(super) fn new(terminal: T, columns: Box<dyn Fn() -> Option<usize>>) -> TerminalKeyboard<T> {
         let (before, guard) = (None, None);
-        let (keeps_typed, marks_pastes, is_suspended) = (false, false, false);
-        TerminalKeyboard { terminal, columns, before, keeps_typed, marks_pastes, is_suspended, guard }
+        TerminalKeyboard {
+            terminal,
+            columns,
+            before,
+            keeps: Keeps::Nothing,
+            aside: Vec::new(),
+            was_stopped: false,
+            marks_pastes: false,
+            is_suspended: false,
+            guard,
+        }
     }
 
     /// A command in the background would be stopped for touching the terminal.
@@ -200,12 +181,13 @@ impl<T: AsFd> TerminalKeyboard<T> {
         let Some(signal) = self.guard.as_ref().and_then(Guard::take) else { return false };
         self.close();
         self.is_suspended = true;
+        self.was_stopped = true;
         let _ = low_level::emulate_default_handler(signal);
         true
     }
 
     /// Whether keys are taken now.
-    fn take_keys(&mut self, keeps_typed: bool) -> bool {
+    fn take_keys(&mut self, keeps: Keeps) -> bool {
         if self.before.is_some() || self.is_in_background() {
             return self.before.is_some();
         }
@@ -221,13 +203,16 @@ impl<T: AsFd> TerminalKeyboard<T> {
         }
         self.set_calm(false);
         // `Flush` forgets what was typed ahead in the same step.
-        let action = if keeps_typed { OptionalActions::Now } else { OptionalActions::Flush };
+        let action = match keeps {
+            Keeps::Nothing => OptionalActions::Flush,
+            Keeps::Aside | Keeps::All => OptionalActions::Now,
+        };
         if tcsetattr(&self.terminal, action, &keys).is_err() {
             self.set_calm(true);
             return false;
         }
         self.before = Some(before);
-        self.keeps_typed = keeps_typed;
+        self.keeps = keeps;
         self.is_suspended = false;
         true
     }
@@ -240,31 +225,8 @@ impl<T: AsFd> TerminalKeyboard<T> {
         is_open
     }
 
-    fn read_once(&self, bytes: &mut [u8]) -> usize {
-        match self.before {
-            Some(_) if !self.is_in_background() => rustix::io::read(&self.terminal, bytes).unwrap_or(0),
-            _ => 0,
-        }
-    }
-}
-
-impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
-    fn open(&mut self) -> bool {
-        self.take_keys(false)
-    }
-
-    fn open_for_text(&mut self) -> bool {
-        let is_open = self.take_keys(false);
-        self.mark_pastes(is_open)
-    }
-
-    fn open_for_talk(&mut self) -> bool {
-        let is_open = self.take_keys(true);
-        self.mark_pastes(is_open)
-    }
-
-    fn typed_before(&mut self) -> Vec<u8> {
-        // More than the system keeps of it.
+    /// What lies unread, as far as the system keeps it.
+    fn left_unread(&self) -> Vec<u8> {
         let mut bytes = vec![0; 2 * READ_BYTES];
         let mut count = 0;
         while count < bytes.len() {
@@ -275,6 +237,49 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         }
         bytes.truncate(count);
         bytes
+    }
+
+    fn read_once(&self, bytes: &mut [u8]) -> usize {
+        match self.before {
+            Some(_) if !self.is_in_background() => rustix::io::read(&self.terminal, bytes).unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
+    fn open(&mut self) -> bool {
+        self.take_keys(Keeps::Nothing)
+    }
+
+    fn open_for_text(&mut self) -> bool {
+        let is_open = self.take_keys(Keeps::Nothing);
+        self.mark_pastes(is_open)
+    }
+
+    fn open_for_talk(&mut self) -> bool {
+        let is_open = self.take_keys(Keeps::All);
+        self.mark_pastes(is_open)
+    }
+
+    fn open_for_question(&mut self) -> bool {
+        let is_open = self.take_keys(Keeps::Aside);
+        self.mark_pastes(is_open)
+    }
+
+    fn set_aside(&mut self, typed: &str) {
+        let room = ASIDE_BYTES.saturating_sub(self.aside.len());
+        self.aside.extend_from_slice(&typed.as_bytes()[..typed.floor_char_boundary(room)]);
+    }
+
+    fn typed_before(&mut self) -> Vec<u8> {
+        let mut typed = std::mem::take(&mut self.aside);
+        typed.extend(self.left_unread());
+        typed
+    }
+
+    fn was_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.was_stopped)
     }
 
     fn wait(&mut self, at_most: Duration) -> Waited {
@@ -303,9 +308,18 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
             let _ = rustix::io::write(&self.terminal, PASTES_PLAIN);
         }
         if let Some(before) = self.before.take() {
-            // Keys pressed for a question that is gone are not for the shell either.
-            if !self.keeps_typed {
-                let _ = tcflush(&self.terminal, QueueSelector::IFlush);
+            match self.keeps {
+                // Keys pressed for a question that is gone are not for the shell either.
+                Keeps::Nothing => {
+                    let _ = tcflush(&self.terminal, QueueSelector::IFlush);
+                }
+                Keeps::Aside => {
+                    self.before = Some(before.clone());
+                    let left = self.left_unread();
+                    self.before = None;
+                    self.set_aside(&String::from_utf8_lossy(&left));
+                }
+                Keeps::All => {}
             }
             let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
         }
@@ -316,11 +330,14 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         self.heed_signals();
         if self.is_suspended {
             // Whoever asks goes on asking after a stop.
-            self.take_keys(self.keeps_typed);
+            let is_open = self.take_keys(self.keeps);
+            if self.keeps == Keeps::Aside {
+                self.mark_pastes(is_open);
+            }
         }
         let mut bytes = vec![0; READ_BYTES];
         let mut count = 0;
-        if self.keeps_typed {
+        if self.keeps == Keeps::All {
             // What stays with the terminal is there for the next text, and forgotten by a question in between.
             while count < READ_BYTES && self.read_once(&mut bytes[count..=count]) == 1 {
                 count += 1;
@@ -338,47 +355,16 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
     fn columns(&self) -> Option<usize> {
         (self.columns)()
     }
+
+    fn rows(&self) -> Option<usize> {
+        // One that does not know says 0.
+        let size = tcgetwinsize(&self.terminal).ok()?;
+        Some(usize::from(size.ws_row)).filter(|rows| 0 < *rows)
+    }
 }
 
 impl<T: AsFd> Drop for TerminalKeyboard<T> {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keys(parts: &[&[u8]]) -> Vec<Key> {
-        let mut keys = Keys::default();
-        parts.iter().flat_map(|part| keys.decode(part)).collect()
-    }
-
-    #[test]
-    fn keys_are_told_apart() {
-        let expected = [
-            Key::Character('y'),
-            Key::Enter,
-            Key::Backspace,
-            Key::EraseLine,
-            Key::End,
-            Key::Character('ü'),
-            Key::Escape,
-        ];
-        assert_eq!(keys(&[b"y\r\x7f\x15\x04", "ü".as_bytes(), b"\x1b"]), expected);
-    }
-
-    #[test]
-    fn a_character_that_comes_in_parts_is_one() {
-        let [first, second, third] = "日".as_bytes() else { panic!() };
-        assert_eq!(keys(&[&[*first], &[*second], &[*third]]), [Key::Character('日')]);
-        assert_eq!(keys(&[b"\xff\xfey", b"n"]), [Key::Character('n')], "no text, no key");
-    }
-
-    #[test]
-    fn no_part_of_an_arrow_or_of_alt_counts() {
-        assert_eq!(keys(&[b"\x1b[A\x1bOPy\x1b[1;5Cn"]), [Key::Character('y'), Key::Character('n')]);
-        assert_eq!(keys(&[b"\x1by", b"\x01\x02"]), []);
     }
 }

@@ -3,15 +3,17 @@
 //! Everything is read openly. An outcome that only a newer daemon knows is never consent: it cannot be chosen. Details of
 //! an unknown type are shown as they came.
 
+mod answers;
 pub(super) mod card;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(super) use self::answers::read_answer;
 use super::{human, ids, rule::Rule};
 use crate::protocol::{
-    AnswerKind, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
-    DecidedBy, OnDeadline, Open, Outcome, Question, QuestionAnswer, Timestamp,
+    BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant,
+    OnDeadline, Open, Outcome, Question, Timestamp,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -64,9 +66,25 @@ struct AskedOption {
     #[serde(default)]
     outcome: Open<Outcome>,
     #[serde(default)]
+    grant: Option<Open<Grant>>,
+    #[serde(default)]
     label: String,
+    /// In plain words, what will be allowed from then on.
+    #[serde(default)]
+    allows: Option<String>,
     #[serde(default)]
     remembers: Option<Rule>,
+}
+
+impl AskedOption {
+    /// Both words of the option that decide what it does are known here. Of any other nobody can tell what it allows.
+    fn is_known(&self) -> bool {
+        self.outcome.known().is_some() && self.grant.as_ref().is_none_or(|grant| grant.known().is_some())
+    }
+
+    fn grant(&self) -> Option<Grant> {
+        self.grant.as_ref().and_then(Open::known)
+    }
 }
 
 /// Who reads it.
@@ -163,8 +181,10 @@ pub(super) enum Details {
     Exec {
         /// As bash would get it.
         command: String,
-        /// All there is to see of it.
-        shown: String,
+        /// Where, and confined by what.
+        surroundings: String,
+        /// What is dangerous about it, or why that cannot be told.
+        reasons: Vec<String>,
     },
     Info(String),
     /// More of a budget: what is used up, in words.
@@ -232,28 +252,51 @@ impl BudgetDetails {
 pub(super) struct Choice {
     pub(super) key: char,
     pub(super) outcome: Outcome,
+    /// Which later calls it allows, too.
+    pub(super) grant: Option<Grant>,
     /// In a word or two, for the line in which one chooses.
     pub(super) word: &'static str,
     label: String,
+    allows: Option<String>,
     remembers: Option<Rule>,
 }
 
-/// What would be run, where, in what, and what is dangerous about it: a line each.
-fn show_command(field: &dyn Fn(&str) -> Value) -> String {
-    let mut lines = String::new();
-    let mut line = |lead: &str, value: &Value| {
-        if let Some(text) = value.as_str() {
-            lines.push_str(lead);
-            lines.push_str(text);
+impl Choice {
+    /// What it does, in one line, before it is done.
+    pub(super) fn in_words(&self) -> String {
+        match (&self.allows, &self.remembers) {
+            (Some(allows), _) => allows.clone(),
+            // A daemon that does not say it in words.
+            (None, Some(rule)) => {
+                format!("{}; from now on {}: {}", self.label, rule.decision, rule.matches())
+            }
+            (None, None) => self.label.clone(),
         }
-    };
-    line("", &field("command"));
-    line("\nin ", &field("directory"));
-    line("\nsandbox: ", &field("sandbox"));
-    if let Value::Array(reasons) = field("reasons") {
-        reasons.iter().for_each(|reason| line("\n! ", reason));
     }
-    lines
+
+    /// What the second key of the answer does to it: `Enter allows it`.
+    pub(super) fn confirmed(&self) -> &'static str {
+        match self.outcome {
+            Outcome::CancelRun => "cancels the run",
+            Outcome::Deny => "denies it",
+            _ => "allows it",
+        }
+    }
+}
+
+/// Where a command would run, and what it would be confined by.
+fn surroundings_of_command(field: &dyn Fn(&str) -> Value) -> String {
+    let directory = field("directory").as_str().map(|directory| format!("in {directory}"));
+    let sandbox = field("sandbox").as_str().map(|sandbox| format!("sandbox: {sandbox}"));
+    directory.into_iter().chain(sandbox).collect::<Vec<_>>().join(" · ")
+}
+
+/// What an agent asks, where it asks something.
+pub(super) fn questions_of(asked: &Asked) -> Vec<Question> {
+    match asked.details() {
+        Details::Questions(questions) => questions,
+        _ => Vec::new(),
+    }
 }
 
 impl Asked {
@@ -266,7 +309,9 @@ impl Asked {
             }),
             Some("exec") => {
                 let command = field("command").as_str().map(str::to_owned);
-                command.map(|command| Details::Exec { command, shown: show_command(&field) })
+                let reasons = Vec::<String>::deserialize(&field("reasons")).unwrap_or_default();
+                let surroundings = surroundings_of_command(&field);
+                command.map(|command| Details::Exec { command, surroundings, reasons })
             }
             Some("fetch") => {
                 Vec::<String>::deserialize(&field("urls")).ok().map(|urls| Details::Info(urls.join("\n")))
@@ -296,7 +341,8 @@ impl Asked {
 
     /// What a person may answer here: what is offered and this client understands, and to deny, always.
     pub(super) fn choices(&self) -> Vec<Choice> {
-        let offered = self.options.iter().filter_map(|option| Some((option.outcome.known()?, option)));
+        let known = self.options.iter().filter(|option| option.is_known());
+        let offered = known.filter_map(|option| Some((option.outcome.known()?, option)));
         let mut choices: Vec<Choice> = offered
             .filter(|(outcome, _)| match (outcome, self.details()) {
                 // Only what is told whole can be edited, and only questions can be answered.
@@ -305,20 +351,34 @@ impl Asked {
                 _ => true,
             })
             .map(|(outcome, option)| {
-                let (label, remembers) = (option.label.clone(), option.remembers.clone());
                 let word = match (outcome, self.details()) {
                     (Outcome::AllowOnce, Details::Budget(_)) => Some("go on"),
                     (Outcome::Deny, Details::Budget(_)) => Some("end"),
                     _ => None,
                 };
-                let choice = choice(outcome, label, remembers);
-                Choice { word: word.unwrap_or(choice.word), ..choice }
+                let choice = choice(outcome, option.grant(), option.label.clone());
+                Choice {
+                    word: word.unwrap_or(choice.word),
+                    allows: option.allows.clone(),
+                    remembers: option.remembers.clone(),
+                    ..choice
+                }
             })
             .collect();
         if !choices.iter().any(|choice| choice.outcome == Outcome::Deny) {
-            choices.push(choice(Outcome::Deny, "Deny".to_owned(), None));
+            choices.push(choice(Outcome::Deny, None, "Deny".to_owned()));
         }
         choices
+    }
+
+    /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, or ends the run.
+    pub(super) fn wants_second_key(&self, choice: &Choice) -> bool {
+        match choice.outcome {
+            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::CancelRun => true,
+            Outcome::AllowOnce => !matches!(self.risk.as_str(), "safe" | "low" | "medium"),
+            // What was edited is confirmed when it is sent; to deny and to answer are typed texts.
+            Outcome::Modify | Outcome::Answer | Outcome::Deny => false,
+        }
     }
 
     /// An answer to just what was shown.
@@ -357,6 +417,10 @@ impl Asked {
     fn unusable(&self) -> Vec<String> {
         let usable: Vec<Outcome> = self.choices().iter().map(|choice| choice.outcome).collect();
         let why = |option: &AskedOption| match option.outcome.known() {
+            Some(_) if !option.is_known() => {
+                let grant = option.grant.as_ref().map_or("", Open::as_str);
+                Some(format!("`{grant}` is for a newer `subagent`"))
+            }
             Some(outcome) if usable.contains(&outcome) => None,
             Some(Outcome::Modify) => Some(match self.details() {
                 Details::Edit { .. } => {
@@ -377,74 +441,19 @@ impl Asked {
     }
 }
 
-fn choice(outcome: Outcome, label: String, remembers: Option<Rule>) -> Choice {
-    let (key, word) = match outcome {
-        Outcome::AllowOnce => ('y', "once"),
-        Outcome::AllowSession => ('s', "session"),
-        Outcome::AllowProject => ('p', "project"),
-        Outcome::AllowUser => ('u', "user"),
-        Outcome::Modify => ('e', "edit"),
-        Outcome::Answer => ('a', "answer"),
-        Outcome::Deny => ('n', "deny"),
-        Outcome::CancelRun => ('c', "cancel run"),
+fn choice(outcome: Outcome, grant: Option<Grant>, label: String) -> Choice {
+    let (key, word) = match (outcome, grant) {
+        (Outcome::AllowOnce, _) => ('y', "once"),
+        (Outcome::AllowSession, Some(Grant::Edits)) => ('a', "all edits"),
+        (Outcome::AllowSession, Some(Grant::Words)) => ('w', "similar"),
+        (Outcome::AllowSession, Some(Grant::Folder)) => ('f', "folder"),
+        (Outcome::AllowSession, _) => ('s', "session"),
+        (Outcome::AllowProject, _) => ('p', "project"),
+        (Outcome::AllowUser, _) => ('u', "user"),
+        (Outcome::Modify, _) => ('e', "edit"),
+        (Outcome::Answer, _) => ('a', "answer"),
+        (Outcome::Deny, _) => ('n', "deny"),
+        (Outcome::CancelRun, _) => ('c', "cancel run"),
     };
-    Choice { key, outcome, word, label, remembers }
-}
-
-/// What somebody typed, as an answer to one question: numbers of its options, or a text of their own. Quotes make a text
-/// of a number.
-pub(super) fn read_answer(question: &Question, typed: &str) -> Result<QuestionAnswer, String> {
-    let typed = typed.trim();
-    if typed.is_empty() {
-        // What it means then is told with the question.
-        return match (question.optional || question.default.is_some(), question.multi_select) {
-            (false, _) => Err("there is nothing in it".into()),
-            (true, true) => Ok(QuestionAnswer::Several(Vec::new())),
-            (true, false) => Ok(QuestionAnswer::One(String::new())),
-        };
-    }
-    let count = question.options.len();
-    let separators = [',', ' '];
-    let parts: Vec<&str> = typed.split(separators).filter(|part| !part.is_empty()).collect();
-    let is_numbers = 0 < count && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-    if !is_numbers {
-        if let Some(why) = unfit(question, typed) {
-            return Err(why);
-        }
-        let quoted = typed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let text = quoted.filter(|text| !text.is_empty()).unwrap_or(typed).to_owned();
-        return Ok(match question.multi_select {
-            true => QuestionAnswer::Several(vec![text]),
-            false => QuestionAnswer::One(text),
-        });
-    }
-    let mut chosen: Vec<String> = Vec::new();
-    for part in parts {
-        let at = part.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let option = at.and_then(|at| question.options.get(at));
-        let option = option.ok_or_else(|| format!("there is no option {part}; quotes make it a text"))?;
-        if !chosen.contains(option) {
-            chosen.push(option.clone());
-        }
-    }
-    match (question.multi_select, chosen.as_slice()) {
-        (true, _) => Ok(QuestionAnswer::Several(chosen)),
-        (false, [one]) => Ok(QuestionAnswer::One(one.clone())),
-        (false, _) => Err("one option only; quotes make it a text".into()),
-    }
-}
-
-/// Why a text can be no answer, as far as that can be told here. Whoever asks says the rest.
-fn unfit(question: &Question, typed: &str) -> Option<String> {
-    let is_boolean = || ["yes", "no", "true", "false"].contains(&typed.to_ascii_lowercase().as_str());
-    match question.kind {
-        AnswerKind::Integer if typed.parse::<i64>().is_err() => Some("a whole number is needed".into()),
-        AnswerKind::Number if typed.parse::<f64>().is_err() => Some("a number is needed".into()),
-        AnswerKind::Boolean if !is_boolean() => Some("yes or no is needed".into()),
-        AnswerKind::Text if question.closed && !question.multi_select => {
-            let is_option = question.options.iter().any(|option| option == typed);
-            (!is_option).then(|| "only one of the options will do, by its number".into())
-        }
-        AnswerKind::Integer | AnswerKind::Number | AnswerKind::Boolean | AnswerKind::Text => None,
-    }
+    Choice { key, outcome, grant, word, label, allows: None, remembers: None }
 }

@@ -10,7 +10,7 @@ use super::{
     Surroundings,
     approval_flags::ApprovalArguments,
     approve::parse_dollars,
-    asking::Asking,
+    asking::{Aside, Asking},
     ending::Ending,
     failure::{EXIT_INTERRUPTED, Failure, show_message},
     inputs,
@@ -171,7 +171,8 @@ pub(super) fn run_once(
         return show_detached(&started, &answer, arguments.output_format, surroundings);
     }
     let from = find_beginning(&started, params.session_id.is_none(), link, surroundings)?;
-    let (end, stop_message, shown) = follow(&started, from, arguments.output_format, link, surroundings)?;
+    let (end, stop_message, shown) =
+        follow(&started, from, arguments.output_format, Aside::Nowhere, link, surroundings)?;
     let run_id = &started.run_id;
     if end == End::Left {
         let text = format!("left the run to end by itself; `subagent attach {run_id}` shows it");
@@ -331,16 +332,21 @@ pub(super) fn follow(
     started: &Started,
     from: AttachFrom,
     format: OutputFormat,
+    aside: Aside,
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<(End, Option<String>, Option<String>), Failure> {
-    let Surroundings { stdout, stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let Surroundings { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = match format {
         OutputFormat::Text | OutputFormat::Json => View::progress(stderr, me.clone()),
         OutputFormat::StreamJson => View::envelopes(stdout, stderr),
     };
-    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment));
+    let asking = me.map(|me| {
+        let mut asking = Asking::new(me, &mut **keyboard, environment, clock);
+        asking.keep_aside(aside);
+        asking
+    });
     // From here on Ctrl-C means the run, and so does one that came since it was started.
     let mut early = interrupts();
     let mut interrupts = || std::mem::take(&mut early).saturating_add(interrupts());

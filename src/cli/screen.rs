@@ -1,6 +1,6 @@
 //! How do lines, streamed text and a spinner share one terminal, or a plain pipe?
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use super::{Output, human};
 
@@ -14,6 +14,9 @@ const WRAP_ON: &str = "\x1b[?7h";
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long each is shown.
 pub(super) const FRAME_TIME: Duration = Duration::from_millis(100);
+
+/// Lines that are held back at most while something is asked; of more, the oldest are left out, which is said.
+const HELD_MAX: usize = 1_000;
 
 /// Colours by what they mean here.
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +53,16 @@ pub(super) struct Screen<'output> {
     has_status: bool,
     /// What is asked. It stays in the last line until it is taken away.
     prompt: Option<String>,
+    /// Lines that wait until nothing is asked any more: they would push what is asked out of sight.
+    held: VecDeque<String>,
+    /// So many more were left out.
+    left_out: usize,
 }
 
 impl<'output> Screen<'output> {
     pub(super) fn new(output: &'output mut Output) -> Screen<'output> {
-        Screen { output, is_mid_line: false, has_status: false, prompt: None }
+        let (prompt, held) = (None, VecDeque::new());
+        Screen { output, is_mid_line: false, has_status: false, prompt, held, left_out: 0 }
     }
 
     /// Whether text can be streamed and a spinner shown.
@@ -97,7 +105,10 @@ impl<'output> Screen<'output> {
             None => {
                 self.break_line();
                 self.prompt = prompt;
-                self.draw_prompt();
+                match self.prompt {
+                    Some(_) => self.draw_prompt(),
+                    None => self.release(),
+                }
             }
         }
     }
@@ -119,8 +130,32 @@ impl<'output> Screen<'output> {
         if self.output.has_color { ink.paint(text) } else { text.to_owned() }
     }
 
-    /// One whole line, already harmless.
+    /// One whole line, already harmless. While something is asked it waits.
     pub(super) fn line(&mut self, line: &str) {
+        if self.prompt.is_none() {
+            return self.line_now(line);
+        }
+        if HELD_MAX <= self.held.len() {
+            self.held.pop_front();
+            self.left_out = self.left_out.saturating_add(1);
+        }
+        self.held.push_back(line.to_owned());
+    }
+
+    /// Shows the lines that waited.
+    fn release(&mut self) {
+        let left_out = std::mem::take(&mut self.left_out);
+        if 0 < left_out {
+            let text = format!("… {} left out while you were asked", human::count(left_out as u64, "line"));
+            self.line_now(&self.paint(Ink::Dim, &text));
+        }
+        for line in std::mem::take(&mut self.held) {
+            self.line_now(&line);
+        }
+    }
+
+    /// One whole line, already harmless, at once: it belongs to what is asked.
+    pub(super) fn line_now(&mut self, line: &str) {
         self.break_line();
         self.put(&format!("{line}\n"));
         self.draw_prompt();
@@ -180,5 +215,6 @@ impl Drop for Screen<'_> {
     fn drop(&mut self) {
         self.prompt = None;
         self.break_line();
+        self.release();
     }
 }

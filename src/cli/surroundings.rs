@@ -19,7 +19,7 @@ use super::{
     safe_text,
     screen::Ink,
 };
-use crate::protocol::WorkspaceParam;
+use crate::{client::Stopwatch, protocol::WorkspaceParam};
 
 /// Looks up an environment variable.
 pub type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
@@ -27,6 +27,9 @@ pub type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
 /// How often Ctrl-C was pressed since the last call. The first call takes it over: until then it ends the
 /// process, as everywhere.
 pub type Interrupts = Box<dyn FnMut() -> u32>;
+
+/// Time since any fixed moment; never jumps back.
+pub type Clock = Box<dyn Fn() -> Duration>;
 
 /// So long a person waits without wondering; nearly every answer is there sooner.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -45,6 +48,8 @@ pub struct Surroundings {
     pub interrupts: Interrupts,
     /// Of whoever sits there, if somebody does.
     pub keyboard: Box<dyn Keyboard>,
+    /// Tells what was typed for a question from what was typed before it.
+    pub clock: Clock,
     /// How long the daemon may take to answer before whoever waits is told why.
     pub silence: Duration,
 }
@@ -81,9 +86,15 @@ impl Surroundings {
             own_program: env::current_exe().ok(),
             interrupts: interrupts_of_this_process(),
             keyboard: Box::new(TerminalKeyboard::new(io::stdin(), Box::new(columns_of_stderr))),
+            clock: clock_of_this_process(),
             silence: SILENCE,
         }
     }
+}
+
+fn clock_of_this_process() -> Clock {
+    let stopwatch = Stopwatch::start();
+    Box::new(move || stopwatch.elapsed())
 }
 
 fn columns_of_stderr() -> Option<usize> {

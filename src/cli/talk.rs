@@ -19,6 +19,7 @@ use self::{
 };
 use super::{
     Surroundings,
+    asking::Aside,
     failure::{Failure, show_message},
     ids,
     key::new_key,
@@ -237,7 +238,8 @@ impl Talk {
         run::show_disposition(&started, surroundings);
         let from = run::find_beginning(&started, is_new_session, link, surroundings)?;
         let format = OutputFormat::Text;
-        let (end, stop_message, shown) = run::follow(&started, from, format, link, surroundings)?;
+        let (end, stop_message, shown) =
+            run::follow(&started, from, format, Aside::ForNextPrompt, link, surroundings)?;
         if end == End::Left {
             let text =
                 format!("left the run to end by itself; `subagent attach {}` shows it", started.run_id);

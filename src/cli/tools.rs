@@ -237,10 +237,10 @@ fn call_and_watch(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<Option<Value>, Failure> {
-    let Surroundings { stderr, interrupts, keyboard, environment, .. } = surroundings;
+    let Surroundings { stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = View::progress(stderr, me.clone());
-    let asking = me.clone().map(|me| Asking::new(me, &mut **keyboard, environment));
+    let asking = me.clone().map(|me| Asking::new(me, &mut **keyboard, environment, clock));
     interrupts();
     let dialer = link.dialer().clone();
     let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(FromWord::Now));

@@ -41,7 +41,7 @@ impl<'output> View<'output> {
 
     /// A line for the person that is no event.
     pub(super) fn note(&mut self, text: &str) {
-        self.screen().line(text);
+        self.screen().line_now(text);
     }
 
     fn screen(&mut self) -> &mut Screen<'output> {

@@ -182,7 +182,7 @@ async fn a_question_is_asked_in_place_and_undo_names_the_file_before_it_asks() {
     let mut terminal = Terminal::open(&place.home, 100, &talk);
     terminal.sees("writer › ").await;
     terminal.enters("Write a note");
-    terminal.sees("? again › ").await;
+    terminal.sees("? more › ").await;
     terminal.types("y");
     terminal.sees("Written.").await;
     terminal.sees("writer › ").await;

@@ -3,17 +3,18 @@
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Asking, Here};
+use super::{Asking, Decision, Here};
 use crate::{
     cli::{
         editor,
         failure::Failure,
         link::AskError,
-        question::Decided,
+        question::{Asked, Decided, questions_of},
         safe_text,
         screen::{Ink, Screen},
+        table,
     },
-    protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, Outcome, QuestionAnswer},
+    protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, QuestionAnswer},
 };
 
 /// Characters of a line about what went wrong.
@@ -22,23 +23,32 @@ const LINE_CHARACTERS: usize = 2_000;
 impl Asking<'_> {
     /// Sends what the person decided about the question on the screen. It ends when the log says so; until then and after
     /// any error it is as open as before.
-    pub(super) fn decide(
-        &mut self,
-        outcome: Outcome,
-        message: Option<String>,
-        answers: Vec<QuestionAnswer>,
-        content: Option<String>,
-        here: &mut Here<'_, '_, '_>,
-    ) {
+    pub(super) fn decide(&mut self, decision: Decision, here: &mut Here<'_, '_, '_>) {
         let Some(shown) = &self.shown else { return };
         let id = shown.asked.confirmation_id.clone();
-        let params = ConfirmationRespondParams { message, content, answers, ..shown.asked.answered(outcome) };
+        let Decision { outcome, grant, message, answers, content } = decision;
+        let is_edited = content.is_some();
+        let told = told_answers(&shown.asked, &answers);
+        let params =
+            ConfirmationRespondParams { grant, message, content, answers, ..shown.asked.answered(outcome) };
         let gives_up = &mut || here.interrupted.has_come();
         let answer = here.link.ask_patiently::<ConfirmationRespond>(&params, gives_up);
         match answer {
             // The event says what came of it.
-            Ok(_) => self.forget(&id, here),
-            Err(error) => self.settle(&error, here),
+            Ok(_) => {
+                self.forget(&id, here);
+                told.iter().for_each(|line| here.screen.line(&here.screen.paint(Ink::Dim, line)));
+            }
+            Err(error) => {
+                self.settle(&error, here);
+                if is_edited && self.shown.is_some() {
+                    warn("what you edited was not taken; `e` goes on with it", here.screen);
+                }
+                // Whatever stands there now is looked at anew before a key counts.
+                if self.shown.is_some() {
+                    self.draw_panel(here);
+                }
+            }
         }
     }
 
@@ -94,20 +104,27 @@ impl Asking<'_> {
         let edited = editor::edit(&before, path, self.environment).map(|text| details.edited(text));
         // Ctrl-C in the editor was meant for the editor.
         here.interrupted.take();
-        if !self.keyboard.open() {
+        if !self.keyboard.open_for_question() {
             warn("this command is in the background now; nothing was sent", here.screen);
             return self.put_away(here);
         }
         match edited {
-            Ok(content) if content == proposed => warn("nothing was changed; nothing was sent", here.screen),
+            Ok(content) if content == proposed => {
+                warn("nothing was changed; nothing was sent", here.screen);
+                self.draw_panel(here);
+            }
             Ok(content) => {
                 self.draft = Some((id, content.clone()));
-                self.decide(Outcome::Modify, None, Vec::new(), Some(content), here);
-                if self.shown.is_some() {
-                    warn("what you edited was not taken; `e` goes on with it", here.screen);
+                self.draw_panel(here);
+                let now = (self.clock)();
+                if let Some(shown) = &mut self.shown {
+                    shown.dialog.confirm_edited(content, now);
                 }
             }
-            Err(failure) => tell(&failure, here.screen),
+            Err(failure) => {
+                tell(&failure, here.screen);
+                self.draw_panel(here);
+            }
         }
     }
 }
@@ -119,9 +136,22 @@ fn resolution(details: Option<&Value>, me: &str) -> String {
     decided.map(|decided| format!(": {}", decided.describe(Some(me)))).unwrap_or_default()
 }
 
+/// What was answered, one line a question: nobody else keeps it.
+fn told_answers(asked: &Asked, answers: &[QuestionAnswer]) -> Vec<String> {
+    let told = questions_of(asked).into_iter().zip(answers).map(|(question, answer)| {
+        let answer = match answer {
+            QuestionAnswer::One(text) => text.clone(),
+            QuestionAnswer::Several(texts) => texts.join(", "),
+        };
+        let question = safe_text::line(&question.question, table::NAME_CHARACTERS);
+        format!("  {question} → {}", safe_text::line(&answer, LINE_CHARACTERS))
+    });
+    told.collect()
+}
+
 fn warn(text: &str, screen: &mut Screen<'_>) {
     let text = safe_text::line(text, LINE_CHARACTERS);
-    screen.line(&format!("{} {text}", screen.paint(Ink::Yellow, "!")));
+    screen.line_now(&format!("{} {text}", screen.paint(Ink::Yellow, "!")));
 }
 
 /// Says what went wrong.

@@ -1,180 +1,435 @@
-//! Which key means what while a question is on the screen? Pure: keys in, what to do and the line to draw out.
+//! Which key means what while a question is on the screen? Pure: strokes and the time in, what to do and the line to draw out.
+//!
+//! A key answers only when it was meant to: see [`AnswerGuard`]. What does not count is set aside, for the line that was being
+//! typed.
 
-use super::{Asked, Details, Key, read_answer};
+use std::time::Duration;
+
+use super::{
+    Asked,
+    line::{self, NOT_YET, POINTER},
+};
 use crate::{
-    cli::{human, width},
-    protocol::{Outcome, Question, QuestionAnswer},
+    cli::{
+        answer_guard::{ALONE, APART, AnswerGuard},
+        line_editor::strokes::Stroke,
+        question::{Choice, questions_of, read_answer},
+        safe_text, width,
+    },
+    protocol::{Grant, Outcome, Question, QuestionAnswer},
 };
 
-/// Characters of a message or an answer that can be typed; longer ones belong into a file.
+/// Bytes of a message or an answer that can be typed; longer ones belong into a file.
 const TYPED_MAX: usize = 4_000;
 
-/// What stands between what is asked and what is typed.
-const POINTER: &str = " › ";
+/// Bytes that are set aside at most: more than anybody types before they look up.
+const ASIDE_MAX: usize = 64 << 10;
 
-/// How far the person is.
-pub(super) enum Dialog {
-    /// One key decides.
-    Choosing,
-    /// Why not? Enter denies.
-    Denying { typed: String },
-    /// The agent's questions, one after the other.
-    Answering { questions: Vec<Question>, answers: Vec<QuestionAnswer>, typed: String },
+/// The keys of the question on the screen, and how far the person is.
+pub(super) struct Dialog {
+    guard: AnswerGuard,
+    stage: Stage,
+    /// What was typed and is no answer.
+    aside: String,
 }
 
-/// What a key came to.
+enum Stage {
+    /// One key decides, or begins to.
+    Choosing,
+    /// A key that is an answer by itself, if no other one follows it.
+    Alone { choice: Choice, since: Duration },
+    /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
+    Confirming { choices: Vec<Choice>, at: usize, since: Duration },
+    /// What was edited is sent when that is confirmed.
+    Sending { content: String, since: Duration },
+    /// Why not? Enter denies.
+    Denying { typed: String },
+    /// The agent's questions, one after the other. Keys count from the first one that did.
+    Answering { questions: Vec<Question>, answers: Vec<QuestionAnswer>, typed: String, is_engaged: bool },
+}
+
+/// What keys came to.
 #[derive(Debug, PartialEq)]
-pub(super) enum Pressed {
-    Nothing,
-    ShowAgain {
-        is_whole: bool,
+pub(super) enum Deed {
+    /// Says what a second key would confirm.
+    TellChoice {
+        key: char,
+        text: String,
     },
+    TellWhy,
+    ShowWhole,
+    /// The next one of several questions is to be read.
+    ShowNextQuestion,
     /// What was typed does not fit.
     Complain(String),
     PutAway,
     Edit,
-    Decide {
-        outcome: Outcome,
-        message: Option<String>,
-    },
-    Answers(Vec<QuestionAnswer>),
+    Decide(Decision),
+}
+
+/// What a person decided, once and for good.
+#[derive(Debug, PartialEq)]
+pub(super) struct Decision {
+    pub(super) outcome: Outcome,
+    pub(super) grant: Option<Grant>,
+    pub(super) message: Option<String>,
+    pub(super) answers: Vec<QuestionAnswer>,
+    pub(super) content: Option<String>,
+}
+
+impl Decision {
+    fn of(outcome: Outcome) -> Decision {
+        Decision { outcome, grant: None, message: None, answers: Vec::new(), content: None }
+    }
+
+    fn by(choice: &Choice) -> Decision {
+        Decision { grant: choice.grant, ..Decision::of(choice.outcome) }
+    }
 }
 
 impl Dialog {
-    /// Where a question begins: one that wants words is typed at once.
-    pub(super) fn of(asked: &Asked) -> Dialog {
-        match asked.details() {
-            Details::Questions(questions) if asked.offers(Outcome::Answer) && !questions.is_empty() => {
-                Dialog::Answering { questions, answers: Vec::new(), typed: String::new() }
-            }
-            _ => Dialog::Choosing,
+    /// Where a question begins: one that wants words is typed at once. It is on the screen from `now` on.
+    pub(super) fn of(asked: &Asked, now: Duration) -> Dialog {
+        Dialog { guard: AnswerGuard::shown(now), stage: beginning(asked), aside: String::new() }
+    }
+
+    /// The question was drawn anew: it is looked at as for the first time.
+    pub(super) fn shown_again(&mut self, now: Duration) {
+        self.guard = AnswerGuard::shown(now);
+        if let Stage::Answering { is_engaged, .. } = &mut self.stage {
+            *is_engaged = false;
+        }
+        if matches!(self.stage, Stage::Alone { .. } | Stage::Confirming { .. }) {
+            self.stage = Stage::Choosing;
         }
     }
 
-    /// What a key does; what it does to the dialog itself is done.
-    pub(super) fn press(&mut self, key: Key, asked: &Asked) -> Pressed {
-        if key == Key::End {
-            return Pressed::PutAway;
+    /// An editor left this; it is sent when the person confirms it.
+    pub(super) fn confirm_edited(&mut self, content: String, now: Duration) {
+        self.guard = AnswerGuard::shown(now);
+        self.stage = Stage::Sending { content, since: now };
+    }
+
+    /// What was typed and is no answer, as text.
+    pub(super) fn take_aside(&mut self) -> String {
+        std::mem::take(&mut self.aside)
+    }
+
+    /// Which of several questions is being answered.
+    pub(super) fn at_question(&self) -> usize {
+        match &self.stage {
+            Stage::Answering { answers, .. } => answers.len(),
+            _ => 0,
         }
-        match self {
-            Dialog::Choosing => self.choose(key, asked),
-            Dialog::Denying { typed } => match key {
-                Key::Enter => {
-                    let message = Some(typed.trim().to_owned()).filter(|message| !message.is_empty());
-                    Pressed::Decide { outcome: Outcome::Deny, message }
+    }
+
+    /// Whether the choices are what keys are about.
+    pub(super) fn is_choosing(&self) -> bool {
+        !matches!(self.stage, Stage::Answering { .. })
+    }
+
+    /// Whether a key that is pressed now can be an answer.
+    pub(super) fn takes_keys(&self, now: Duration) -> bool {
+        match &self.stage {
+            Stage::Alone { .. } | Stage::Confirming { .. } | Stage::Denying { .. } => true,
+            Stage::Answering { is_engaged: true, .. } => true,
+            _ => self.guard.takes_keys(now),
+        }
+    }
+
+    /// Bytes came that are no stroke of ours.
+    pub(super) fn disturb(&mut self, now: Duration) {
+        self.guard.typed(now);
+    }
+
+    /// Time has passed: a key that stayed alone is an answer.
+    pub(super) fn tick(&mut self, now: Duration) -> Option<Deed> {
+        let Stage::Alone { choice, since } = &self.stage else { return None };
+        if now.saturating_sub(*since) < ALONE {
+            return None;
+        }
+        let choice = choice.clone();
+        self.stage = Stage::Choosing;
+        self.guard.typed(now);
+        Some(match choice.outcome {
+            Outcome::Modify => Deed::Edit,
+            _ => Deed::Decide(Decision::by(&choice)),
+        })
+    }
+
+    /// The Escape key alone: back to the choices.
+    pub(super) fn escape(&mut self, now: Duration) {
+        self.guard.typed(now);
+        self.stage = Stage::Choosing;
+    }
+
+    /// Takes what one look at the keyboard brought. Several strokes at once are a paste or were typed blindly.
+    pub(super) fn press(&mut self, strokes: Vec<Stroke>, asked: &Asked, now: Duration) -> Vec<Deed> {
+        if strokes.is_empty() {
+            return Vec::new();
+        }
+        let takes_keys = self.takes_keys(now);
+        match &mut self.stage {
+            _ if !takes_keys => {
+                self.set_aside(&strokes, now);
+                Vec::new()
+            }
+            Stage::Denying { .. } | Stage::Answering { .. } => {
+                let is_burst = 1 < strokes.len();
+                strokes.into_iter().filter_map(|stroke| self.type_on(stroke, is_burst, now)).collect()
+            }
+            Stage::Choosing => self.choose(&strokes, asked, now).into_iter().collect(),
+            Stage::Alone { choice, since } => {
+                let is_confirmed = strokes == [Stroke::Enter] && APART <= now.saturating_sub(*since);
+                let choice = choice.clone();
+                self.stage = Stage::Choosing;
+                if !is_confirmed {
+                    self.take_back(choice.key, &strokes, now);
+                    return Vec::new();
                 }
-                Key::Escape => {
-                    *self = Dialog::Choosing;
-                    Pressed::Nothing
+                self.guard.typed(now);
+                vec![match choice.outcome {
+                    Outcome::Modify => Deed::Edit,
+                    _ => Deed::Decide(Decision::by(&choice)),
+                }]
+            }
+            Stage::Confirming { .. } => self.confirm(&strokes, now).into_iter().collect(),
+            Stage::Sending { content, since } => match strokes.as_slice() {
+                [Stroke::Enter] if APART <= now.saturating_sub(*since) => {
+                    let content = Some(std::mem::take(content));
+                    self.stage = Stage::Choosing;
+                    vec![Deed::Decide(Decision { content, ..Decision::of(Outcome::Modify) })]
                 }
-                key => type_key(typed, key),
+                [Stroke::EndOfInput] => vec![Deed::PutAway],
+                _ => {
+                    self.stage = Stage::Choosing;
+                    self.set_aside(&strokes, now);
+                    Vec::new()
+                }
             },
-            Dialog::Answering { questions, answers, typed } => match key {
-                Key::Enter => {
-                    let Some(question) = questions.get(answers.len()) else { return Pressed::Nothing };
-                    match read_answer(question, typed) {
-                        Ok(answer) => answers.push(answer),
-                        Err(complaint) => return Pressed::Complain(complaint),
-                    }
-                    typed.clear();
-                    match answers.len() == questions.len() {
-                        true => Pressed::Answers(std::mem::take(answers)),
-                        false => Pressed::Nothing,
-                    }
-                }
-                Key::Escape => {
-                    *self = Dialog::Choosing;
-                    Pressed::Nothing
-                }
-                key => type_key(typed, key),
-            },
         }
     }
 
-    fn choose(&mut self, key: Key, asked: &Asked) -> Pressed {
-        let Key::Character(character) = key else { return Pressed::Nothing };
-        let choice = asked.choices().into_iter().find(|choice| choice.key == character);
-        match (choice.map(|choice| choice.outcome), character) {
-            (Some(Outcome::Deny), _) => {
-                *self = Dialog::Denying { typed: String::new() };
-                Pressed::Nothing
+    fn choose(&mut self, strokes: &[Stroke], asked: &Asked, now: Duration) -> Option<Deed> {
+        let [stroke] = strokes else {
+            self.set_aside(strokes, now);
+            return None;
+        };
+        let Stroke::Character(key) = stroke else {
+            if *stroke == Stroke::EndOfInput {
+                return Some(Deed::PutAway);
             }
-            (Some(Outcome::Modify), _) => Pressed::Edit,
-            (Some(Outcome::Answer), _) => {
-                *self = Dialog::of(asked);
-                Pressed::Nothing
+            self.set_aside(strokes, now);
+            return None;
+        };
+        let choices: Vec<Choice> = asked.choices().into_iter().filter(|choice| choice.key == *key).collect();
+        let Some(first) = choices.first() else {
+            return match key {
+                '?' => Some(Deed::TellWhy),
+                'v' => Some(Deed::ShowWhole),
+                _ => {
+                    self.set_aside(strokes, now);
+                    None
+                }
+            };
+        };
+        match first.outcome {
+            Outcome::Deny => {
+                self.stage = Stage::Denying { typed: String::new() };
+                None
             }
-            (Some(outcome), _) => Pressed::Decide { outcome, message: None },
-            (None, '?') => Pressed::ShowAgain { is_whole: false },
-            (None, 'v') => Pressed::ShowAgain { is_whole: true },
-            (None, _) => Pressed::Nothing,
+            Outcome::Answer => {
+                self.stage = beginning(asked);
+                Some(Deed::ShowNextQuestion)
+            }
+            _ if asked.wants_second_key(first) => {
+                let told = Deed::TellChoice { key: *key, text: first.in_words() };
+                self.stage = Stage::Confirming { choices, at: 0, since: now };
+                Some(told)
+            }
+            _ => {
+                self.stage = Stage::Alone { choice: first.clone(), since: now };
+                None
+            }
         }
     }
 
-    /// The last line of the screen; `columns` of a terminal.
-    pub(super) fn prompt(&self, asked: &Asked, has_draft: bool, columns: Option<usize>) -> String {
+    fn confirm(&mut self, strokes: &[Stroke], now: Duration) -> Option<Deed> {
+        let Stage::Confirming { choices, at, since } = &mut self.stage else { return None };
+        let is_apart = APART <= now.saturating_sub(*since);
+        let key = choices.first().map_or(' ', |choice| choice.key);
+        match strokes {
+            [Stroke::Enter] if is_apart => {
+                let decision = choices.get(*at).map(Decision::by);
+                self.stage = Stage::Choosing;
+                self.guard.typed(now);
+                decision.map(Deed::Decide)
+            }
+            [Stroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
+                *at = (*at + 1) % choices.len();
+                *since = now;
+                choices.get(*at).map(|choice| Deed::TellChoice { key, text: choice.in_words() })
+            }
+            [Stroke::EndOfInput] => Some(Deed::PutAway),
+            _ => {
+                self.stage = Stage::Choosing;
+                self.take_back(key, strokes, now);
+                None
+            }
+        }
+    }
+
+    /// The key before was the beginning of something else that is being typed.
+    fn take_back(&mut self, key: char, strokes: &[Stroke], now: Duration) {
+        if matches!(strokes.first(), Some(Stroke::Character(_) | Stroke::Pasted(_))) {
+            self.set_aside(&[Stroke::Character(key)], now);
+        }
+        self.set_aside(strokes, now);
+    }
+
+    fn set_aside(&mut self, strokes: &[Stroke], now: Duration) {
+        self.guard.typed(now);
+        for stroke in strokes {
+            match stroke {
+                _ if ASIDE_MAX <= self.aside.len() => {}
+                Stroke::Character(character) => self.aside.push(*character),
+                Stroke::Pasted(text) => {
+                    let room = ASIDE_MAX.saturating_sub(self.aside.len());
+                    self.aside.push_str(&text[..text.floor_char_boundary(room)]);
+                }
+                Stroke::Enter | Stroke::NewLine => self.aside.push('\n'),
+                Stroke::Backspace => {
+                    self.aside.pop();
+                }
+                Stroke::CutToStart => self.aside.clear(),
+                _ => {}
+            }
+        }
+    }
+
+    /// A text is typed: why not, or an answer.
+    fn type_on(&mut self, stroke: Stroke, is_burst: bool, now: Duration) -> Option<Deed> {
+        let (typed, questions) = match &mut self.stage {
+            Stage::Denying { typed } => (typed, None),
+            Stage::Answering { questions, answers, typed, is_engaged } => {
+                *is_engaged = true;
+                (typed, Some((questions, answers)))
+            }
+            _ => {
+                self.set_aside(&[stroke], now);
+                return None;
+            }
+        };
+        let is_entered = match stroke {
+            Stroke::EndOfInput => return Some(Deed::PutAway),
+            // Whoever pastes lines has not sent them.
+            Stroke::Enter => !is_burst,
+            Stroke::NewLine => false,
+            stroke => return type_stroke(typed, stroke),
+        };
+        if !is_entered {
+            return type_stroke(typed, Stroke::Character(' '));
+        }
+        let Some((questions, answers)) = questions else {
+            let message = Some(typed.trim().to_owned()).filter(|message| !message.is_empty());
+            self.stage = Stage::Choosing;
+            return Some(Deed::Decide(Decision { message, ..Decision::of(Outcome::Deny) }));
+        };
+        let question = questions.get(answers.len())?;
+        match read_answer(question, typed) {
+            Ok(answer) => answers.push(answer),
+            Err(complaint) => return Some(Deed::Complain(complaint)),
+        }
+        typed.clear();
+        if answers.len() < questions.len() {
+            return Some(Deed::ShowNextQuestion);
+        }
+        let answers = std::mem::take(answers);
+        Some(Deed::Decide(Decision { answers, ..Decision::of(Outcome::Answer) }))
+    }
+
+    /// The last line of the screen; `columns` of a terminal. `keeps_aside`: what does not count is for the person's next
+    /// message.
+    pub(super) fn prompt(
+        &self,
+        asked: &Asked,
+        has_draft: bool,
+        keeps_aside: bool,
+        columns: Option<usize>,
+        now: Duration,
+    ) -> String {
         let room = columns.unwrap_or(usize::MAX);
-        match self {
-            Dialog::Choosing => {
-                let choices = asked.choices();
-                let words = choices.iter().map(|choice| match (choice.outcome, has_draft) {
-                    (Outcome::Modify, true) => format!("{} edit on", choice.key),
-                    _ => format!("{} {}", choice.key, choice.word),
-                });
-                let words = words.chain(["? again".to_owned()]).collect::<Vec<_>>().join(" · ");
-                let whole = format!("{words}{POINTER}");
-                if width::of(&whole) <= room {
-                    return whole;
-                }
-                let keys: Vec<String> = choices.iter().map(|choice| choice.key.to_string()).collect();
-                width::cut(&format!("{}/?{POINTER}", keys.join("/")), room)
-            }
-            Dialog::Denying { typed } => {
-                line("why not? Enter denies, Esc goes back", "why not?", typed, room)
-            }
-            Dialog::Answering { questions, answers, typed } => {
-                let question = questions.get(answers.len());
-                let how = match question {
-                    Some(question) if question.closed && question.multi_select => "numbers",
-                    Some(question) if question.closed => "a number",
-                    Some(question) if question.options.is_empty() => "your answer",
-                    Some(question) if question.multi_select => "numbers, or your own words",
-                    _ => "a number, or your own words",
-                };
-                let may_be_blank = question.is_some_and(|it| it.optional || it.default.is_some());
-                let how = if may_be_blank { format!("{how}, or just Enter") } else { how.to_owned() };
-                let which = match questions.len() {
-                    1 => String::new(),
-                    count => format!("{} of {}: ", answers.len() + 1, human::count(count as u64, "answer")),
-                };
-                line(&format!("{which}{how}; Esc for more"), &format!("{which}answer"), typed, room)
-            }
+        if !self.takes_keys(now) {
+            return self.not_yet(asked, has_draft, keeps_aside, columns);
         }
+        let line = match &self.stage {
+            Stage::Choosing => format!("{}{POINTER}", line::choices_line(asked, has_draft, columns)),
+            Stage::Alone { choice, .. } => format!("{} {}", choice.key, choice.word),
+            Stage::Confirming { choices, at, .. } => {
+                let does = choices.get(*at).map_or("", |choice| choice.confirmed());
+                let wider = match choices.first() {
+                    Some(first) if 1 < choices.len() => format!(" · {} another extent", first.key),
+                    _ => String::new(),
+                };
+                let whole = format!("Enter {does}{wider} · any other key goes back{POINTER}");
+                let short = format!("Enter {does}{wider}{POINTER}");
+                if width::of(&whole) <= room { whole } else { short }
+            }
+            Stage::Sending { .. } => {
+                let whole = format!("Enter sends what you edited · any other key goes back{POINTER}");
+                if width::of(&whole) <= room { whole } else { format!("Enter sends it{POINTER}") }
+            }
+            Stage::Denying { typed } => {
+                line::typed_line("why not? Enter denies, Esc goes back", "why not?", typed, room)
+            }
+            Stage::Answering { questions, answers, typed, .. } => {
+                let (whole, short) = line::answer_labels(questions, answers.len());
+                line::typed_line(&whole, &short, typed, room)
+            }
+        };
+        width::cut(&line, room)
+    }
+
+    fn not_yet(&self, asked: &Asked, has_draft: bool, keeps_aside: bool, columns: Option<usize>) -> String {
+        let room = columns.unwrap_or(usize::MAX);
+        let aside = safe_text::line(&self.aside, usize::MAX);
+        let before = match &self.stage {
+            _ if keeps_aside && !aside.is_empty() => format!("for your next message: {aside}"),
+            Stage::Choosing => line::choices_line(asked, has_draft, columns),
+            _ => String::new(),
+        };
+        let before = width::cut_front(&before, room.saturating_sub(width::of(NOT_YET)));
+        width::cut(&format!("{before}{NOT_YET}"), room)
     }
 }
 
-/// What is typed behind what is asked, both as long as there is room: the end of it stays in sight.
-fn line(whole: &str, short: &str, typed: &str, room: usize) -> String {
-    // Half of a narrow line is for what is typed.
-    let fits = |label: &str| width::of(label) + width::of(POINTER) <= room / 2;
-    let label = if fits(whole) { whole } else { short };
-    let label = width::cut(label, (room / 2).saturating_sub(width::of(POINTER)));
-    let rest = room.saturating_sub(width::of(&label) + width::of(POINTER) + 1);
-    format!("{label}{POINTER}{}", width::cut_front(typed, rest))
+fn beginning(asked: &Asked) -> Stage {
+    let questions = questions_of(asked);
+    match asked.offers(Outcome::Answer) && !questions.is_empty() {
+        true => Stage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false },
+        false => Stage::Choosing,
+    }
 }
 
-fn type_key(typed: &mut String, key: Key) -> Pressed {
-    match key {
-        Key::Character(_) if TYPED_MAX <= typed.len() => {
-            return Pressed::Complain(format!("{TYPED_MAX} bytes are all that can be typed here"));
-        }
-        // What would steer the terminal is not taken, whoever it comes from.
-        Key::Character(character) => typed.push_str(&crate::cli::safe_text::lines(&character.to_string())),
-        Key::Backspace => {
+fn type_stroke(typed: &mut String, stroke: Stroke) -> Option<Deed> {
+    let text = match stroke {
+        Stroke::Character(character) => character.to_string(),
+        Stroke::Pasted(text) => text.replace('\n', " "),
+        Stroke::Tab => " ".to_owned(),
+        Stroke::Backspace => {
             typed.pop();
+            return None;
         }
-        Key::EraseLine => typed.clear(),
-        Key::Enter | Key::Escape | Key::End => {}
+        Stroke::CutToStart => {
+            typed.clear();
+            return None;
+        }
+        _ => return None,
+    };
+    if TYPED_MAX < typed.len() + text.len() {
+        return Some(Deed::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
     }
-    Pressed::Nothing
+    // What would steer the terminal is not taken, whoever it comes from.
+    typed.push_str(&safe_text::lines(&text));
+    None
 }

@@ -57,6 +57,15 @@ impl Strokes {
         !self.text.is_empty() && self.paste.is_none()
     }
 
+    /// Whether an Escape stands alone: nothing came behind it. It is taken.
+    pub(in crate::cli) fn take_escape(&mut self) -> bool {
+        let is_alone = self.is_waiting() && self.text == "\x1b";
+        if is_alone {
+            self.text.clear();
+        }
+        is_alone
+    }
+
     /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
     pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<Stroke> {
         if bytes.is_empty() {

@@ -24,7 +24,7 @@ impl Progress {
             "confirmation.resolved" => with(envelope, |data| self.resolved(envelope, &data, screen)),
             "run.waiting" => with(envelope, |data: Waiting| {
                 if data.waiting && envelope.head.parent_run_id.is_none() {
-                    let text = "the run waits for an answer; its clock stands still";
+                    let text = "waits for an answer; the time until then does not count";
                     self.line(envelope, screen, Ink::Dim, "…", text);
                 }
             }),

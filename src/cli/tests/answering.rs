@@ -220,7 +220,7 @@ fn whoever_watches_on_a_terminal_is_asked_in_place() {
     });
     let command = Command {
         is_terminal: true,
-        press_after: vec![("? again › ", "y")],
+        press_after: vec![("? more › ", "y")],
         interrupt_after: vec!["allowed once"],
         ..Command::new(&["approvals", "--watch"])
     };
@@ -269,7 +269,7 @@ fn a_run_in_a_pipe_says_where_to_answer_and_is_nobody_who_can_be_asked() {
     let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(goal), events(sent)]);
     expect_test::expect![[r#"
         ? `subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)
-        … the run waits for an answer; its clock stands still
+        … waits for an answer; the time until then does not count
         ✗ denied by bob-1 · Edit a.rs
         ■ scout · UNATTENDED · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         error: the run ended UNATTENDED

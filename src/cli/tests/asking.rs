@@ -147,7 +147,10 @@ fn refuses(peer: &mut Peer, kind: &str, message: &str, details: Value) -> Value 
 }
 
 /// The prompt, as far as it waits for a key.
-pub(super) const CHOOSE: &str = "? again › ";
+pub(super) const CHOOSE: &str = "? more › ";
+
+/// The prompt, as far as it waits for the second key of an answer.
+pub(super) const CONFIRM: &str = "goes back › ";
 
 #[test]
 fn a_question_is_shown_with_its_diff_and_answered_by_a_key() {
@@ -162,59 +165,47 @@ fn a_question_is_shown_with_its_diff_and_answered_by_a_key() {
     expect![[r#"
         ? scout › writer asks · edit_file · risk low
         │ Edit a.rs
-        │ asked because edits are asked about (builtin:risk=low)
-        │ /w/a.rs
-        │ --- a/a.rs
-        │ +++ b/a.rs
         │ @@ -1,2 +1,2 @@
         │  keep
         │ -old
         │ +new
-          y  Allow once
-          s  Allow in this session
-             and from now on allow: edit_file · only what writes /w/a.rs · in session s1
-          p  Allow in this workspace
-             and from now on allow: edit_file · only what writes /w/a.rs · in /w
-          e  Change it
-          n  Deny
-          c  Deny, and cancel the run
         ✓ allowed once by eve · Edit a.rs
         ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
     "#]]
     .assert_eq(&ran.stderr);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "done\n"));
-    let prompt = "y once · s session · p project · e edit · n deny · c cancel run · ? again › ";
+    let prompt = "y once · s session · p project · e edit · n deny · c cancel run · ? more › ";
     assert!(ran.drawn.iter().any(|line| line == prompt), "{:?}", ran.drawn);
 }
 
 #[test]
 fn each_key_is_its_own_outcome_and_no_other_key_is_one() {
     let cases = [
-        ("y", "allowOnce"),
-        ("s", "allowSession"),
-        ("p", "allowProject"),
-        ("c", "cancelRun"),
-        ("n\n", "deny"),
+        (&[(CHOOSE, "y")][..], "allowOnce"),
+        (&[(CHOOSE, "s"), (CONFIRM, "\n")], "allowSession"),
+        (&[(CHOOSE, "p"), (CONFIRM, "\n")], "allowProject"),
+        (&[(CHOOSE, "c"), (CONFIRM, "\n")], "cancelRun"),
+        (&[(CHOOSE, "n"), ("why not?", "\n")], "deny"),
+        // Another key goes back.
+        (&[(CHOOSE, "s"), (CONFIRM, "\x1b"), (CHOOSE, "p"), (CONFIRM, "x"), (CHOOSE, "y")], "allowOnce"),
     ];
     for (keys, outcome) in cases {
-        run_with(
-            run(&[(CHOOSE, keys)]),
-            vec![requested(3, true, &question(json!({})))],
-            move |peer, tell| {
-                looks_at(peer, &question(json!({})));
-                assert!(responds(peer, outcome).get("message").is_none());
-                tell.send(resolved(4, outcome, "eve")).unwrap();
-                ends(5, tell);
-            },
-        );
+        run_with(run(keys), vec![requested(3, true, &question(json!({})))], move |peer, tell| {
+            looks_at(peer, &question(json!({})));
+            assert!(responds(peer, outcome).get("message").is_none());
+            tell.send(resolved(4, outcome, "eve")).unwrap();
+            ends(5, tell);
+        });
     }
     // What is no key of a choice decides nothing, nor do the parts of an arrow; Esc goes back.
     let keys = [
         (CHOOSE, "uaYN\n \x1b[A\x1bOy\x1byqn"),
+        (CHOOSE, "n"),
         ("why not?", "no\x1b"),
         (CHOOSE, "n"),
-        ("Esc goes back", "too\x7f\x15bad ünd\n"),
+        ("Esc goes back", "too\x7f\x15bad ünd"),
+        ("bad ünd", "\n"),
     ];
     let ran = run_with(run(&keys), vec![requested(3, true, &question(json!({})))], |peer, tell| {
         looks_at(peer, &question(json!({})));
@@ -233,7 +224,8 @@ fn what_a_newer_daemon_offers_is_never_consent() {
         {"outcome": "modify", "label": "Change it"},
     ]);
     let question = question(json!({"details": details, "options": options, "risk": "COMET"}));
-    let keys = [(CHOOSE, "ysupeacn"), ("why not?", "\n")];
+    let keys =
+        [(CHOOSE, "y"), (CHOOSE, "s"), (CHOOSE, "e"), (CHOOSE, "?"), (CHOOSE, "n"), ("why not?", "\n")];
     let shown = question.clone();
     let ran = run_with(run(&keys), vec![requested(3, true, &question)], move |peer, tell| {
         looks_at(peer, &shown);
@@ -279,7 +271,7 @@ fn a_question_that_changes_is_shown_anew_and_the_new_one_is_answered() {
     let other = question(json!({"digest": "sha256:02", "title": "Edit a.rs anew"}));
     let event = revised(4, "changed", &other);
     let ran = run_with(
-        run(&[("Edit a.rs anew\n│ asked", ""), (CHOOSE, "y")]),
+        run(&[("Edit a.rs anew\n│ @@", ""), (CHOOSE, "y")]),
         vec![requested(3, true, &question(json!({})))],
         move |peer, tell| {
             looks_at(peer, &question(json!({})));
@@ -301,7 +293,7 @@ fn a_question_that_changes_is_shown_anew_and_the_new_one_is_answered() {
 
 #[test]
 fn an_answer_that_does_not_count_is_told_and_asked_for_again() {
-    let keys = [(CHOOSE, "y"), (CHOOSE, "s"), (CHOOSE, "y"), (CHOOSE, "y")];
+    let keys = [(CHOOSE, "y"), (CHOOSE, "s"), (CONFIRM, "\n"), (CHOOSE, "y"), (CHOOSE, "y")];
     let ran = run_with(run(&keys), vec![requested(3, true, &question(json!({})))], |peer, tell| {
         looks_at(peer, &question(json!({})));
         refuses(peer, "CONFIRMATION_STALE", "stale", json!({}));
@@ -330,7 +322,7 @@ fn an_answer_that_does_not_count_is_told_and_asked_for_again() {
 #[test]
 fn the_end_of_the_input_decides_nothing() {
     let ran =
-        run_with(run(&[(CHOOSE, "\x04y")]), vec![requested(3, true, &question(json!({})))], |peer, tell| {
+        run_with(run(&[(CHOOSE, "\x04")]), vec![requested(3, true, &question(json!({})))], |peer, tell| {
             looks_at(peer, &question(json!({})));
             peer.answer("confirmation/release", json!({"confirmationId": ID, "released": true}));
             // It is put away: being offered again is no reason to come back, being changed is.
@@ -347,7 +339,7 @@ fn the_end_of_the_input_decides_nothing() {
 
 #[test]
 fn ctrl_c_cancels_the_run_and_decides_nothing() {
-    let command = Command { interrupt_after: vec!["? again"], ..run(&[]) };
+    let command = Command { interrupt_after: vec!["? more"], ..run(&[]) };
     let ran = run_with(command, vec![requested(3, true, &question(json!({})))], |peer, tell| {
         looks_at(peer, &question(json!({})));
         peer.answer("run/cancel", json!({"run": record(json!({"state": "running"})), "seq": 4}));
@@ -386,20 +378,19 @@ fn several_questions_come_one_after_the_other() {
     let second = question(json!({"confirmationId": OTHER, "title": "Edit b.rs"}));
     let first = vec![requested(3, true, &question(json!({}))), requested(4, true, &second)];
     // What is typed beyond the first question is not for the second.
-    let ran =
-        run_with(run(&[(CHOOSE, "yyy"), (CHOOSE, "n"), ("why not?", "\n")]), first, move |peer, tell| {
+    let ran = run_with(
+        run(&[(CHOOSE, "yyy"), (CHOOSE, "y"), (CHOOSE, "n"), ("why not?", "\n")]),
+        first,
+        move |peer, tell| {
             looks_at(peer, &question(json!({})));
             responds(peer, "allowOnce");
             looks_at(peer, &second);
             assert_eq!(responds(peer, "deny")["confirmationId"], OTHER);
             tell.send(resolved(5, "allowOnce", "eve")).unwrap();
             ends(6, tell);
-        });
-    assert!(
-        ran.stderr.contains("? scout › writer asks · edit_file · risk low · 1 more after it"),
-        "{}",
-        ran.stderr
+        },
     );
+    assert!(ran.stderr.contains("? scout › writer asks · edit_file · risk low · 1 of 2"), "{}", ran.stderr);
 }
 
 #[test]
@@ -412,19 +403,30 @@ fn the_fields_of_a_form_are_answered_one_after_the_other() {
     let asked =
         question(json!({"details": {"type": "question", "questions": questions}, "options": options}));
     let first = vec![requested(3, true, &asked)];
-    let ran = run_with(run(&[("just Enter", "\n2\n")]), first, move |peer, tell| {
-        looks_at(peer, &asked);
-        assert_eq!(responds(peer, "answer")["answers"], json!(["", "no"]));
-        tell.send(resolved(4, "answer", "eve")).unwrap();
-        ends(5, tell);
-    });
+    let ran = run_with(
+        run(&[("just Enter", "\n"), ("2 of 2: a number", "2"), ("› 2", "\n")]),
+        first,
+        move |peer, tell| {
+            looks_at(peer, &asked);
+            assert_eq!(responds(peer, "answer")["answers"], json!(["", "no"]));
+            tell.send(resolved(4, "answer", "eve")).unwrap();
+            ends(5, tell);
+        },
+    );
     assert!(ran.stderr.contains("may be left out"), "{}", ran.stderr);
 }
 
 #[test]
 fn an_edit_is_sent_as_the_content_that_the_person_left() {
-    let command =
-        Command { editor: Some("printf more >>".into()), ..run(&[(CHOOSE, "e"), ("e edit on", "e")]) };
+    let command = Command {
+        editor: Some("printf more >>".into()),
+        ..run(&[
+            (CHOOSE, "e"),
+            (CONFIRM, "\n"),
+            ("e edit on · n deny · c cancel run · ? more › ", "e"),
+            (CONFIRM, "\n"),
+        ])
+    };
     let ran = run_with(command, vec![requested(3, true, &question(json!({})))], |peer, tell| {
         looks_at(peer, &question(json!({})));
         let violations = json!([{"pointer": "/content", "message": "is no Rust"}]);
@@ -456,7 +458,7 @@ fn a_command_is_edited_like_a_file_and_the_end_of_its_last_line_is_the_editors()
     let asked = question(json!({"tool": "run_shell_command", "title": "rm -r build", "details": details}));
     // One that knows the file's kind by its name.
     let editor = "f() { case \"$1\" in *-command.sh) echo 'rm -r out' > \"$1\";; esac; }; f";
-    let command = Command { editor: Some(editor.into()), ..run(&[(CHOOSE, "e")]) };
+    let command = Command { editor: Some(editor.into()), ..run(&[(CHOOSE, "e"), (CONFIRM, "\n")]) };
     let shown = asked.clone();
     let ran = run_with(command, vec![requested(3, true, &asked)], move |peer, tell| {
         looks_at(peer, &shown);
@@ -465,12 +467,12 @@ fn a_command_is_edited_like_a_file_and_the_end_of_its_last_line_is_the_editors()
         tell.send(resolved(4, "modify", "eve")).unwrap();
         ends(5, tell);
     });
-    assert!(ran.stderr.contains("│ rm -r build\n│ in /w\n│ sandbox: bubblewrap"), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("e  Change it") && !ran.stderr.contains("cannot be edited"),
+        ran.stderr.contains("│ rm -r build\n│ ! it removes a folder\n│ in /w · sandbox: bubblewrap"),
         "{}",
         ran.stderr
     );
+    assert!(ran.drawn.iter().any(|line| line.contains("e edit · n deny")), "{:?}", ran.drawn);
     // An editor that only ends the last line has changed nothing.
     let command = Command { editor: Some("echo >>".into()), ..run(&[(CHOOSE, "e"), (CHOOSE, "\x04")]) };
     let shown = asked.clone();
@@ -509,10 +511,14 @@ fn what_an_agent_asks_is_answered_by_numbers_or_words() {
     let details = json!({"type": "question", "questions": questions});
     let question = question(json!({"details": details, "options": options, "tool": "ask_user"}));
     let keys = [
-        ("1 of 3 answers", "7\n"),
-        ("there is no option 7", "\x7f2\n"),
-        ("2 of 3 answers", "1,3\n"),
-        ("3 of 3 answers", "because of ü\n"),
+        ("1 of 3: a number, or your own words; Esc to deny or cancel › ", "7"),
+        ("› 7", "\n"),
+        ("there is no option 7", "\x7f2"),
+        ("› 2", "\n"),
+        ("2 of 3: numbers", "1,3"),
+        ("› 1,3", "\n"),
+        ("3 of 3: your answer", "because of ü"),
+        ("of ü", "\n"),
     ];
     let shown = question.clone();
     let ran = run_with(run(&keys), vec![requested(3, true, &question)], move |peer, tell| {
@@ -547,7 +553,7 @@ fn whoever_decided_here_is_you_on_every_connection() {
         drop(tell);
         peer.answer("run/get", goal());
     });
-    let ran = run(&[(CHOOSE, "s")]).against(vec![control, events]);
+    let ran = run(&[(CHOOSE, "s"), (CONFIRM, "\n")]).against(vec![control, events]);
     let line = "✓ allowed in this session by you · from now on: edit_file · only what writes /w/a.rs · in session s1 · Edit a.rs";
     assert!(ran.stderr.contains(line), "{}", ran.stderr);
 }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::cli::{
     keyboard::TerminalKeyboard,
-    question::card::{self, Look},
+    question::card::{self, Look, Panel},
     width,
 };
 
@@ -109,6 +109,7 @@ fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         own_program: None,
         interrupts: Box::new(|| 0),
         keyboard: Box::new(TerminalKeyboard::new(terminal.try_clone().unwrap(), Box::new(width.clone()))),
+        clock: hurrying(),
         silence: Duration::from_secs(3),
     };
     let arguments = ["subagent", "run", "scout", "-p", "q", "--new"].map(OsString::from);
@@ -154,7 +155,7 @@ fn sit_at(
     (answer.recv().unwrap(), person.seen)
 }
 
-const PROMPT: &str = "? again › ";
+const PROMPT: &str = "? more › ";
 
 #[test]
 fn a_key_on_a_real_terminal_answers_unseen_and_the_terminal_is_left_as_it_was() {
@@ -164,6 +165,8 @@ fn a_key_on_a_real_terminal_answers_unseen_and_the_terminal_is_left_as_it_was() 
         assert!(!modes.intersects(LocalModes::ICANON | LocalModes::ECHO), "keys come one by one, unseen");
         assert!(modes.contains(LocalModes::ISIG), "Ctrl-C stays what it is");
         person.types("s");
+        person.sees("goes back › ");
+        person.types("\r");
     });
     assert!(seen.contains("\u{1b}[32m+new\u{1b}[0m") && seen.contains("\u{1b}[31m-old\u{1b}[0m"), "{seen}");
 }
@@ -176,7 +179,9 @@ fn what_was_typed_before_the_question_stood_there_answers_nothing() {
         person.sees(PROMPT);
         person.types("n");
         person.sees("Esc goes back");
-        person.types("za\u{7f}u spät\n");
+        person.types("za\u{7f}u spät");
+        person.sees("› zu spät");
+        person.types("\n");
     });
     assert_eq!(answer["message"], "zu spät");
 }
@@ -186,9 +191,14 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
     let (_, seen) = sit_at(100, false, question(json!({})), "allowOnce", |person, terminal| {
         person.sees(PROMPT);
         resize(terminal, 20);
+        // The choices in words stand above it, as wide as it is now.
+        person.sees("p project · e edit");
+        person.sees("one moment");
         person.sees("y/s/p/e/n/c/? › ");
         person.types("?");
-        // It is drawn again, as wide as it is now.
+        person.sees("asked because");
+        // The question stands there anew, below what was told.
+        person.sees("one moment");
         person.sees("y/s/p/e/n/c/? › ");
         person.types("y");
     });
@@ -198,10 +208,44 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
 /// What a question looks like so wide, without colours.
 fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
     let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
-    let look = Look { columns: Some(columns), has_color, is_whole: false };
-    let mut rows = card::draw(&asked, Some("2 more after it"), look);
+    let look = Look { columns: Some(columns), rows: None, has_color, is_whole: false };
+    let mut rows = card::draw(&asked, Some("1 of 3"), look);
     rows.extend(card::draw_choices(&asked, &asked.choices(), look));
     rows
+}
+
+/// What the question looks like in place, on a screen of this size.
+fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
+    let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
+    let look = Look { columns: Some(columns), rows: Some(rows), has_color: false, is_whole: false };
+    let panel = Panel { asked: &asked, place: Some("1 of 3"), at_question: None, choices: None };
+    card::draw_panel(&panel, look)
+}
+
+#[test]
+fn who_asks_and_both_ends_of_the_subject_fit_the_screen_and_the_rest_is_counted() {
+    let command: String = (0..100).map(|n| format!("step {n} && \\\n")).collect::<String>() + "rm -rf src";
+    let details = json!({
+        "type": "exec", "command": command, "directory": "/w/with/a/long/name/that/has/to/be/cut/somewhere", "rootCommands": [],
+        "parsed": [], "reasons": ["it removes a folder"], "sandbox": "bubblewrap (workspaceWrite, no network)",
+    });
+    let asked = question(json!({"details": details, "risk": "high", "tool": "run_shell_command"}));
+    for (columns, height) in [(40, 15), (80, 24), (120, 40)] {
+        let rows = panel(&asked, columns, height);
+        assert!(rows.len() + 4 <= height, "{columns}: {rows:#?}");
+        assert!(rows.iter().all(|row| width::of(row) <= columns), "{columns}: {rows:#?}");
+        let text = rows.join("\n");
+        for shown in [
+            "scout › writer asks",
+            "risk high",
+            "1 of 3",
+            "│ step 0 &&",
+            "│ rm -rf src",
+            "more here; v shows all",
+        ] {
+            assert!(text.replace("\n  ", " ").contains(shown), "{columns}, {shown}: {text}");
+        }
+    }
 }
 
 #[test]
@@ -254,8 +298,13 @@ fn no_word_of_others_steers_the_terminal_or_passes_for_ours() {
             "title": EVIL, "reason": EVIL, "rule": EVIL, "risk": EVIL, "tool": EVIL, "path": [EVIL], "details": details,
             "options": options, "deadlineAt": "2025-11-20T11:04:00.000Z", "onDeadline": EVIL,
         }));
+        let shown = panel(&asked, 60, 20);
+        assert!(
+            shown.iter().all(|row| ["? ", "│", "  "].iter().any(|sign| row.starts_with(sign))),
+            "{shown:#?}"
+        );
         let rows = drawn(&asked, 60, false);
-        for row in &rows {
+        for row in rows.iter().chain(&shown) {
             let bad = row.chars().find(|c| c.is_control() || matches!(*c, '\u{202e}' | '\u{e0041}'));
             assert_eq!(bad, None, "{row:?}");
         }

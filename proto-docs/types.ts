@@ -929,8 +929,18 @@ export interface ConfirmationListResult {
 /** One way to answer. */
 export interface ConfirmationOption {
   outcome: Outcome;
+  /**
+   * Which later calls the answer also allows; missing when it allows none. Several options may have the same
+   * outcome and differ by it.
+   */
+  grant?: Grant | null | string;
   /** For a button. */
   label: string;
+  /**
+   * One line in plain words: what will be allowed from then on, where, and for how long. Missing when nothing
+   * will.
+   */
+  allows?: string | null;
   /** The rule that this outcome would write, shown before it is. */
   remembers?: PolicyRule | null;
 }
@@ -1032,6 +1042,8 @@ export interface ConfirmationRespondParams {
   /** Of the question that was read. Needed without a `token`, which is bound to one. */
   digest?: string | null;
   outcome: Outcome;
+  /** Which of the options of this outcome; without it the first, which is the narrowest. */
+  grant?: Grant | null;
   /** For the model and the log, e.g. why not. */
   message?: string | null;
   /** With `modify`: the whole arguments. */
@@ -1688,6 +1700,23 @@ export type FromWord =
   | "start"
   /** Everything after what `consumer` has acknowledged, then what happens. */
   | "consumer";
+
+/**
+ * Which later calls an answer allows besides the one it is about. How long it holds, and where, is the
+ * outcome's to say.
+ */
+export type Grant =
+  /** The same call again: the same command, or the same tool with the same arguments. */
+  | "call"
+  /** Commands that begin with the same words, up to the first argument that varies: `cargo test …`. */
+  | "words"
+  /** Changes of the same file. */
+  | "file"
+  /** Changes of files in the same folder and below it. */
+  | "folder"
+  /** All edits of this session: its mode becomes `autoEdit`. */
+  | "edits"
+  | (string & {});
 
 /** One message of a context as clients read it. */
 export interface HistoryMessage {

@@ -5,11 +5,13 @@
 
 mod answers;
 pub(super) mod card;
+mod choice;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(super) use self::answers::read_answer;
+use self::choice::choice;
+pub(super) use self::{answers::read_answer, choice::Choice};
 use super::{human, ids, rule::Rule};
 use crate::protocol::{
     BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant,
@@ -247,43 +249,6 @@ impl BudgetDetails {
     }
 }
 
-/// One way to answer that a key stands for.
-#[derive(Debug, Clone)]
-pub(super) struct Choice {
-    pub(super) key: char,
-    pub(super) outcome: Outcome,
-    /// Which later calls it allows, too.
-    pub(super) grant: Option<Grant>,
-    /// In a word or two, for the line in which one chooses.
-    pub(super) word: &'static str,
-    label: String,
-    allows: Option<String>,
-    remembers: Option<Rule>,
-}
-
-impl Choice {
-    /// What it does, in one line, before it is done.
-    pub(super) fn in_words(&self) -> String {
-        match (&self.allows, &self.remembers) {
-            (Some(allows), _) => allows.clone(),
-            // A daemon that does not say it in words.
-            (None, Some(rule)) => {
-                format!("{}; from now on {}: {}", self.label, rule.decision, rule.matches())
-            }
-            (None, None) => self.label.clone(),
-        }
-    }
-
-    /// What the second key of the answer does to it: `Enter allows it`.
-    pub(super) fn confirmed(&self) -> &'static str {
-        match self.outcome {
-            Outcome::CancelRun => "cancels the run",
-            Outcome::Deny => "denies it",
-            _ => "allows it",
-        }
-    }
-}
-
 /// Where a command would run, and what it would be confined by.
 fn surroundings_of_command(field: &dyn Fn(&str) -> Value) -> String {
     let directory = field("directory").as_str().map(|directory| format!("in {directory}"));
@@ -439,21 +404,4 @@ impl Asked {
             self.options.iter().filter_map(|option| Some(format!("{} ({})", option.label, why(option)?)));
         lines.collect()
     }
-}
-
-fn choice(outcome: Outcome, grant: Option<Grant>, label: String) -> Choice {
-    let (key, word) = match (outcome, grant) {
-        (Outcome::AllowOnce, _) => ('y', "once"),
-        (Outcome::AllowSession, Some(Grant::Edits)) => ('a', "all edits"),
-        (Outcome::AllowSession, Some(Grant::Words)) => ('w', "similar"),
-        (Outcome::AllowSession, Some(Grant::Folder)) => ('f', "folder"),
-        (Outcome::AllowSession, _) => ('s', "session"),
-        (Outcome::AllowProject, _) => ('p', "project"),
-        (Outcome::AllowUser, _) => ('u', "user"),
-        (Outcome::Modify, _) => ('e', "edit"),
-        (Outcome::Answer, _) => ('a', "answer"),
-        (Outcome::Deny, _) => ('n', "deny"),
-        (Outcome::CancelRun, _) => ('c', "cancel run"),
-    };
-    Choice { key, outcome, grant, word, label, allows: None, remembers: None }
 }

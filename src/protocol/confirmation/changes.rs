@@ -1,0 +1,55 @@
+//! What the log says of a question: asked, changed, over (spec 06, "Confirmation").
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Confirmation, Resolution};
+use crate::protocol::{CallId, ConfirmationId};
+
+/// Data of `confirmation.requested`: a call waits for a person, before it runs or while it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRequested {
+    pub confirmation: Box<Confirmation>,
+}
+
+/// Data of `confirmation.revised`: the question is this now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRevised {
+    pub confirmation: Box<Confirmation>,
+    pub why: RevisedBecause,
+}
+
+/// Why a question changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RevisedBecause {
+    /// A person changed what the call does.
+    Modified,
+    /// What the call would touch is not what was shown any more.
+    Changed,
+    /// Only `deadlineAt`: somebody was there for a while.
+    Deadline,
+}
+
+/// Data of `confirmation.resolved`: the question is over. Exactly one each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationResolved {
+    pub confirmation_id: ConfirmationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<CallId>,
+    #[serde(flatten)]
+    pub resolution: Resolution,
+    /// With `modify`: what the person changed, as the model is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+}
+
+/// Data of `run.waiting`: whether every open call of the run waits for a person, directly or through a run it called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWaiting {
+    pub waiting: bool,
+}

@@ -35,6 +35,7 @@ mod list;
 mod logs;
 mod mcp;
 mod mcp_bridge;
+mod mode;
 mod models;
 mod paging;
 mod palette;

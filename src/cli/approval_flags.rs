@@ -2,7 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::protocol::{ApprovalMode, ApprovalParams, OnDetached, Risk};
+use super::mode::ModeWord;
+use crate::protocol::{ApprovalParams, OnDetached, Risk};
 
 #[derive(Args)]
 pub(super) struct ApprovalArguments {
@@ -31,19 +32,6 @@ enum RiskWord {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ModeWord {
-    /// Refuse whatever is not safe
-    Plan,
-    /// Ask about whatever is not safe
-    Default,
-    /// Let small edits inside the workspace run
-    #[value(name = "autoEdit", alias = "auto-edit")]
-    AutoEdit,
-    /// Let everything run that is not critical; needs the setting approval.allowYolo
-    Yolo,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
 enum OnDetachedWord {
     /// It waits for the next client that attaches
     Wait,
@@ -69,12 +57,7 @@ impl ApprovalArguments {
         };
         ApprovalParams {
             headless: self.headless,
-            mode: self.mode.map(|word| match word {
-                ModeWord::Plan => ApprovalMode::Plan,
-                ModeWord::Default => ApprovalMode::Default,
-                ModeWord::AutoEdit => ApprovalMode::AutoEdit,
-                ModeWord::Yolo => ApprovalMode::Yolo,
-            }),
+            mode: self.mode.map(ModeWord::mode),
             auto_approve: self.approved.iter().map(risk).collect(),
             on_detached: self.on_detached.map(|word| match word {
                 OnDetachedWord::Wait => OnDetached::Wait,

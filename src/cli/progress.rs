@@ -20,8 +20,8 @@ use super::{
     screen::{Ink, Screen},
 };
 use crate::protocol::{
-    COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, ProgressSignal, Reason, RunId,
-    StopThen, Timestamp, ToolName, ToolProgress,
+    ApprovalMode, COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, ProgressSignal, Reason,
+    RunId, StopThen, Timestamp, ToolName, ToolProgress,
 };
 
 /// A line about a thought or a message: two lines at most on most terminals.
@@ -56,6 +56,8 @@ pub(super) struct Progress {
     children: BTreeSet<RunId>,
     /// How those are told apart: `reader#2` is the second call of `reader`.
     names: BTreeMap<RunId, String>,
+    /// How freely the session's calls run; `None` = a newer daemon's way.
+    mode: Option<ApprovalMode>,
     /// Runs that hold still.
     parked: BTreeSet<RunId>,
     /// Titles of the questions that are open.
@@ -76,7 +78,7 @@ struct OpenCall {
 impl Progress {
     /// For whoever can be asked as `me`.
     pub(super) fn shown_to(me: Option<String>) -> Progress {
-        Progress { me, ..Progress::default() }
+        Progress { me, mode: Some(ApprovalMode::Default), ..Progress::default() }
     }
 
     /// The text that was shown last, when nothing was shown after it.

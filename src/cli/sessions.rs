@@ -2,6 +2,7 @@
 
 pub(super) mod contexts;
 pub(super) mod history;
+mod mode;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -41,6 +42,8 @@ enum SessionsVerb {
     Compact(contexts::ContextArguments),
     /// Let a session's agents begin anew, as if nothing had been said; its history stays
     Clear(contexts::ContextArguments),
+    /// Show how freely a session's calls run, or change it from the next call on
+    Mode(mode::ModeArguments),
     /// End a session's runs and take no more; its history stays, but an ephemeral session is removed
     Close(ChangeArguments),
     /// Remove a session and everything in it
@@ -106,6 +109,7 @@ pub(super) fn sessions(
         Some(SessionsVerb::History(arguments)) => history::history(arguments, link, surroundings)?,
         Some(SessionsVerb::Compact(arguments)) => return contexts::compact(arguments, link, surroundings),
         Some(SessionsVerb::Clear(arguments)) => return contexts::clear(arguments, link, surroundings),
+        Some(SessionsVerb::Mode(arguments)) => mode::mode(arguments, link, surroundings)?,
         Some(SessionsVerb::Close(ChangeArguments { session, format })) => {
             let params = session.find(link)?;
             let answer = link.ask_value::<SessionClose>(&params)?;
@@ -174,6 +178,8 @@ struct ListedSession {
     agent: Option<String>,
     #[serde(default)]
     state: Option<String>,
+    #[serde(default)]
+    mode: Option<String>,
     #[serde(default)]
     ephemeral: bool,
     #[serde(default)]
@@ -266,6 +272,9 @@ fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundi
         field("title", title);
     }
     field("state", &session.standing());
+    if let Some(mode) = &session.mode {
+        field("mode", mode);
+    }
     field("folders", &session.roots.join(", "));
     if let Some(agent) = &session.agent {
         field("agent", agent);

@@ -5,6 +5,7 @@
 
 mod history;
 mod input;
+mod mode;
 mod showing;
 mod undoing;
 mod words;
@@ -118,7 +119,8 @@ impl Talk {
         surroundings: &mut Surroundings,
     ) -> Result<u8, Failure> {
         loop {
-            let label = format!("{}{POINTER}", safe_text::line(self.agent.as_str(), table::NAME_CHARACTERS));
+            let agent = safe_text::line(self.agent.as_str(), table::NAME_CHARACTERS);
+            let label = format!("{agent}{}{POINTER}", self.mode_sign(link));
             let text = match first.take() {
                 Some(prompt) => {
                     let shown = surroundings.stderr.paint(Ink::Cyan, &label);
@@ -128,6 +130,12 @@ impl Talk {
                 }
                 None => match self.ask(&label, history, link, surroundings)? {
                     Typed::Text(text) => text,
+                    Typed::LeavesMode => {
+                        if let Err(failure) = self.leave_mode(link, surroundings) {
+                            failure.report(&mut surroundings.stderr);
+                        }
+                        continue;
+                    }
                     Typed::Left => break,
                 },
             };
@@ -198,6 +206,8 @@ impl Talk {
             | Wish::TalkTo(_)
             | Wish::Tools
             | Wish::ShowModel
+            | Wish::ShowMode
+            | Wish::UseMode(_)
             | Wish::Cost => {}
         }
         link.reach(&mut surroundings.stderr)?;
@@ -210,6 +220,8 @@ impl Talk {
             Wish::TalkTo(name) => self.talk_to(name, link, surroundings),
             Wish::Tools => self.show_tools(link, surroundings),
             Wish::ShowModel => self.show_model(link, surroundings),
+            Wish::ShowMode => self.show_mode(link, surroundings),
+            Wish::UseMode(mode) => self.use_mode(mode, link, surroundings),
             _ => self.show_cost(link, surroundings),
         }
     }
@@ -317,7 +329,7 @@ impl Talk {
         let mut desk = Desk { keyboard: &mut **keyboard, stdin, stderr, interrupts };
         let is_yes = match desk.read("undo that? [y/N] ", &[], &mut |_| None)? {
             Typed::Text(answer) => matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"),
-            Typed::Left => false,
+            Typed::LeavesMode | Typed::Left => false,
         };
         if !is_yes {
             return surroundings.stderr.write_text("nothing was undone");

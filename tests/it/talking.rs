@@ -189,6 +189,18 @@ async fn a_question_is_asked_in_place_and_undo_names_the_file_before_it_asks() {
     let file = place.home.work().join("note.txt");
     assert_eq!(fs::read_to_string(&file).unwrap(), "hello\n");
 
+    // What lets more run without asking stands at the prompt, and one key leaves it; what was typed stays.
+    terminal.enters("/mode autoEdit");
+    terminal.sees("edits of low risk run without asking in this session (mode autoEdit)").await;
+    terminal.sees("writer (autoEdit) › ").await;
+    terminal.types("half a\x1b[Z");
+    terminal.sees("what is not safe is asked about (mode default)").await;
+    terminal.sees("writer › half a").await;
+    terminal.types("\x15");
+    terminal.enters("/mode wild");
+    terminal.sees("there is no such mode; nothing was changed").await;
+    terminal.sees("writer › ").await;
+
     terminal.enters("/undo");
     terminal.sees("note.txt (created)").await;
     terminal.sees("undo that? [y/N] ").await;

@@ -26,6 +26,8 @@ pub(in crate::cli) enum Pressed {
     Entered(String),
     Leaves,
     Completes,
+    /// Back to the usual mode.
+    LeavesMode,
     ClearsScreen,
     /// There is no room for that.
     TooLong,
@@ -75,6 +77,7 @@ impl Line {
             Stroke::Enter => return self.enter(),
             Stroke::EndOfInput if self.text.is_empty() => return Pressed::Leaves,
             Stroke::Tab => return Pressed::Completes,
+            Stroke::BackTab => return Pressed::LeavesMode,
             Stroke::ClearScreen => return Pressed::ClearsScreen,
             other => {
                 self.edit(&other, earlier);

@@ -34,6 +34,8 @@ pub(in crate::cli) enum Stroke {
     /// What was cut last.
     Yank,
     Tab,
+    /// Shift-Tab
+    BackTab,
     /// Ctrl-D
     EndOfInput,
     /// Ctrl-L
@@ -204,6 +206,7 @@ fn sequence_of(sequence: &str) -> Option<Stroke> {
         ("3~", _) => Stroke::Delete,
         ("1~" | "7~", _) | (_, 'H') => Stroke::Home,
         ("4~" | "8~", _) | (_, 'F') => Stroke::End,
+        ("Z", _) => Stroke::BackTab,
         (_, 'A') => Stroke::Up,
         (_, 'B') => Stroke::Down,
         (_, 'C') if is_modified => Stroke::WordRight,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     INDENT, LINE_CHARACTERS, OpenCall, Progress, show_run,
+    standing::mode_of,
     views::{Details, OpenText},
 };
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
         safe_text,
         screen::{Ink, Screen},
     },
-    protocol::{CallId, Envelope, RunId, ToolName},
+    protocol::{ApprovalMode, CallId, Envelope, Open, RunId, ToolName},
 };
 
 impl Progress {
@@ -26,6 +27,7 @@ impl Progress {
         if let Some(root) = snapshot.session.roots.first() {
             dim(screen, &format!("session {} in {root}", snapshot.session.session_id));
         }
+        self.mode = mode_of(snapshot.session.mode.as_ref());
         for run in &snapshot.runs {
             show_run(run, &run.agent, if run.is_child() { INDENT } else { "" }, screen);
             if run.is_child() && !run.has_ended() {
@@ -93,6 +95,7 @@ struct OpenQuestion {
 struct LenientSession {
     session_id: String,
     roots: Vec<String>,
+    mode: Option<Open<ApprovalMode>>,
 }
 
 #[derive(Deserialize)]

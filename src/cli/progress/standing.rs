@@ -5,8 +5,11 @@ use serde_json::Value;
 
 use super::{Progress, views::Resumed, with};
 use crate::{
-    cli::screen::{Ink, Screen},
-    protocol::Envelope,
+    cli::{
+        mode,
+        screen::{Ink, Screen},
+    },
+    protocol::{ApprovalMode, Envelope, Open},
 };
 
 impl Progress {
@@ -23,12 +26,32 @@ impl Progress {
             }),
             "run.parked" => with(envelope, |data| self.run_parked(envelope, &data, screen)),
             "run.resumed" => with(envelope, |data| self.run_resumed(envelope, &data, screen)),
+            "session.updated" => with(envelope, |data: Updated| self.session_updated(&data, screen)),
             "todos.updated" => with(envelope, |data: Todos| {
                 self.line(envelope, screen, Ink::Dim, "☰", &data.summary());
             }),
             _ => return false,
         }
         true
+    }
+
+    /// A mode that lets more run without asking is told with how it is left.
+    fn session_updated(&mut self, data: &Updated, screen: &mut Screen<'_>) {
+        let mode = mode_of(data.mode.as_ref());
+        if std::mem::replace(&mut self.mode, mode) == mode {
+            return;
+        }
+        let told = match mode {
+            Some(mode) => mode::in_words(mode),
+            None => "the session has a mode that only a newer `subagent` knows",
+        };
+        let left = match mode {
+            Some(ApprovalMode::AutoEdit | ApprovalMode::Yolo) => {
+                "; `subagent sessions mode` or Shift-Tab in the conversation leaves it"
+            }
+            _ => "",
+        };
+        screen.line(&screen.paint(Ink::Yellow, &format!("! {told}{left}")));
     }
 
     fn run_queued(&mut self, envelope: &Envelope, data: &Queued, screen: &mut Screen<'_>) {
@@ -59,6 +82,17 @@ impl Progress {
         };
         self.line(envelope, screen, Ink::Yellow, "!", text);
     }
+}
+
+/// The usual mode goes without saying.
+pub(super) fn mode_of(mode: Option<&Open<ApprovalMode>>) -> Option<ApprovalMode> {
+    mode.map_or(Some(ApprovalMode::Default), Open::known)
+}
+
+#[derive(Deserialize)]
+struct Updated {
+    #[serde(default)]
+    mode: Option<Open<ApprovalMode>>,
 }
 
 /// Read leniently, as all below: what else a run may wait for is open.

@@ -58,7 +58,7 @@ impl Form for LineForm {
     fn press(&mut self, stroke: Stroke) -> Pressed {
         match stroke {
             Stroke::Enter => return Pressed::Entered,
-            Stroke::NewLine | Stroke::Tab | Stroke::ClearScreen => return Pressed::Nothing,
+            Stroke::NewLine | Stroke::Tab | Stroke::BackTab | Stroke::ClearScreen => return Pressed::Nothing,
             _ => {}
         }
         match self.line.press(stroke, &[]) {
@@ -68,6 +68,7 @@ impl Form for LineForm {
             line::Pressed::Nothing
             | line::Pressed::Entered(_)
             | line::Pressed::Completes
+            | line::Pressed::LeavesMode
             | line::Pressed::ClearsScreen => Pressed::Nothing,
         }
     }

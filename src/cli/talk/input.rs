@@ -34,6 +34,8 @@ const LISTED_MAX: usize = 60;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Text(String),
+    /// Shift-Tab; what was typed so far is kept for the next prompt.
+    LeavesMode,
     /// Ctrl-D, or the terminal is gone.
     Left,
 }
@@ -111,6 +113,11 @@ impl Desk<'_> {
                     Pressed::Leaves => {
                         sheet.leave("", self.stderr)?;
                         return Ok(Typed::Left);
+                    }
+                    Pressed::LeavesMode => {
+                        self.keyboard.set_aside(sheet.line.text());
+                        sheet.erase(self.stderr)?;
+                        return Ok(Typed::LeavesMode);
                     }
                     Pressed::Completes => sheet.complete(complete, self.stderr)?,
                     Pressed::ClearsScreen => {
@@ -207,11 +214,16 @@ impl Sheet {
         self.tell("/exit or Ctrl-D leaves", stderr)
     }
 
+    fn erase(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+        match self.drawn.take() {
+            Some(drawn) => stderr.write(&drawn.erase(self.columns)),
+            None => Ok(()),
+        }
+    }
+
     /// A line above the one being typed.
     fn tell(&mut self, text: &str, stderr: &mut Output) -> Result<(), Failure> {
-        if let Some(drawn) = self.drawn.take() {
-            stderr.write(&drawn.erase(self.columns))?;
-        }
+        self.erase(stderr)?;
         show_message(stderr, Ink::Dim, "note", text);
         Ok(())
     }
@@ -223,9 +235,7 @@ impl Sheet {
                 self.line.insert(&more);
             }
             Some(Completion::Several(words)) => {
-                if let Some(drawn) = self.drawn.take() {
-                    stderr.write(&drawn.erase(self.columns))?;
-                }
+                self.erase(stderr)?;
                 let more = words.len().saturating_sub(LISTED_MAX);
                 let mut listed = words.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join("  ");
                 if 0 < more {

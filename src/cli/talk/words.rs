@@ -13,7 +13,7 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Wo
 }
 
 /// Every slash command, as `/help` and Tab list them.
-pub(super) const WORDS: [Word; 11] = [
+pub(super) const WORDS: [Word; 12] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "the agent begins anew; its history stays"),
     word("/compact", "", "the agent goes on with a summary of what lies long back"),
@@ -21,6 +21,7 @@ pub(super) const WORDS: [Word; 11] = [
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),
     word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
+    word("/mode", "[MODE]", "show or change how freely calls run in this session: plan, default, autoEdit"),
     word("/cost", "", "what this session used, and what that cost"),
     word("/help", "", "this list"),
     word("/exit", "", "leave; Ctrl-D on an empty line does, too"),
@@ -43,6 +44,8 @@ pub(super) enum Wish<'text> {
     Tools,
     ShowModel,
     UseModel(&'text str),
+    ShowMode,
+    UseMode(&'text str),
     Cost,
     Help,
     Exit,
@@ -92,6 +95,8 @@ pub(super) fn read(text: &str) -> Wish<'_> {
         ("/tools", _) => Wish::Tools,
         ("/model", None) => Wish::ShowModel,
         ("/model", Some(model)) => Wish::UseModel(model),
+        ("/mode", None) => Wish::ShowMode,
+        ("/mode", Some(mode)) => Wish::UseMode(mode),
         ("/cost", _) => Wish::Cost,
         ("/help", _) => Wish::Help,
         _ => Wish::Exit,
@@ -180,6 +185,8 @@ mod tests {
             ("/agents  fixer ", Wish::TalkTo("fixer")),
             ("/model replay:/a/b.jsonl", Wish::UseModel("replay:/a/b.jsonl")),
             ("/model a b", Wish::TooMuch { word: "/model", rest: "[MODEL]" }),
+            ("/mode", Wish::ShowMode),
+            ("/mode plan", Wish::UseMode("plan")),
             ("/clear all", Wish::TooMuch { word: "/clear", rest: "" }),
             ("/quit", Wish::Exit),
             ("/contxt", unknown("/contxt", Some("/context"))),

@@ -1,0 +1,83 @@
+//! How freely a session's calls run, in words: as it is given, as it is told, and how it is changed (spec 06, "Approval modes").
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use super::{
+    failure::Failure,
+    link::{AskError, Link},
+    paging,
+};
+use crate::protocol::{
+    ApprovalMode, Open, SessionGet, SessionId, SessionIdParams, SessionUpdate, SessionUpdateParams,
+};
+
+/// A mode, as it is given on the command line and in a conversation.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum ModeWord {
+    /// Refuse whatever is not safe
+    Plan,
+    /// Ask about whatever is not safe
+    Default,
+    /// Let small edits inside the workspace run
+    #[value(name = "autoEdit", alias = "auto-edit")]
+    AutoEdit,
+    /// Let everything run that is not critical; needs the setting approval.allowYolo
+    Yolo,
+}
+
+impl ModeWord {
+    pub(super) fn mode(self) -> ApprovalMode {
+        match self {
+            ModeWord::Plan => ApprovalMode::Plan,
+            ModeWord::Default => ApprovalMode::Default,
+            ModeWord::AutoEdit => ApprovalMode::AutoEdit,
+            ModeWord::Yolo => ApprovalMode::Yolo,
+        }
+    }
+}
+
+/// What a mode lets happen, in one line.
+pub(super) fn in_words(mode: ApprovalMode) -> &'static str {
+    match mode {
+        ApprovalMode::Plan => "what is not safe is refused (mode plan)",
+        ApprovalMode::Default => "what is not safe is asked about (mode default)",
+        ApprovalMode::AutoEdit => "edits of low risk run without asking in this session (mode autoEdit)",
+        ApprovalMode::Yolo => {
+            "everything that is not critical runs without asking in this session (mode yolo)"
+        }
+    }
+}
+
+/// The mode of a session; `None` when only a newer daemon knows it.
+pub(super) fn of_session(session_id: &SessionId, link: &mut Link) -> Result<Option<ApprovalMode>, AskError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Found {
+        session: Session,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Session {
+        mode: Option<Open<ApprovalMode>>,
+    }
+    let answer = link.ask_value::<SessionGet>(&SessionIdParams { session_id: session_id.clone() })?;
+    let Found { session } = Found::deserialize(&answer).unwrap_or_default();
+    Ok(match session.mode {
+        Some(mode) => mode.known(),
+        None => Some(ApprovalMode::Default),
+    })
+}
+
+/// Sets the mode of a session, from its next call on; answers whether it was another one.
+pub(super) fn set(session_id: &SessionId, mode: ApprovalMode, link: &mut Link) -> Result<bool, Failure> {
+    #[derive(Deserialize)]
+    struct Changed {
+        #[serde(default)]
+        seq: Option<i64>,
+    }
+    let params =
+        SessionUpdateParams { session_id: session_id.clone(), title: None, agent: None, mode: Some(mode) };
+    let changed: Changed = paging::view(&link.ask_value::<SessionUpdate>(&params)?)?;
+    Ok(changed.seq.is_some())
+}

@@ -83,7 +83,7 @@ fn draw(asked: &[Asked], stdout: &Output) -> String {
         .iter()
         .map(|asked| {
             let state = match &asked.claim {
-                Some(claim) => cell(&format!("{} by {}", asked.state.as_str(), claim.who())),
+                Some(claim) => cell(&format!("{} by {}", asked.state.as_str(), claim.who(None))),
                 None => standing(asked.state.as_str()),
             };
             [

@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling,
+    Surroundings, Telling, consent,
     failure::{Failure, show_message},
     human, ids,
     link::Link,
-    paging,
+    paging, person,
     question::{
-        Asked, Decided, Details,
+        Asked, Choice, Decided, Details,
         card::{self, Look},
         done, read_answer,
     },
@@ -22,14 +22,14 @@ use super::{
     table,
 };
 use crate::protocol::{
-    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationRespond, ConfirmationRespondParams,
-    Cost, Outcome, QuestionAnswer,
+    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationRespond,
+    ConfirmationRespondParams, Cost, Grant, Outcome, QuestionAnswer,
 };
 
 #[derive(Args)]
 pub(super) struct WhichQuestion {
-    /// A question's id, or the beginning of it; `subagent approvals` lists them
-    #[arg(value_name = "ID", required_unless_present = "token")]
+    /// A question's id, or the beginning of it; `subagent approvals` lists them [default: the only one that is open]
+    #[arg(value_name = "ID")]
     question: Option<String>,
     /// The token of a notification, which names its question
     #[arg(long, value_name = "TOKEN", conflicts_with = "question")]
@@ -46,6 +46,12 @@ pub(super) struct ApproveArguments {
     /// Allow calls like it from now on, too; which ones is shown
     #[arg(long, value_enum, value_name = "WHERE")]
     always: Option<Always>,
+    /// Which calls, where several extents are offered [default: the narrowest]
+    #[arg(long, value_enum, value_name = "WHICH", requires = "always")]
+    grant: Option<Extent>,
+    /// Do not ask once more; counts with the whole id only, since then it was seen elsewhere
+    #[arg(long)]
+    yes: bool,
     /// The answer to what the agent asks: a text, or an option's number. Once for each of several questions
     #[arg(long = "answer", value_name = "TEXT", conflicts_with = "always")]
     answers: Vec<String>,
@@ -81,12 +87,39 @@ enum Always {
     User,
 }
 
+/// Which later calls are allowed, too.
+#[derive(Clone, Copy, ValueEnum)]
+enum Extent {
+    /// This very call
+    Call,
+    /// Commands that begin with the same words
+    Words,
+    /// Changes of this file
+    File,
+    /// Changes in its folder and below
+    Folder,
+    /// All edits of low risk in this session
+    Edits,
+}
+
+impl Extent {
+    fn grant(self) -> Grant {
+        match self {
+            Extent::Call => Grant::Call,
+            Extent::Words => Grant::Words,
+            Extent::File => Grant::File,
+            Extent::Folder => Grant::Folder,
+            Extent::Edits => Grant::Edits,
+        }
+    }
+}
+
 pub(super) fn approve(
     arguments: &ApproveArguments,
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    link.open(&mut surroundings.stderr)?;
+    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
     let asked = fetch(&arguments.question, link, surroundings)?;
     let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
         .filter(|limits| *limits != BudgetLimits::default());
@@ -130,10 +163,17 @@ pub(super) fn approve(
             Failure::new(what).or_hint("see `subagent approve --help`; `subagent deny` is always possible")
         );
     }
-    if let Some(rule) = asked.remembers(outcome) {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &rule);
+    let grant = arguments.grant.map(Extent::grant);
+    let choice = asked
+        .choices()
+        .into_iter()
+        .find(|choice| choice.outcome == outcome && (grant.is_none() || choice.grant == grant));
+    if grant.is_some() && choice.is_none() {
+        return Err(Failure::new("this extent is not offered for this question")
+            .or_hint("leave --grant out for the narrowest; `?` at the question lists what each allows"));
     }
-    let params = ConfirmationRespondParams { answers, limits, ..asked.answered(outcome) };
+    agree(&asked, choice.as_ref(), outcome, arguments, surroundings)?;
+    let params = ConfirmationRespondParams { answers, limits, grant, ..asked.answered(outcome) };
     respond(params, &asked, &arguments.question, link, surroundings)
 }
 
@@ -142,7 +182,7 @@ pub(super) fn deny(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    link.open(&mut surroundings.stderr)?;
+    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
     let asked = fetch(&arguments.question, link, surroundings)?;
     let params =
         ConfirmationRespondParams { message: arguments.message.clone(), ..asked.answered(Outcome::Deny) };
@@ -159,9 +199,58 @@ impl Always {
     }
 }
 
-/// The question as it is now, which is shown on stderr.
+/// Allows nothing that this person has not seen: who gives the whole id has seen the question elsewhere, and everybody else
+/// is asked here. What is of high risk, or holds longer than for this call, is asked about in any case where somebody sits.
+fn agree(
+    asked: &Asked,
+    choice: Option<&Choice>,
+    outcome: Outcome,
+    arguments: &ApproveArguments,
+    surroundings: &mut Surroundings,
+) -> Result<(), Failure> {
+    let lasts = matches!(outcome, Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser);
+    let words = choice.map(Choice::in_words).filter(|_| lasts);
+    let was_seen = arguments.question.names_it_whole();
+    let is_asked =
+        !was_seen || (!arguments.yes && choice.is_some_and(|choice| asked.wants_second_key(choice)));
+    let id = &asked.confirmation_id;
+    if is_asked && surroundings.has_person() && !surroundings.stderr.is_for_programs {
+        let question = words.unwrap_or_else(|| "answer it so?".to_owned());
+        let how = format!("press y and then Enter; from a script, `subagent approve {id}`");
+        return consent::confirm(&question, &how, surroundings);
+    }
+    if !was_seen {
+        return Err(Failure::usage(
+            "the beginning of an id is not enough where nobody can be asked; nothing was decided",
+        )
+        .or_hint(format!("if you have read what stands above: subagent approve {id}")));
+    }
+    if let Some(words) = words {
+        show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &words);
+    }
+    Ok(())
+}
+
+impl WhichQuestion {
+    /// Whether whoever typed this had the question before them: its id alone tells it apart from all others.
+    fn names_it_whole(&self) -> bool {
+        self.token.is_some() || self.question.as_deref().is_some_and(|text| !ids::is_beginning(text))
+    }
+
+    fn find(&self, link: &mut Link) -> Result<ConfirmationId, Failure> {
+        match &self.question {
+            Some(text) => ids::find_question(text, link),
+            None => ids::only_question(link),
+        }
+    }
+}
+
+/// The question as it is now, which is shown on stderr. One that is over is no question any more.
 fn fetch(which: &WhichQuestion, link: &mut Link, surroundings: &mut Surroundings) -> Result<Asked, Failure> {
-    let confirmation_id = which.question.as_deref().map(|text| ids::find_question(text, link)).transpose()?;
+    let confirmation_id = match which.token {
+        Some(_) => None,
+        None => Some(which.find(link)?),
+    };
     let params = ConfirmationGetParams { confirmation_id, token: which.token.clone() };
     let answer = link.ask_value::<ConfirmationGet>(&params)?;
     let asked: Asked = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
@@ -172,7 +261,18 @@ fn fetch(which: &WhichQuestion, link: &mut Link, surroundings: &mut Surroundings
         // The answer counts as well when nobody can see this.
         let _ = stderr.write(&format!("{}\n", rows.join("\n")));
     }
-    Ok(asked)
+    match &asked.resolution {
+        Some(decided) => Err(over(&asked, decided)),
+        None => Ok(asked),
+    }
+}
+
+fn over(asked: &Asked, decided: &Decided) -> Failure {
+    let id = ids::shortest(asked.confirmation_id.as_str());
+    let when = decided.at.map(|at| format!(", {}", human::moment(at))).unwrap_or_default();
+    let how = safe_text::line(&decided.describe(None), usize::MAX);
+    Failure::new(format!("question {id} is over: {how}{when}; nothing was changed"))
+        .or_hint("`subagent approvals` lists what is open")
 }
 
 fn respond(

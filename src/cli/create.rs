@@ -16,6 +16,7 @@ use super::{
     link::{AskError, Link},
     list, paging,
     problem::{self, Problem},
+    prompter::Prompter,
     safe_text,
     scope::DestinationArguments,
     screen::Ink,
@@ -213,6 +214,9 @@ fn create_asking(
     loop {
         params.definition = Some(draft.definition());
         params.scope = draft.scope;
+        if !Prompter::of(surroundings).agrees(&asks_to_write(&draft))? {
+            return leave(surroundings);
+        }
         // Whoever was asked may have thought for longer than an idle daemon lives.
         link.reach(&mut surroundings.stderr)?;
         params.idempotency_key = Some(new_key()?);
@@ -231,6 +235,17 @@ fn create_asking(
             Err(error) => return Err(refused(error, surroundings)),
         }
     }
+}
+
+/// What would be written, as whoever filled it in sees it.
+fn asks_to_write(draft: &Draft) -> String {
+    let name = draft.name.as_deref().unwrap_or_default();
+    let tools = match &draft.tools {
+        Some(tools) if tools.is_empty() => "no tools".to_owned(),
+        Some(tools) => format!("the tools {}", tools.join(", ")),
+        None => "the template's tools".to_owned(),
+    };
+    safe_text::line(&format!("Write {name}, with {tools}?"), usize::MAX)
 }
 
 fn leave(surroundings: &mut Surroundings) -> Result<u8, Failure> {

@@ -74,7 +74,7 @@ pub(super) fn delete(
         }
         let contexts = if arguments.contexts { ", and what it remembers" } else { "" };
         let question = format!("Delete {name} ({}), {}{contexts}?", list::place(&found.scope), found.path);
-        consent::confirm(&question, "answer `y` to delete it, or give --yes", surroundings)?;
+        consent::confirm(&question, "press y and then Enter to delete it, or give --yes", surroundings)?;
         // Whoever was asked may have thought for longer than an idle daemon lives.
         link.reach(&mut surroundings.stderr)?;
     }

@@ -58,16 +58,40 @@ pub(super) fn find_session(text: &str, link: &mut Link) -> Result<SessionId, Fai
     Ok(match_session(text, link)?.unwrap_or_else(|| text.into()))
 }
 
-/// The open question that is meant, likewise.
+/// The question that is meant, likewise: an open one, else one that is over, so that it can be told how it ended.
 pub(super) fn find_question(text: &str, link: &mut Link) -> Result<ConfirmationId, Failure> {
-    let found = find("question", text, |cursor| {
-        let params = ConfirmationListParams { cursor, limit: PAGE, ..ConfirmationListParams::default() };
-        let page = link.ask_value::<ConfirmationList>(&params)?;
-        let describe =
-            |question: &Value| format!("{} · {}", text_of(question, "tool"), text_of(question, "title"));
-        Ok(Page::read(&page, "confirmations", "confirmationId", describe))
-    })?;
-    Ok(found.unwrap_or_else(|| text.to_owned()).into())
+    for resolved in [false, true] {
+        let found = find("question", text, |cursor| questions(cursor, resolved, link))?;
+        if let Some(found) = found {
+            return Ok(found.into());
+        }
+    }
+    Ok(text.to_owned().into())
+}
+
+/// The one question that is open.
+pub(super) fn only_question(link: &mut Link) -> Result<ConfirmationId, Failure> {
+    let page = questions(None, false, link)?;
+    match page.entries.as_slice() {
+        [] => Err(Failure::new("no question is open").or_hint("`subagent runs` lists what works")),
+        [(id, _)] => Ok(id.clone().into()),
+        [..] => Err(Failure::usage("several questions are open, so one has to be named")
+            .or_hint("`subagent approvals` lists them with their ids")),
+    }
+}
+
+fn questions(cursor: Option<String>, resolved: bool, link: &mut Link) -> Result<Page, Failure> {
+    let params =
+        ConfirmationListParams { cursor, resolved, limit: PAGE, ..ConfirmationListParams::default() };
+    let page = link.ask_value::<ConfirmationList>(&params)?;
+    let describe =
+        |question: &Value| format!("{} · {}", text_of(question, "tool"), text_of(question, "title"));
+    Ok(Page::read(&page, "confirmations", "confirmationId", describe))
+}
+
+/// Whether the text can be the beginning of an id, and is not the whole of one.
+pub(super) fn is_beginning(text: &str) -> bool {
+    is_prefix(text)
 }
 
 /// Whether the text can be the beginning of an id, or a whole one.

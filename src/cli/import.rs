@@ -197,7 +197,7 @@ fn bring(
         let news = coming.files.iter().filter(|file| file.is_new()).count();
         if 0 < news {
             let question = format!("Bring in {}?", human::count(news as u64, "agent"));
-            consent::confirm(&question, "answer `y`, or give --digest", surroundings)?;
+            consent::confirm(&question, "press y and then Enter, or give --digest", surroundings)?;
         }
         params.dry_run = false;
         // Exactly what was shown.

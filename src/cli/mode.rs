@@ -1,13 +1,10 @@
 //! How freely a session's calls run, in words: as it is given, as it is told, and how it is changed (spec 06, "Approval modes").
 
 use clap::ValueEnum;
-use serde::Deserialize;
+use serde::Deserialize as _;
+use serde_json::Value;
 
-use super::{
-    failure::Failure,
-    link::{AskError, Link},
-    paging,
-};
+use super::link::{AskError, Link};
 use crate::protocol::{
     ApprovalMode, Open, SessionGet, SessionId, SessionIdParams, SessionUpdate, SessionUpdateParams,
 };
@@ -51,33 +48,21 @@ pub(super) fn in_words(mode: ApprovalMode) -> &'static str {
 
 /// The mode of a session; `None` when only a newer daemon knows it.
 pub(super) fn of_session(session_id: &SessionId, link: &mut Link) -> Result<Option<ApprovalMode>, AskError> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Found {
-        session: Session,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Session {
-        mode: Option<Open<ApprovalMode>>,
-    }
     let answer = link.ask_value::<SessionGet>(&SessionIdParams { session_id: session_id.clone() })?;
-    let Found { session } = Found::deserialize(&answer).unwrap_or_default();
-    Ok(match session.mode {
-        Some(mode) => mode.known(),
-        None => Some(ApprovalMode::Default),
-    })
+    Ok(of_answer(&answer))
 }
 
-/// Sets the mode of a session, from its next call on; answers whether it was another one.
-pub(super) fn set(session_id: &SessionId, mode: ApprovalMode, link: &mut Link) -> Result<bool, Failure> {
-    #[derive(Deserialize)]
-    struct Changed {
-        #[serde(default)]
-        seq: Option<i64>,
+/// The same of what `session/get` answered.
+pub(super) fn of_answer(answer: &Value) -> Option<ApprovalMode> {
+    match answer.pointer("/session/mode") {
+        Some(mode) => Open::<ApprovalMode>::deserialize(mode).ok()?.known(),
+        None => Some(ApprovalMode::Default),
     }
+}
+
+/// Sets the mode of a session, from its next call on.
+pub(super) fn set(session_id: &SessionId, mode: ApprovalMode, link: &mut Link) -> Result<Value, AskError> {
     let params =
         SessionUpdateParams { session_id: session_id.clone(), title: None, agent: None, mode: Some(mode) };
-    let changed: Changed = paging::view(&link.ask_value::<SessionUpdate>(&params)?)?;
-    Ok(changed.seq.is_some())
+    link.ask_value::<SessionUpdate>(&params)
 }

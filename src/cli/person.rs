@@ -2,8 +2,8 @@
 
 use super::{Surroundings, failure::Failure, key};
 use crate::protocol::{
-    ClientCapabilities, ClientInfo, ClientKind, ConfirmationCapability, InitializeParams, PROTOCOL_VERSIONS,
-    Presence,
+    ClientCapabilities, ClientId, ClientInfo, ClientKind, ConfirmationCapability, InitializeParams,
+    PROTOCOL_VERSIONS, Presence,
 };
 
 pub(super) const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,15 +30,70 @@ pub(super) fn nobody() -> InitializeParams {
     }
 }
 
-/// Whoever sits at this terminal. The id says who it is to others (`ada-3fa91c02`), and is this command's own.
-pub(super) fn somebody(surroundings: &Surroundings) -> Result<InitializeParams, Failure> {
+/// Whoever answers by a command of its own and is not asked here.
+pub(super) fn answering(surroundings: &Surroundings) -> Result<InitializeParams, Failure> {
+    Ok(InitializeParams { client_id: Some(id(surroundings)?), ..nobody() })
+}
+
+/// Who it is to others, and where (`ada@pts/3-3fa91c02`); this command's own.
+fn id(surroundings: &Surroundings) -> Result<ClientId, Failure> {
     let user = (surroundings.environment)("USER").unwrap_or_default();
     let is_plain = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.');
     let user: String = user.to_string_lossy().chars().filter(is_plain).take(USER_CHARACTERS).collect();
     let user = if user.is_empty() { "subagent" } else { &user };
-    let client_id = format!("{user}-{}", key::chance(CHANCE_BYTES)?);
+    let place = surroundings.terminal_name.as_deref().map(|name| format!("@{name}")).unwrap_or_default();
+    Ok(format!("{user}{place}-{}", key::chance(CHANCE_BYTES)?).into())
+}
+
+/// Who a client id says it was, for `me`: oneself, here or in another terminal, or somebody else.
+pub(super) fn told(id: &str, me: Option<&str>) -> String {
+    if me == Some(id) {
+        return "you".to_owned();
+    }
+    let whole = |id: &str| {
+        let (who, chance) = id.rsplit_once('-')?;
+        let is_chance =
+            chance.len() == 2 * CHANCE_BYTES && chance.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (user, place) = who.split_once('@').unwrap_or((who, ""));
+        is_chance.then(|| (user.to_owned(), place.to_owned()))
+    };
+    match (whole(id), me.and_then(whole)) {
+        (Some((user, place)), Some((own, _))) if user == own && !place.is_empty() => {
+            format!("you in another terminal ({place})")
+        }
+        (Some((user, place)), _) if !place.is_empty() => format!("{user} ({place})"),
+        (Some((user, _)), Some((own, _))) if user == own => "you elsewhere".to_owned(),
+        (Some((user, _)), _) => user,
+        (None, _) => id.to_owned(),
+    }
+}
+
+/// Whoever sits at this terminal and can be asked.
+pub(super) fn somebody(surroundings: &Surroundings) -> Result<InitializeParams, Failure> {
     let kinds = Some(KINDS.map(str::to_owned).to_vec());
     let confirmations = Some(ConfirmationCapability { kinds });
     let capabilities = ClientCapabilities { confirmations, ..ClientCapabilities::default() };
-    Ok(InitializeParams { client_id: Some(client_id.into()), capabilities, ..nobody() })
+    Ok(InitializeParams { client_id: Some(id(surroundings)?), capabilities, ..nobody() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_told_by_name_and_place() {
+        let me = Some("ada@pts/1-0123abcd");
+        for (id, me, expected) in [
+            ("ada@pts/1-0123abcd", me, "you"),
+            ("ada@pts/3-3fa91c02", me, "you in another terminal (pts/3)"),
+            ("ada-3fa91c02", me, "you elsewhere"),
+            ("eve@pts/3-3fa91c02", me, "eve (pts/3)"),
+            ("ada@pts/3-3fa91c02", None, "ada (pts/3)"),
+            ("ada-3fa91c02", None, "ada"),
+            ("bob-1", me, "bob-1"),
+            ("token", me, "token"),
+        ] {
+            assert_eq!(told(id, me), expected, "{id} to {me:?}");
+        }
+    }
 }

@@ -3,22 +3,28 @@
 //!
 //! Ctrl-C, Ctrl-D and the end of the input leave: whoever asks then does nothing.
 
+mod confirming;
 mod forms;
 mod plainly;
 
 use std::time::Duration;
 
 use super::{
-    Input, Keyboard, Output, Surroundings, Waited,
+    Clock, Input, Keyboard, Output, Surroundings, Waited,
+    answer_guard::STOOD,
     failure::{Failure, show_message},
     line_editor::{self, drawing::Drawing, strokes::Strokes},
     screen::Ink,
 };
+use confirming::{ConfirmForm, YES};
 pub(super) use forms::{Choices, Item};
 use forms::{Form, LetterForm, LineForm, Picker, Pressed};
 
 /// Between two looks whether Ctrl-C was pressed or the terminal is another size, should their signals go astray.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// Between two looks while keys do not count yet.
+const SETTLING: Duration = Duration::from_millis(50);
 
 /// The rest of a key that sends several bytes is there by then; an Escape that stands alone is none.
 const KEY_REST: Duration = Duration::from_millis(50);
@@ -32,12 +38,13 @@ pub(super) struct Prompter<'a> {
     stdin: &'a mut Input,
     stderr: &'a mut Output,
     interrupts: &'a mut dyn FnMut() -> u32,
+    clock: &'a Clock,
 }
 
 impl<'a> Prompter<'a> {
     pub(super) fn of(surroundings: &'a mut Surroundings) -> Prompter<'a> {
-        let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
-        Prompter { keyboard: &mut **keyboard, stdin, stderr, interrupts }
+        let Surroundings { keyboard, stdin, stderr, interrupts, clock, .. } = surroundings;
+        Prompter { keyboard: &mut **keyboard, stdin, stderr, interrupts, clock }
     }
 
     /// One line, which `read` makes sense of; a complaint is told, and it is asked again. Enter alone is an empty line.
@@ -100,6 +107,29 @@ impl<'a> Prompter<'a> {
         })
     }
 
+    /// Whether the person agrees to what is asked: by `y` or `yes`, and then Enter, pressed for it.
+    pub(super) fn agrees(&mut self, question: &str) -> Result<bool, Failure> {
+        if self.stderr.is_live {
+            self.stderr.write_text(question)?;
+            return self.hold(&mut ConfirmForm::default());
+        }
+        // What was typed before it was asked is no answer to it.
+        self.keyboard.open();
+        self.keyboard.close();
+        loop {
+            let shown_at = (self.clock)();
+            let label = format!("{question} Type {YES} to agree: ");
+            let Some(typed) = line_editor::read_plainly(&label, self.stdin, self.stderr)? else {
+                return Ok(false);
+            };
+            let is_yes = typed.trim().eq_ignore_ascii_case(YES);
+            if !is_yes || STOOD <= (self.clock)().saturating_sub(shown_at) {
+                return Ok(is_yes);
+            }
+            self.complain("that came before anybody could read the question; look at it again");
+        }
+    }
+
     fn complain(&mut self, complaint: &str) {
         show_message(self.stderr, Ink::Yellow, "note", complaint);
     }
@@ -120,12 +150,18 @@ impl<'a> Prompter<'a> {
         let mut strokes = Strokes::default();
         let mut is_open = self.keyboard.open_for_text();
         if is_open {
+            form.appears((self.clock)());
             self.show(form, sheet)?;
         } else {
             self.stderr.write_text("! bring this command to the foreground to go on")?;
         }
         loop {
-            match self.keyboard.wait(if strokes.is_waiting() { KEY_REST } else { LOOK }) {
+            let pause = match (strokes.is_waiting(), form.is_settling()) {
+                (false, false) => LOOK,
+                (false, true) => SETTLING,
+                (true, _) => KEY_REST,
+            };
+            match self.keyboard.wait(pause) {
                 Waited::Gone => return Ok(false),
                 Waited::Resumed => {
                     is_open = false;
@@ -136,6 +172,7 @@ impl<'a> Prompter<'a> {
             if !is_open {
                 is_open = self.keyboard.open_for_text();
                 if is_open {
+                    form.appears((self.clock)());
                     self.show(form, sheet)?;
                 }
                 continue;
@@ -144,7 +181,10 @@ impl<'a> Prompter<'a> {
                 sheet.leave("^C", self.stderr)?;
                 return Ok(false);
             }
-            for stroke in strokes.decode(&self.keyboard.read()) {
+            let bytes = self.keyboard.read();
+            let decoded = strokes.decode(&bytes);
+            form.look((self.clock)(), bytes.len(), decoded.len());
+            for stroke in decoded {
                 match form.press(stroke) {
                     Pressed::Nothing => {}
                     Pressed::Leaves => {

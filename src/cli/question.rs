@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::Choice};
-use super::{human, ids, rule::Rule};
+use super::{human, ids, person, rule::Rule};
 use crate::protocol::{
     BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant,
     OnDeadline, Open, Outcome, Question, Timestamp,
@@ -98,8 +98,16 @@ pub(super) struct AskedClaim {
 }
 
 impl AskedClaim {
-    pub(super) fn who(&self) -> &str {
-        self.name.as_deref().or(self.client_id.as_deref()).unwrap_or("somebody")
+    /// For `me`, who reads it as well.
+    pub(super) fn who(&self, me: Option<&str>) -> String {
+        let told = self.client_id.as_deref().map(|id| person::told(id, me));
+        match (told, &self.name) {
+            // An id that says nothing of a person.
+            (Some(told), Some(name)) if self.client_id.as_ref() == Some(&told) => name.clone(),
+            (Some(told), _) => told,
+            (None, Some(name)) => name.clone(),
+            (None, None) => "somebody".to_owned(),
+        }
     }
 }
 
@@ -112,6 +120,7 @@ pub(super) struct Decided {
     name: Option<String>,
     message: Option<String>,
     rule: Option<Rule>,
+    pub(super) at: Option<Timestamp>,
 }
 
 impl Decided {
@@ -123,8 +132,10 @@ impl Decided {
     /// `allowed in this session by ada · from now on: edit_file · in session 019a…`; `me` is the client that shows it.
     pub(super) fn describe(&self, me: Option<&str>) -> String {
         let who = match self.by.known() {
-            Some(DecidedBy::Client) if me.is_some() && self.name.as_deref() == me => " by you".to_owned(),
-            Some(DecidedBy::Client) => format!(" by {}", self.name.as_deref().unwrap_or("somebody")),
+            Some(DecidedBy::Client) => match &self.name {
+                Some(name) => format!(" by {}", person::told(name, me)),
+                None => " by somebody".to_owned(),
+            },
             Some(DecidedBy::Policy) => " by a rule".to_owned(),
             Some(DecidedBy::Deadline) => ", its time was over".to_owned(),
             Some(DecidedBy::System) => " without a person".to_owned(),
@@ -370,12 +381,6 @@ impl Asked {
 
     pub(super) fn offers(&self, outcome: Outcome) -> bool {
         self.options.iter().any(|option| option.outcome.known() == Some(outcome))
-    }
-
-    /// The rule that an outcome would write, in words.
-    pub(super) fn remembers(&self, outcome: Outcome) -> Option<String> {
-        let option = self.options.iter().find(|option| option.outcome.known() == Some(outcome))?;
-        option.remembers.as_ref().map(|rule| format!("from now on {}: {}", rule.decision, rule.matches()))
     }
 
     /// Labels of what is offered and cannot be chosen here, with why.

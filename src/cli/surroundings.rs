@@ -48,6 +48,8 @@ pub struct Surroundings {
     pub interrupts: Interrupts,
     /// Of whoever sits there, if somebody does.
     pub keyboard: Box<dyn Keyboard>,
+    /// Which terminal the person sits at, e.g. `pts/3`; `None` when they sit at none.
+    pub terminal_name: Option<String>,
     /// Tells what was typed for a question from what was typed before it.
     pub clock: Clock,
     /// How long the daemon may take to answer before whoever waits is told why.
@@ -86,6 +88,7 @@ impl Surroundings {
             own_program: env::current_exe().ok(),
             interrupts: interrupts_of_this_process(),
             keyboard: Box::new(TerminalKeyboard::new(io::stdin(), Box::new(columns_of_stderr))),
+            terminal_name: terminal_of_stderr(),
             clock: clock_of_this_process(),
             silence: SILENCE,
         }
@@ -95,6 +98,11 @@ impl Surroundings {
 fn clock_of_this_process() -> Clock {
     let stopwatch = Stopwatch::start();
     Box::new(move || stopwatch.elapsed())
+}
+
+fn terminal_of_stderr() -> Option<String> {
+    let name = rustix::termios::ttyname(io::stderr(), Vec::new()).ok()?.into_string().ok()?;
+    Some(name.strip_prefix("/dev/").unwrap_or(&name).to_owned())
 }
 
 fn columns_of_stderr() -> Option<usize> {

@@ -5,7 +5,7 @@
 
 mod history;
 mod input;
-mod mode;
+mod modes;
 mod showing;
 mod undoing;
 mod words;
@@ -25,7 +25,8 @@ use super::{
     ids,
     key::new_key,
     link::Link,
-    paging, person,
+    mode, paging, person,
+    prompter::Prompter,
     run::{self, Beside, OutputFormat, RunOptions, Started},
     safe_text,
     screen::Ink,
@@ -37,9 +38,9 @@ use super::{
 use crate::{
     client,
     protocol::{
-        AgentName, AgentsGet, AgentsGetParams, ErrorKind, RunStart, RunStartParams, SessionClear,
-        SessionCompact, SessionContextParams, SessionGet, SessionId, SessionIdParams, SessionUndo,
-        SessionUndoParams, WorkspaceParam,
+        AgentName, AgentsGet, AgentsGetParams, ApprovalMode, ErrorKind, RunStart, RunStartParams,
+        SessionClear, SessionCompact, SessionContextParams, SessionGet, SessionId, SessionIdParams,
+        SessionUndo, SessionUndoParams, WorkspaceParam,
     },
 };
 
@@ -58,6 +59,8 @@ struct Talk {
     session_id: Option<SessionId>,
     /// Of the session, or the one that a new session will have.
     workspace: WorkspaceParam,
+    /// Of the session, as it was told last; `None` = a newer daemon's.
+    mode: Option<ApprovalMode>,
     /// What Tab knows.
     shelf: Shelf,
 }
@@ -76,7 +79,8 @@ pub(super) fn talk(
     let session_id = arguments.session.choose(&workspace, true, link, surroundings)?;
     let agent = template.agent.take().unwrap_or_else(|| "".into());
     let first = template.prompt.take();
-    let mut talk = Talk { template, agent, session_id, workspace, shelf: Shelf::default() };
+    let mode = Some(ApprovalMode::Default);
+    let mut talk = Talk { template, agent, session_id, workspace, mode, shelf: Shelf::default() };
     talk.find_workspace(link)?;
     talk.check_agent(&talk.agent, link)?;
     talk.greet(link, surroundings);
@@ -120,7 +124,7 @@ impl Talk {
     ) -> Result<u8, Failure> {
         loop {
             let agent = safe_text::line(self.agent.as_str(), table::NAME_CHARACTERS);
-            let label = format!("{agent}{}{POINTER}", self.mode_sign(link));
+            let label = format!("{agent}{}{POINTER}", self.mode_sign());
             let text = match first.take() {
                 Some(prompt) => {
                     let shown = surroundings.stderr.paint(Ink::Cyan, &label);
@@ -252,6 +256,8 @@ impl Talk {
         let format = OutputFormat::Text;
         let (end, stop_message, shown) =
             run::follow(&started, from, format, Aside::ForNextPrompt, link, surroundings)?;
+        // An answer may have changed it.
+        self.learn_mode(link);
         if end == End::Left {
             let text =
                 format!("left the run to end by itself; `subagent attach {}` shows it", started.run_id);
@@ -322,16 +328,7 @@ impl Talk {
         for file in files {
             surroundings.stderr.write_text(&format!("  {}", safe_text::line(&file, usize::MAX)))?;
         }
-        let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
-        // What was typed before it was asked is no answer to it.
-        keyboard.open();
-        keyboard.close();
-        let mut desk = Desk { keyboard: &mut **keyboard, stdin, stderr, interrupts };
-        let is_yes = match desk.read("undo that? [y/N] ", &[], &mut |_| None)? {
-            Typed::Text(answer) => matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"),
-            Typed::LeavesMode | Typed::Left => false,
-        };
-        if !is_yes {
+        if !Prompter::of(surroundings).agrees("undo that?")? {
             return surroundings.stderr.write_text("nothing was undone");
         }
         let params = SessionUndoParams { session_id, to_call_id: None, last_turn: true, force: false };
@@ -352,6 +349,7 @@ impl Talk {
         }
         let Some(session_id) = self.session_id.clone() else { return Ok(()) };
         let answer = link.ask_value::<SessionGet>(&SessionIdParams { session_id })?;
+        self.mode = mode::of_answer(&answer);
         let Found { session: Roots { roots } } = paging::view(&answer)?;
         if !roots.is_empty() {
             self.workspace = WorkspaceParam::Roots { roots };

@@ -159,7 +159,8 @@ impl Command {
                 u32::from(is_printed || is_seen)
             }),
             keyboard: Box::new(keyboard),
-            clock: hurrying(),
+            terminal_name: None,
+            clock: hurrying(if self.is_dumb { 1_000 } else { 100 }),
             silence: self.silence,
         };
         let arguments = std::iter::once("subagent".to_owned()).chain(self.arguments).map(OsString::from);
@@ -170,12 +171,15 @@ impl Command {
     }
 }
 
-/// A clock on which every look takes a tenth of a second: nobody waits long until a key counts.
-pub(super) fn hurrying() -> Clock {
+/// How a person agrees to what holds longer than a call.
+const AGREES: [(&str, &str); 3] = [("n declines › ", "y"), ("does not › y", ""), ("", "\r")];
+
+/// A clock on which every look takes so many milliseconds: nobody waits long until a key counts.
+pub(super) fn hurrying(step: u64) -> Clock {
     let looks = Cell::new(0);
     Box::new(move || {
         looks.set(looks.get() + 1);
-        Duration::from_millis(100 * looks.get())
+        Duration::from_millis(step * looks.get())
     })
 }
 
@@ -275,7 +279,17 @@ impl Write for ClosedPipe {
 /// What a command against a daemon with these scripts prints, and its exit code.
 fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
     let Ran { exit_code, stdout, stderr, .. } = command.against(scripts);
+    let stderr = settled(&stderr);
     expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
+}
+
+/// What stays on the screen of lines that were drawn over.
+fn settled(text: &str) -> String {
+    let stays = |line: &str| match line.rsplit_once("\r\u{1b}[J") {
+        Some((_, last)) => last.split('\u{1b}').next().unwrap_or_default().to_owned(),
+        None => line.to_owned(),
+    };
+    text.lines().map(|line| stays(line) + "\n").collect()
 }
 
 /// A daemon that is asked this once, with these parameters.

@@ -28,7 +28,7 @@ use crate::protocol::{
 const DIGEST_CHARACTERS: usize = "sha256:".len() + 16;
 
 /// How one says yes.
-const HOW: &str = "answer `y` to trust it, or give --yes";
+const HOW: &str = "press y and then Enter to trust it, or give --yes";
 
 #[derive(Args)]
 pub(super) struct TrustArguments {

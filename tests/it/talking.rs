@@ -203,21 +203,23 @@ async fn a_question_is_asked_in_place_and_undo_names_the_file_before_it_asks() {
 
     terminal.enters("/undo");
     terminal.sees("note.txt (created)").await;
-    terminal.sees("undo that? [y/N] ").await;
-    terminal.enters("n");
+    terminal.sees("n declines › ").await;
+    terminal.types("n");
     terminal.sees("nothing was undone").await;
     assert!(file.exists());
     terminal.sees("writer › ").await;
     // What was typed before it was asked is no answer to it.
     terminal.types("/undo\ry\r");
-    terminal.sees("undo that? [y/N] ").await;
-    terminal.enters("n");
+    terminal.sees("n declines › ").await;
+    terminal.types("n");
     terminal.sees("nothing was undone").await;
     assert!(file.exists());
     terminal.sees("writer › ").await;
     terminal.enters("/undo");
-    terminal.sees("[y/N] ").await;
-    terminal.enters("y");
+    terminal.sees("n declines › ").await;
+    terminal.types("y");
+    terminal.sees("does not › y").await;
+    terminal.confirms().await;
     terminal.sees("restored ").await;
     assert!(!file.exists());
     terminal.sees("writer › ").await;

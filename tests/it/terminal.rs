@@ -5,6 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     process::Stdio,
     thread,
+    time::Duration,
 };
 
 use rustix::{
@@ -19,6 +20,9 @@ use tokio::{
 };
 
 use crate::{process::Home, support::STUCK};
+
+/// Between two keys of which the second confirms the first.
+const APART: Duration = Duration::from_millis(300);
 
 /// Pieces of the screen that wait to be read.
 const PIECES: usize = 1_024;
@@ -112,6 +116,13 @@ impl Terminal {
 
     pub fn types(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Enter, as a second, different key is pressed: not in the same breath as the first. It is the pace that counts here, and
+    /// a machine that is busy only makes it slower.
+    pub async fn confirms(&mut self) {
+        tokio::time::sleep(APART).await;
+        self.types("\r");
     }
 
     /// Types a line and sends it.

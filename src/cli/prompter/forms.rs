@@ -1,5 +1,8 @@
 //! What do keys make of a line, a list or a letter that is asked for, and what is to be seen of it? Pure: strokes in, rows out.
 
+use std::time::Duration;
+
+use super::confirming::{NOT_YET, Timing, row};
 use crate::cli::{
     line_editor::{
         drawing::Drawing,
@@ -30,6 +33,14 @@ pub(super) enum Pressed {
 
 /// What a person fills in.
 pub(super) trait Form {
+    /// It is drawn where it was not before: at first, and after the command was stopped.
+    fn appears(&mut self, _now: Duration) {}
+    /// A look at the keyboard brought so many bytes, which are so many strokes; each is pressed then.
+    fn look(&mut self, _now: Duration, _bytes: usize, _strokes: usize) {}
+    /// Whether time alone changes what is to be seen.
+    fn is_settling(&self) -> bool {
+        false
+    }
     fn press(&mut self, stroke: Stroke) -> Pressed;
     fn label(&self) -> &str;
     fn drawing(&self, columns: usize) -> Drawing;
@@ -91,11 +102,17 @@ pub(super) struct LetterForm {
     label: String,
     letters: Vec<char>,
     typed: Option<char>,
+    timing: Timing,
 }
 
 impl LetterForm {
     pub(super) fn new(label: &str, letters: &[char]) -> LetterForm {
-        LetterForm { label: label.to_owned(), letters: letters.to_vec(), typed: None }
+        LetterForm {
+            label: label.to_owned(),
+            letters: letters.to_vec(),
+            typed: None,
+            timing: Timing::default(),
+        }
     }
 
     pub(super) fn letter(&self) -> Option<char> {
@@ -104,9 +121,21 @@ impl LetterForm {
 }
 
 impl Form for LetterForm {
+    fn appears(&mut self, now: Duration) {
+        self.timing.shown(now);
+    }
+
+    fn look(&mut self, now: Duration, bytes: usize, strokes: usize) {
+        self.timing.look(now, bytes, strokes);
+    }
+
+    fn is_settling(&self) -> bool {
+        !self.timing.takes_keys()
+    }
+
     fn press(&mut self, stroke: Stroke) -> Pressed {
         match stroke {
-            Stroke::Character(typed) => {
+            Stroke::Character(typed) if self.timing.counts() => {
                 let typed = typed.to_ascii_lowercase();
                 self.typed = Some(typed).filter(|typed| self.letters.contains(typed));
                 if self.typed.is_some() { Pressed::Entered } else { Pressed::Nothing }
@@ -121,11 +150,12 @@ impl Form for LetterForm {
     }
 
     fn drawing(&self, columns: usize) -> Drawing {
-        let typed: String = self.typed.into_iter().collect();
         // Nothing long is typed behind it, so the label has the line.
-        let row = width::cut(&format!("{}{typed}", self.label), columns.max(COLUMNS_MIN) - 1);
-        let column = width::of(&row);
-        Drawing::of_rows(vec![row], column)
+        match self.typed {
+            Some(typed) => row(&format!("{}{typed}", self.label), columns),
+            None if self.is_settling() => row(&format!("{}{NOT_YET}", self.label), columns),
+            None => row(&format!("{}› ", self.label), columns),
+        }
     }
 
     fn answered(&self, columns: usize) -> Drawing {

@@ -4,11 +4,13 @@ use clap::Args;
 
 use super::OneSession;
 use crate::cli::{
-    Surroundings,
+    Surroundings, Telling,
     failure::Failure,
     link::Link,
     mode::{self, ModeWord},
+    paging,
 };
+use crate::protocol::SessionGet;
 
 #[derive(Args)]
 pub(super) struct ModeArguments {
@@ -17,6 +19,9 @@ pub(super) struct ModeArguments {
     /// The mode from now on [default: show the one it has]
     #[arg(value_enum)]
     mode: Option<ModeWord>,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = Telling::Text)]
+    format: Telling,
 }
 
 pub(super) fn mode(
@@ -24,14 +29,15 @@ pub(super) fn mode(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<(), Failure> {
-    let session_id = arguments.session.find(link)?.session_id;
-    let told = match arguments.mode.map(ModeWord::mode) {
-        Some(wanted) => {
-            mode::set(&session_id, wanted, link)?;
-            mode::in_words(wanted)
+    let params = arguments.session.find(link)?;
+    let (answer, mode) = match arguments.mode.map(ModeWord::mode) {
+        Some(wanted) => (mode::set(&params.session_id, wanted, link)?, Some(wanted)),
+        None => {
+            let answer = link.ask_value::<SessionGet>(&params)?;
+            let mode = mode::of_answer(&answer);
+            (answer, mode)
         }
-        None => mode::of_session(&session_id, link)?
-            .map_or("a mode that only a newer `subagent` knows", mode::in_words),
     };
-    surroundings.stdout.write_text(told)
+    let words = || mode.map_or("a mode that only a newer `subagent` knows", mode::in_words).to_owned();
+    paging::tell(&answer, arguments.format, words, surroundings)
 }

@@ -19,19 +19,111 @@ fn desk(question: Value, play: impl FnOnce(&mut Peer) + Send + 'static) -> Scrip
     })
 }
 
-#[test]
-fn a_beginning_of_an_id_is_enough_and_what_is_decided_is_shown_first() {
-    let script: Script = Box::new(|peer| {
+/// The question is found by the beginning of its id; whether it is answered is for whoever sees it.
+fn found_by_its_beginning(play: impl FnOnce(&mut Peer) + Send + 'static) -> Script {
+    Box::new(|peer| {
         say_hello(peer);
         let list = json!({"confirmations": [question(json!({}))]});
         assert!(peer.answer("confirmation/list", list).get("resolved").is_none(), "only open ones");
         let params = peer.answer("confirmation/get", json!({"confirmation": question(json!({}))}));
         assert_eq!(params, json!({"confirmationId": ID}));
+        play(peer);
+        peer.wait_for_hangup();
+    })
+}
+
+#[test]
+fn a_beginning_of_an_id_is_enough_for_whoever_is_shown_and_asked() {
+    let answered = |peer: &mut Peer| {
         let params = responds(peer, "allowOnce");
         assert_eq!(params, json!({"confirmationId": ID, "digest": "sha256:01", "outcome": "allowOnce"}));
+    };
+    let command =
+        Command { is_terminal: true, press_after: AGREES.to_vec(), ..Command::new(&["approve", "019aa1b2"]) };
+    let ran = command.against(vec![found_by_its_beginning(answered)]);
+    assert_eq!(
+        (ran.exit_code, ran.stdout.as_str()),
+        (0, "question 019aa1b2-c3d4: allowed once · Edit a.rs\n")
+    );
+    let at = |text: &str| ran.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.stderr));
+    assert!(at("│ +new") < at("answer it so?"), "shown before it is asked: {}", ran.stderr);
+    // Whoever declines, or typed before it was asked, has allowed nothing.
+    for keys in [vec![("n declines › ", "n")], vec![("one moment", "y"), ("n declines › ", "\r")]] {
+        let command =
+            Command { is_terminal: true, press_after: keys, ..Command::new(&["approve", "019aa1b2"]) };
+        let ran = command.against(vec![found_by_its_beginning(|_| {})]);
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    }
+    // Nobody can be asked in a pipe, so the whole id has to be given: then it was seen.
+    for arguments in [&["approve", "019aa1b2"][..], &["approve", "019aa1b2", "--yes"]] {
+        let ran = Command::new(arguments).against(vec![found_by_its_beginning(|_| {})]);
+        assert_eq!((ran.exit_code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("subagent approve {ID}")), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn high_risk_and_what_lasts_is_asked_about_even_with_the_whole_id() {
+    let risky = || question(json!({"risk": "high"}));
+    for (arguments, asked, words) in [
+        (&["approve", ID][..], risky(), "answer it so?"),
+        (&["approve", ID, "--always", "project"], question(json!({})), "from now on"),
+    ] {
+        for agrees in [false, true] {
+            let script = desk(asked.clone(), move |peer| {
+                if agrees {
+                    let answer = json!({"resolution": {"outcome": "allowOnce", "by": "client"}});
+                    peer.answer("confirmation/respond", answer);
+                }
+            });
+            let press_after = if agrees { AGREES.to_vec() } else { vec![("n declines › ", "n")] };
+            let ran =
+                Command { is_terminal: true, press_after, ..Command::new(arguments) }.against(vec![script]);
+            assert_eq!(ran.exit_code, u8::from(!agrees), "{arguments:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        }
+        // Whoever says so beforehand is not asked again.
+        let script = desk(asked, |peer| {
+            peer.answer(
+                "confirmation/respond",
+                json!({"resolution": {"outcome": "allowOnce", "by": "client"}}),
+            );
+        });
+        let arguments = [arguments, &["--yes"]].concat();
+        let ran = Command { is_terminal: true, ..Command::new(&arguments) }.against(vec![script]);
+        assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_question_that_is_over_says_who_ended_it_and_when() {
+    let over = || {
+        let resolution = json!({
+            "outcome": "deny", "by": "client", "name": "eve@pts/3-0123abcd", "message": "no",
+            "at": "2025-11-20T11:05:00.000Z",
+        });
+        question(json!({"state": "resolved", "resolution": resolution}))
+    };
+    let script: Script = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("confirmation/list", json!({"confirmations": []}));
+        let params = peer.answer("confirmation/list", json!({"confirmations": [over()]}));
+        assert_eq!(params["resolved"], true, "a short id is looked for among those that are over, too");
+        peer.answer("confirmation/get", json!({"confirmation": over()}));
+        peer.wait_for_hangup();
+    });
+    let ran = Command::new(&["approve", "019aa1b2"]).against(vec![script]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("is over: denied by eve (pts/3): no, 2025-11-20"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_decided_is_shown_first() {
+    let script = desk(question(json!({})), |peer| {
+        responds(peer, "allowOnce");
     });
     check(
-        Command::new(&["approve", "019aa1b2"]),
+        Command::new(&["approve", ID]),
         vec![script],
         expect_test::expect![[r#"
             exit 0

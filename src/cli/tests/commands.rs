@@ -242,6 +242,11 @@ pub(super) fn rows() -> Vec<Row> {
                 "byAgentAndModel": [{"agent": "scout", "model": "a/m", "calls": 1, "usage": {}}],
             }),
         ),
+        Row::plain(
+            &["sessions", "mode", "s1", "plan"],
+            "session/update",
+            json!({"sessionId": "s1", "seq": 3}),
+        ),
         Row::plain(&["sessions", "close", "s1"], "session/close", json!({"sessionId": "s1", "seq": 3})),
         Row::plain(
             &["sessions", "delete", "s1"],

@@ -235,6 +235,9 @@ fn the_wizard_asks_for_all_of_it_and_each_answer_is_checked() {
         ("model: ", "small\r"),
         ("scope: ", "\x1b[B\x1b[B\r"),
         ("space ticks", "write \x15 \r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let command = Command { is_terminal: true, press_after, ..Command::new(&["create"]) };
     let ran = command.against(vec![script]);
@@ -277,6 +280,9 @@ fn servers_that_are_configured_are_offered() {
         ("scope: ", "\r"),
         ("tools: ", "\r"),
         ("MCP servers: ", "files \r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let command = Command { is_terminal: true, press_after, ..Command::new(&["create", "a"]) };
     let ran = command.against(vec![script]);
@@ -305,6 +311,9 @@ fn enter_skips_whatever_need_not_be_said() {
         ("model: ", "\r"),
         ("scope: ", "\r"),
         ("space ticks", "\r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let command = Command { is_terminal: true, press_after, ..Command::new(&["create", "bug-hunter"]) };
     assert_eq!(command.against(vec![script]).exit_code, 0);
@@ -330,6 +339,9 @@ fn a_template_says_what_it_can_do_so_that_is_not_asked() {
         ("debug-analyzer: ", "bug-hunter\r"),
         ("title [the template's]: ", "\r"),
         ("choose it: ", "Hunts.\r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let arguments = ["create", "--template", "debugging", "--global"];
     let ran = Command { is_terminal: true, press_after, ..Command::new(&arguments) }.against(vec![script]);
@@ -372,6 +384,9 @@ fn triggers_are_asked_for_until_there_are_no_more() {
         ("trigger 2, priority", "\r"),
         ("trigger 3, keywords", "\r"),
         ("trigger 3, or", "\r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let arguments = ["create", "x", "--extended", "--description", "d", "--template", "testing"];
     let ran = Command { is_terminal: true, press_after, ..Command::new(&arguments) }.against(vec![script]);
@@ -422,8 +437,14 @@ fn a_name_that_is_taken_is_asked_for_again_and_nothing_else() {
         ("debug-analyzer: ", "a\r"),
         ("title", "Kept\r"),
         ("choose it: ", "\r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
         ("there is an agent `a`", ""),
         ("debug-analyzer: ", "b\r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let arguments = ["create", "--template", "testing", "--global"];
     let ran = Command { is_terminal: true, press_after, ..Command::new(&arguments) }.against(vec![script]);
@@ -434,7 +455,7 @@ fn a_name_that_is_taken_is_asked_for_again_and_nothing_else() {
 #[test]
 fn where_the_cursor_cannot_be_moved_lists_have_numbers() {
     let (asked, script) = wizard();
-    let typed = "bug-hunter\n\nHunts.\nx y\nown/model\n4\n3\n1 9\n2,write_file\n";
+    let typed = "bug-hunter\n\nHunts.\nx y\nown/model\n4\n3\n1 9\n2,write_file\nyes\n";
     let command =
         Command { is_terminal: true, is_dumb: true, typed: Some(typed), ..Command::new(&["create"]) };
     let ran = command.against(vec![script]);
@@ -475,6 +496,9 @@ fn a_daemon_that_cannot_list_keeps_nobody_from_going_on() {
         ("model: ", "own/model\r"),
         ("scope: ", "\r"),
         ("note: the tools cannot be listed", ""),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
     ];
     let command = Command { is_terminal: true, press_after, ..Command::new(&["create", "a"]) };
     let ran = command.against(vec![script]);

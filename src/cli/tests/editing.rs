@@ -143,7 +143,7 @@ fn errors_are_shown_with_line_and_fix_and_can_be_mended() {
         peer.wait_for_hangup();
     });
     // There is no way to save what has errors.
-    let keys = vec![("[e]dit again, [d]iscard? ", "se")];
+    let keys = vec![("[d]iscard? › ", "s"), ("[d]iscard? › ", "e")];
     let (ran, left) = run(edit(MORE, Some(keys)), script);
     assert_eq!((ran.exit_code, left), (0, vec![]), "{}", ran.stderr);
     let told = "error: /a/scout.md:2:1: nobody knows `nmae^[[2J` (did you mean `name`?)\n";
@@ -152,7 +152,7 @@ fn errors_are_shown_with_line_and_fix_and_can_be_mended() {
 
 #[test]
 fn warnings_can_be_saved_and_are_where_nobody_is_asked() {
-    for person in [Some(vec![("[e]dit again, [s]ave anyway, [d]iscard? ", "s")]), None] {
+    for person in [Some(vec![("[e]dit again, [s]ave anyway, [d]iscard? › ", "s")]), None] {
         let script: Script = Box::new(|peer| {
             gets(peer);
             checks(peer, "warn");
@@ -180,7 +180,7 @@ fn is_kept(ran: &Ran, left: &[String], told: &str) {
 
 #[test]
 fn a_text_that_is_not_written_is_kept() {
-    let question = "[e]dit again, [d]iscard? ";
+    let question = "[e]dit again, [d]iscard? › ";
     for (person, interrupts, told) in [
         (Some(vec![(question, "d")]), vec![], "error: nothing was changed"),
         (Some(vec![(question, "\x04")]), vec![], "error: nothing was changed"),
@@ -247,7 +247,7 @@ fn what_the_daemon_refuses_can_be_mended_too() {
         peer.answer("agents/update", written());
         peer.wait_for_hangup();
     });
-    let (ran, left) = run(edit(MORE, Some(vec![("[e]dit again, [d]iscard? ", "e")])), script);
+    let (ran, left) = run(edit(MORE, Some(vec![("[e]dit again, [d]iscard? › ", "e")])), script);
     assert_eq!((ran.exit_code, left), (0, vec![]), "{}", ran.stderr);
     assert!(
         ran.stderr.starts_with("error: /a/scout.md:2: no (yes)\nerror: the file has errors\n"),
@@ -302,7 +302,8 @@ fn deleting(shows: bool, expected: Value) -> Script {
 #[test]
 fn an_agent_is_deleted_once_somebody_said_so() {
     let expected = json!({"name": "scout", "scope": "user", "contexts": "keep"});
-    let command = Command { is_terminal: true, typed: Some("y\n"), ..Command::new(&["delete", "scout"]) };
+    let command =
+        Command { is_terminal: true, press_after: AGREES.to_vec(), ..Command::new(&["delete", "scout"]) };
     check(
         command,
         vec![deleting(true, expected)],
@@ -315,7 +316,9 @@ fn an_agent_is_deleted_once_somebody_said_so() {
             what it remembered is gone in 2 sessions
             it has runs in 1 session, where it remembers what it did
             --- stderr
-            Delete scout (user), /a/scout.md? [y/N] "#]],
+            Delete scout (user), /a/scout.md?
+            yes
+        "#]],
     );
     let arguments = ["delete", "scout", "--scope", "project", "--contexts", "--yes", "--format", "json"];
     let expected = json!({"name": "scout", "scope": "project", "contexts": "delete"});
@@ -330,7 +333,10 @@ fn nothing_is_deleted_when_nobody_agrees() {
     let ran = Command { stdin: Some("y\n"), ..Command::new(&["delete", "scout"]) }.run(folder.path());
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("subagent delete scout --yes"), "{}", ran.stderr);
-    for (scope, typed, told) in [("user", "n\n", "nothing was changed"), ("builtin", "y\n", "is built in")] {
+    let declines = vec![("n declines › ", "n")];
+    for (scope, press_after, told) in
+        [("user", declines, "nothing was changed"), ("builtin", Vec::new(), "is built in")]
+    {
         let script: Script = Box::new(move |peer| {
             say_hello(peer);
             let mut file = file();
@@ -338,7 +344,7 @@ fn nothing_is_deleted_when_nobody_agrees() {
             peer.answer("agents/get", file);
             peer.wait_for_hangup();
         });
-        let command = Command { is_terminal: true, typed: Some(typed), ..Command::new(&["delete", "scout"]) };
+        let command = Command { is_terminal: true, press_after, ..Command::new(&["delete", "scout"]) };
         let ran = command.against(vec![script]);
         assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""), "{scope}");
         assert!(ran.stderr.contains(told), "{scope}: {}", ran.stderr);

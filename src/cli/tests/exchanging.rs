@@ -133,7 +133,12 @@ fn bringing(agrees: bool) -> Script {
 #[test]
 fn what_comes_from_a_url_is_shown_and_asked_about() {
     check(
-        Command { is_terminal: true, typed: Some("y\n"), columns: 200, ..Command::new(&["import", URL]) },
+        Command {
+            is_terminal: true,
+            press_after: AGREES.to_vec(),
+            columns: 200,
+            ..Command::new(&["import", URL])
+        },
         vec![bringing(true)],
         expect![[r#"
             exit 0
@@ -148,9 +153,15 @@ fn what_comes_from_a_url_is_shown_and_asked_about() {
             │ ---
             │ Look.^[[2J
             note: https://example.com/agents.git#v1, commit 0123abcd, is now --digest sha256:5a1c7b0e2d3f4a5968778695a4b3c2d1e0f1e2d3c4b5a69788796a5b4c3d2e1f
-            Bring in 1 agent? [y/N] "#]],
+            Bring in 1 agent?
+            yes
+        "#]],
     );
-    let command = Command { is_terminal: true, typed: Some("\n"), ..Command::new(&["import", URL]) };
+    let command = Command {
+        is_terminal: true,
+        press_after: vec![("n declines › ", "\r")],
+        ..Command::new(&["import", URL])
+    };
     let ran = command.against(vec![bringing(false)]);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("nothing was changed"), "{}", ran.stderr);

@@ -110,7 +110,12 @@ fn workspace(trusted: bool, acknowledged: bool) -> Value {
 }
 
 /// `trust` of the current folder, where `workspace/open` answers this; `typed` is the answer of whoever sits there.
-fn trust(arguments: &[&str], typed: Option<&'static str>, opened: Value, is_trusted: bool) -> Ran {
+fn trust(
+    arguments: &[&str],
+    pressed: Option<&[(&'static str, &'static str)]>,
+    opened: Value,
+    is_trusted: bool,
+) -> Ran {
     let script: Script = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("workspace/open", opened.clone());
@@ -131,23 +136,35 @@ fn trust(arguments: &[&str], typed: Option<&'static str>, opened: Value, is_trus
         peer.wait_for_hangup();
     });
     let arguments: Vec<&str> = [&["trust"], arguments].concat();
-    let command = Command { is_terminal: typed.is_some(), typed, ..Command::new(&arguments) };
+    let press_after = pressed.unwrap_or_default().to_vec();
+    let command = Command { is_terminal: pressed.is_some(), press_after, ..Command::new(&arguments) };
     command.against(vec![script])
 }
 
 #[test]
 fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
-    let ran = trust(&[], Some("yes\n"), workspace(false, false), true);
+    let ran = trust(&[], Some(&AGREES), workspace(false, false), true);
     expect![[r#"
         /w brings along:
         FILE                         DIGEST                   STATE         WOULD BE
         .subagentd/agents/helper.md  sha256:0123456789abcdef  not seen yet  an agent: can be started, with the tools and approv…
         .subagentd/policies/p.toml   sha256:11                acknowledged  rules: can only make things stricter
         .subagentd/settings.json     sha256:22                acknowledged  settings: what they change stands below
-        Trust FOLDER, with these files as they are now? [y/N] FOLDER is trusted, as it is now; a file that changes is asked about again
+        Trust FOLDER, with these files as they are now?
+        yes
+        FOLDER is trusted, as it is now; a file that changes is asked about again
     "#]]
-    .assert_eq(&format!("{}{}", ran.stderr, ran.stdout));
-    for no in ["", "\n", "n\n", "yesterday\n", "\u{4}"] {
+    .assert_eq(&format!("{}{}", settled(&ran.stderr), ran.stdout));
+    let ask = "n declines › ";
+    for no in [
+        &[(ask, "n")][..],
+        &[(ask, "\r")],
+        &[("one moment", "\u{4}")],
+        // Typed before it could be read, at once as a paste is, or another word.
+        &[("one moment", "y"), (ask, "\r")],
+        &[(ask, "yes\r"), (ask, "\r")],
+        &[(ask, "y"), ("does not › y", "u"), (ask, "\r")],
+    ] {
         let ran = trust(&[], Some(no), workspace(false, false), false);
         assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""), "{no:?}: {}", ran.stderr);
     }
@@ -155,9 +172,9 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     assert_eq!(trust(&[], None, workspace(false, false), false).exit_code, 2);
     assert_eq!(trust(&["--yes"], None, workspace(false, false), true).exit_code, 0);
     // A file that changed since is asked about again; one that did not is no question.
-    let changed = trust(&["."], Some("y\n"), workspace(true, false), true);
+    let changed = trust(&["."], Some(&AGREES), workspace(true, false), true);
     assert!(changed.stderr.contains("Trust 1 file that you have not acknowledged?"), "{}", changed.stderr);
-    let same = trust(&["."], Some(""), workspace(true, true), false);
+    let same = trust(&["."], Some(&[]), workspace(true, true), false);
     assert!(same.stdout.contains("is trusted already"), "{}", same.stdout);
 }
 
@@ -172,7 +189,7 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
             "code": "BAD_VALUE", "message": "`models.default`: a project may not set this", "fix": "leave it out"}],
         "discovery": {"command": "my/tell", "tools": 0, "warnings": []},
     }});
-    let ran = trust(&[], Some("n\n"), opened, false);
+    let ran = trust(&[], Some(&[("n declines › ", "n")]), opened, false);
     let seen = |text: &str| ran.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.stderr));
     let asked = seen("Trust FOLDER");
     for text in [
@@ -185,11 +202,11 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
     }
     // In a folder that brings nothing, trust runs something all the same; where it ran already, that is no news.
     let bare = |trusted: bool| json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [], "discovery": {"command": "my/tell"}}});
-    let ran = trust(&[], Some("n\n"), bare(false), false);
+    let ran = trust(&[], Some(&[("n declines › ", "n")]), bare(false), false);
     let told =
         "once it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
-    assert!(!trust(&[], Some("n\n"), bare(true), false).stderr.contains("my/tell"));
+    assert!(!trust(&[], Some(&[("n declines › ", "n")]), bare(true), false).stderr.contains("my/tell"));
 }
 
 #[test]
@@ -221,7 +238,8 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         let params = peer.answer("agents/acknowledge", json!({"name": "helper", "seq": 3}));
         assert_eq!((&params["name"], &params["digest"]), (&json!("helper"), &json!("sha256:77")));
     });
-    let command = Command { is_terminal: true, typed: Some("y\n"), ..Command::new(&["trust", "helper"]) };
+    let command =
+        Command { is_terminal: true, press_after: AGREES.to_vec(), ..Command::new(&["trust", "helper"]) };
     let ran = command.against(vec![script]);
     expect![[r#"
         helper  Helper
@@ -232,9 +250,11 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         starts    {"mine":{"command":"sh","args":["-c","touch x"]}}
         │ Help.
         │ ^[[2J? Trust it [y/N] y
-        May helper be started, as it is now? [y/N] helper may be started, as it is now; when its file changes you are asked again
+        May helper be started, as it is now?
+        yes
+        helper may be started, as it is now; when its file changes you are asked again
     "#]]
-    .assert_eq(&format!("{}{}", ran.stderr, ran.stdout));
+    .assert_eq(&format!("{}{}", settled(&ran.stderr), ran.stdout));
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn says(peer: &mut Peer) -> Value {
             json!({"events": [{"seq": 1, "type": "run.started", "runId": "r1", "data": {}}], "head": 1});
         peer.answer("events/list", first);
     }
+    peer.answer("session/get", json!({"session": {"mode": "default"}}));
     peer.answer("run/get", record(json!({"reason": "GOAL", "result": "Here."})));
     params
 }

@@ -109,7 +109,8 @@ fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         own_program: None,
         interrupts: Box::new(|| 0),
         keyboard: Box::new(TerminalKeyboard::new(terminal.try_clone().unwrap(), Box::new(width.clone()))),
-        clock: hurrying(),
+        terminal_name: None,
+        clock: hurrying(100),
         silence: Duration::from_secs(3),
     };
     let arguments = ["subagent", "run", "scout", "-p", "q", "--new"].map(OsString::from);

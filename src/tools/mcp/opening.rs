@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient,
     service::{RunningService, RunningServiceCancellationToken, serve_client},
@@ -265,11 +266,11 @@ pub struct Ending {
 }
 
 impl Open {
-    /// Completes when the connection has ended, or the program. `None` = nobody knows more.
-    pub fn attended(self) -> (impl Future<Output = ()> + Send, Ending) {
+    /// The first completes when the connection has ended; who has seen that already may wait for a clone of it.
+    pub fn attended(self) -> (impl Future<Output = ()> + Clone + Send, Ending) {
         let token = self.service.cancellation_token();
         let service = self.service;
-        let closed = async move { drop(service.waiting().await) };
+        let closed = async move { drop(service.waiting().await) }.shared();
         (closed, Ending { token, program: self.program })
     }
 }

@@ -1,5 +1,7 @@
 //! Keys in, answers and rows out.
 
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -145,6 +147,12 @@ fn a_line_is_one_line_and_may_be_empty() {
 #[test]
 fn a_letter_is_one_of_those_that_are_asked_for() {
     let mut form = LetterForm::new("again? ", &['e', 'd']);
+    form.appears(Duration::ZERO);
+    form.look(Duration::from_millis(100), 1, 1);
+    assert_eq!(press(&mut form, "d"), Pressed::Nothing, "typed before it could be read");
+    form.look(Duration::from_secs(2), 2, 2);
+    assert_eq!(press(&mut form, "d"), Pressed::Nothing, "no single key");
+    form.look(Duration::from_secs(4), 1, 1);
     assert_eq!(press(&mut form, "xs\r"), Pressed::Nothing);
     assert_eq!(press(&mut form, "D"), Pressed::Entered);
     assert_eq!(form.letter(), Some('d'));

@@ -1,6 +1,6 @@
 //! The task that keeps a server: opens a connection, stays with it, and tries again when it is lost.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -169,7 +169,6 @@ impl Server {
         household.changed(self, true);
         let (mut ping, mut relisting) = (clock.sleep(PING_PAUSE), Relisting::default());
         let (closed, mut ending) = open.attended();
-        let mut closed = pin!(closed);
         let end = loop {
             let idle = match self.idle_in(household) {
                 Some(idle) => clock.sleep(idle),
@@ -185,7 +184,7 @@ impl Server {
                         None => "its program ended".to_owned(),
                     });
                 }
-                () = &mut closed => break self.lost(&mut ending, opener, clock).await,
+                () = closed.clone() => break self.lost(&mut ending, opener, clock).await,
                 () = self.again.notified() => break End::Again,
                 () = self.look.notified() => {
                     if let Some(why) = self.refused(household).await {

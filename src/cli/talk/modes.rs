@@ -16,17 +16,29 @@ use crate::{
 
 impl Talk {
     /// ` (autoEdit)`: what the next prompt says of the mode, where it is not the usual one.
-    pub(super) fn mode_sign(&self, link: &mut Link) -> String {
-        match self.mode(link) {
-            Ok(Some(ApprovalMode::Default)) | Err(_) => String::new(),
-            Ok(Some(mode)) => format!(" ({})", mode.as_str()),
-            Ok(None) => " (a mode of a newer daemon)".to_owned(),
+    pub(super) fn mode_sign(&self) -> String {
+        match self.mode {
+            Some(ApprovalMode::Default) => String::new(),
+            Some(mode) => format!(" ({})", mode.as_str()),
+            None => " (a mode of a newer daemon)".to_owned(),
+        }
+    }
+
+    /// Asks for the session's mode, which others may change as well. What cannot be told now is as it was.
+    pub(super) fn learn_mode(&mut self, link: &mut Link) {
+        if let Some(mode) = self.session_id.as_ref().and_then(|id| mode::of_session(id, link).ok()) {
+            self.mode = mode;
         }
     }
 
     /// Shift-Tab: whatever runs without asking is asked about again. A key alone never loosens.
-    pub(super) fn leave_mode(&self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
-        match self.mode(link)? {
+    pub(super) fn leave_mode(
+        &mut self,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        self.learn_mode(link);
+        match self.mode {
             Some(ApprovalMode::AutoEdit | ApprovalMode::Yolo) => {
                 self.change_mode(ApprovalMode::Default, link, surroundings)
             }
@@ -39,14 +51,19 @@ impl Talk {
         }
     }
 
-    pub(super) fn show_mode(&self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
-        let told = self.mode(link)?.map_or("a mode that only a newer `subagent` knows", mode::in_words);
+    pub(super) fn show_mode(
+        &mut self,
+        link: &mut Link,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        self.learn_mode(link);
+        let told = self.mode.map_or("a mode that only a newer `subagent` knows", mode::in_words);
         tell(told, surroundings);
         Ok(())
     }
 
     pub(super) fn use_mode(
-        &self,
+        &mut self,
         word: &str,
         link: &mut Link,
         surroundings: &mut Surroundings,
@@ -60,7 +77,7 @@ impl Talk {
     }
 
     fn change_mode(
-        &self,
+        &mut self,
         wanted: ApprovalMode,
         link: &mut Link,
         surroundings: &mut Surroundings,
@@ -72,16 +89,9 @@ impl Talk {
             .or_hint("say something first, or begin with `subagent run … --interactive --mode autoEdit`"));
         };
         mode::set(session_id, wanted, link)?;
+        self.mode = Some(wanted);
         tell(mode::in_words(wanted), surroundings);
         Ok(())
-    }
-
-    /// Of the session, which others may change as well.
-    fn mode(&self, link: &mut Link) -> Result<Option<ApprovalMode>, Failure> {
-        match &self.session_id {
-            Some(session_id) => Ok(mode::of_session(session_id, link)?),
-            None => Ok(Some(ApprovalMode::Default)),
-        }
     }
 }
 

@@ -1,0 +1,199 @@
+//! When does a key agree, or choose a letter? Only when it was pressed for what stands there: see [`AnswerGuard`]. Pure.
+
+use std::time::Duration;
+
+use super::forms::{Form, Pressed};
+use crate::cli::{
+    answer_guard::{APART, AnswerGuard},
+    line_editor::{drawing::Drawing, strokes::Stroke},
+    width,
+};
+
+/// The word that agrees; its first letter does as well.
+pub(super) const YES: &str = "yes";
+
+/// What the line ends with while no key counts.
+pub(super) const NOT_YET: &str = "… one moment";
+
+/// What the line says when keys count.
+const HOW: &str = "y and then Enter agree · n declines › ";
+
+/// Columns of the narrowest terminal that is drawn for.
+const COLUMNS_MIN: usize = 8;
+
+/// When keys came, and whether they count.
+#[derive(Default)]
+pub(super) struct Timing {
+    guard: Option<AnswerGuard>,
+    now: Duration,
+    /// Whether what this look brought can be meant: it came alone, and late enough.
+    counts: bool,
+}
+
+impl Timing {
+    /// It is drawn where it was not before.
+    pub(super) fn shown(&mut self, now: Duration) {
+        (self.guard, self.now, self.counts) = (Some(AnswerGuard::shown(now)), now, false);
+    }
+
+    /// A look at the keyboard brought so many bytes, which are so many strokes.
+    pub(super) fn look(&mut self, now: Duration, bytes: usize, strokes: usize) {
+        self.now = now;
+        self.counts = self.takes_keys() && strokes <= 1;
+        if let Some(guard) = self.guard.as_mut().filter(|_| 0 < bytes) {
+            guard.typed(now);
+        }
+    }
+
+    pub(super) fn counts(&self) -> bool {
+        self.counts
+    }
+
+    pub(super) fn takes_keys(&self) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.takes_keys(self.now))
+    }
+}
+
+/// Agrees by `y` or `yes`, and then Enter; everything else does not.
+#[derive(Default)]
+pub(super) struct ConfirmForm {
+    timing: Timing,
+    /// A beginning of the word.
+    typed: String,
+    typed_at: Duration,
+    /// Several strokes came at once.
+    is_burst: bool,
+}
+
+impl ConfirmForm {
+    fn enter(&mut self) -> Pressed {
+        let is_whole = self.typed == YES || self.typed == YES[..1];
+        let is_apart = APART <= self.timing.now.saturating_sub(self.typed_at);
+        match (is_whole && is_apart && !self.is_burst, self.typed.is_empty()) {
+            (true, _) => return Pressed::Entered,
+            (false, true) if self.timing.counts() => return Pressed::Leaves,
+            _ => self.typed.clear(),
+        }
+        Pressed::Nothing
+    }
+}
+
+impl Form for ConfirmForm {
+    fn appears(&mut self, now: Duration) {
+        self.timing.shown(now);
+        self.typed.clear();
+    }
+
+    fn look(&mut self, now: Duration, bytes: usize, strokes: usize) {
+        self.is_burst = 1 < strokes;
+        self.timing.look(now, bytes, strokes);
+    }
+
+    fn is_settling(&self) -> bool {
+        self.typed.is_empty() && !self.timing.takes_keys()
+    }
+
+    fn press(&mut self, stroke: Stroke) -> Pressed {
+        match stroke {
+            Stroke::EndOfInput => return Pressed::Leaves,
+            Stroke::Enter => return self.enter(),
+            Stroke::Backspace => {
+                self.typed.pop();
+            }
+            Stroke::Character(character) => {
+                let begins = self.typed.is_empty();
+                if begins && self.timing.counts() && matches!(character, 'n' | 'N') {
+                    return Pressed::Leaves;
+                }
+                let typed = format!("{}{}", self.typed, character.to_ascii_lowercase());
+                let is_meant = !self.is_burst && YES.starts_with(&typed) && (!begins || self.timing.counts());
+                self.typed = if is_meant { typed } else { String::new() };
+                self.typed_at = self.timing.now;
+            }
+            _ => self.typed.clear(),
+        }
+        Pressed::Nothing
+    }
+
+    fn label(&self) -> &str {
+        ""
+    }
+
+    fn drawing(&self, columns: usize) -> Drawing {
+        let text = match (self.is_settling(), self.typed.is_empty()) {
+            (true, _) => NOT_YET.to_owned(),
+            (false, true) => HOW.to_owned(),
+            (false, false) => format!("Enter agrees · any other key does not › {}", self.typed),
+        };
+        row(&text, columns)
+    }
+
+    fn answered(&self, columns: usize) -> Drawing {
+        row(YES, columns)
+    }
+}
+
+/// One row, and the cursor behind it.
+pub(super) fn row(text: &str, columns: usize) -> Drawing {
+    let row = width::cut(text, columns.max(COLUMNS_MIN) - 1);
+    let column = width::of(&row);
+    Drawing::of_rows(vec![row], column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::line_editor::strokes::Strokes;
+
+    /// What comes of keys at these times, in milliseconds; the question stands there from 0 on.
+    fn answer(keys: &[(u64, &str)]) -> Option<bool> {
+        let (mut form, mut strokes) = (ConfirmForm::default(), Strokes::default());
+        form.appears(Duration::ZERO);
+        let mut pending = keys.iter().peekable();
+        for now in 0..10_000 {
+            let bytes = match pending.next_if(|(at, _)| *at == now) {
+                Some((_, keys)) => keys.as_bytes(),
+                None => b"",
+            };
+            let decoded = if bytes.is_empty() { Vec::new() } else { strokes.decode(bytes) };
+            form.look(Duration::from_millis(now), bytes.len(), decoded.len());
+            for stroke in decoded {
+                match form.press(stroke) {
+                    Pressed::Entered => return Some(true),
+                    Pressed::Leaves => return Some(false),
+                    Pressed::Nothing | Pressed::Complains(_) => {}
+                }
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn only_what_is_pressed_for_the_question_agrees() {
+        let cases: [(&[(u64, &str)], Option<bool>); 16] = [
+            (&[(800, "y"), (1_000, "\r")], Some(true)),
+            (&[(800, "y"), (950, "e"), (1_100, "s"), (1_300, "\r")], Some(true)),
+            (&[(800, "Y"), (1_000, "\r")], Some(true)),
+            // Too early, or in the middle of something else.
+            (&[(100, "y"), (300, "\r")], None),
+            (&[(600, "y"), (800, "\r")], None),
+            (&[(600, "a"), (800, "y"), (1_000, "\r")], None),
+            (&[(600, "a"), (1_100, "y"), (1_300, "\r")], Some(true)),
+            // No two keys of a person, or a paste.
+            (&[(800, "y"), (900, "\r")], None),
+            (&[(800, "y\r")], None),
+            (&[(800, "yes\r")], None),
+            (&[(800, "\x1b[200~y\r\x1b[201~"), (1_000, "\r")], None),
+            // Another word.
+            (&[(800, "y"), (1_000, "a"), (1_200, "\r")], None),
+            (&[(800, "\x1b[A"), (820, "y"), (1_000, "\r")], None),
+            // No.
+            (&[(800, "n")], Some(false)),
+            (&[(800, "\r")], Some(false)),
+            (&[(100, "\x04")], Some(false)),
+        ];
+        for (keys, expected) in cases {
+            assert_eq!(answer(keys), expected, "{keys:?}");
+        }
+    }
+}

@@ -22,9 +22,11 @@ mod rule;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod words;
 
 pub use file::{RuleFile, parse, unread};
 pub use remember::{Answer, Scope};
+pub use words::{allows, extent};
 
 use rule::Rule;
 use verdict::Memo;

@@ -110,7 +110,7 @@ pub enum Found {
 }
 
 /// Why an agent cannot be started whose file is sound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotReady {
     /// By the setting `agents.overrides`.
     Disabled,
@@ -118,6 +118,8 @@ pub enum NotReady {
     SwitchedOff,
     /// It runs elsewhere.
     Remote,
+    /// Its file asks for what this version does not hold to: these fields.
+    Unsupported(Vec<String>),
 }
 
 impl Catalog {
@@ -285,9 +287,14 @@ impl Entry {
     fn not_ready(&self) -> Option<NotReady> {
         match self.file.standing {
             _ if self.is_disabled => Some(NotReady::Disabled),
-            Standing::Usual => None,
             Standing::SwitchedOff => Some(NotReady::SwitchedOff),
             Standing::Remote => Some(NotReady::Remote),
+            Standing::Usual => {
+                let fields =
+                    self.file.definition.as_deref().map(AgentDefinition::not_held_to).unwrap_or_default();
+                let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
+                (!fields.is_empty()).then_some(NotReady::Unsupported(fields))
+            }
         }
     }
 
@@ -302,7 +309,7 @@ impl Entry {
             match self.not_ready() {
                 None => AgentStatus::Ok,
                 Some(NotReady::Disabled | NotReady::SwitchedOff) => AgentStatus::Disabled,
-                Some(NotReady::Remote) => AgentStatus::NotReady,
+                Some(NotReady::Remote | NotReady::Unsupported(_)) => AgentStatus::NotReady,
             }
         }
     }

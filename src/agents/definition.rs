@@ -14,7 +14,7 @@ use crate::{
     config::{Mark, nearest},
     protocol::{
         AgentDefinition, AgentFormat, AgentName, AgentScope, Completion,
-        FileProblemCode::{BadValue, MissingField, UnknownField, WrongType},
+        FileProblemCode::{BadValue, MissingField, UnknownField, Unsupported, WrongType},
         InputSpec, SandboxProfile,
     },
 };
@@ -69,8 +69,15 @@ pub(super) const FIELDS: &[&str] = &[
     IMPORTED_FROM,
 ];
 
-/// Fields of the spec that this version does not act on.
-const WITHOUT_EFFECT: &[&str] = &["handoffs", "guardrails", "memory", "graph", "tracing"];
+/// Fields of the spec that this version does not act on, and what an agent would do without them that its file does not say.
+/// `None`: nothing is loosened or lost, but what it asks for is not there.
+const WITHOUT_EFFECT: &[(&str, Option<&str>)] = &[
+    ("handoffs", Some("it would keep what it is to hand over")),
+    ("guardrails", Some("nothing would check what they check")),
+    ("memory", Some("it would keep nothing")),
+    ("graph", Some("its steps would not be taken")),
+    ("tracing", None),
+];
 
 /// Where a field that stands at the top, but belongs deeper, should stand.
 const DEEPER_FIELDS: &[Suggestion<'static>] = &[
@@ -115,7 +122,8 @@ pub(super) fn name(root: &Node) -> Option<AgentName> {
 /// Whether this is a field of ours, in any of its spellings.
 pub(super) fn is_field(key: &str) -> bool {
     let plain = |key: &str| key.replace(['_', '-'], "").to_lowercase();
-    FIELDS.iter().chain(WITHOUT_EFFECT).any(|field| plain(field) == plain(key))
+    let without_effect = WITHOUT_EFFECT.iter().map(|(field, _)| field);
+    FIELDS.iter().chain(without_effect).any(|field| plain(field) == plain(key))
 }
 
 /// The fields that nobody knows, as they were written.
@@ -138,12 +146,7 @@ pub(super) fn read(
     let fields = Fields::open_with_suggestions(root, "", FIELDS, DEEPER_FIELDS, findings)?;
     read_kind(&fields, findings);
     let named = read_name(&fields, findings);
-    for field in WITHOUT_EFFECT {
-        if let (Some(key), Some(_)) = (fields.key(field), fields.get(field)) {
-            let message = format!("`{field}` has no effect in this version");
-            findings.warning(Some(key.mark), UnknownField, message, None);
-        }
-    }
+    let unsupported = read_unsupported(&fields, findings);
     look::check_scope(&fields, scope, findings);
     let imported_from = fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
     let title = fields.raw_text("title", findings);
@@ -196,8 +199,36 @@ pub(super) fn read(
         sandbox,
         triggers,
         hidden,
+        unsupported,
         prompt: body.text.replace("\r\n", "\n"),
     })
+}
+
+/// The fields that say something and are not carried out. One that is empty, `false` or `null` promises nothing.
+fn read_unsupported(fields: &Fields<'_>, findings: &mut Findings) -> Vec<String> {
+    let mut unsupported = Vec::new();
+    for (field, without) in WITHOUT_EFFECT {
+        let (Some(key), Some(node)) = (fields.key(field), fields.get(field)) else { continue };
+        if node.says_nothing() {
+            continue;
+        }
+        match without {
+            Some(without) => findings.warning(
+                Some(key.mark),
+                Unsupported,
+                format!(
+                    "`{field}` cannot be carried out in this version, so the agent is not started: {without}"
+                ),
+                Some(format!("take `{field}` out if the agent is meant to run without it")),
+            ),
+            None => {
+                let message = format!("`{field}` has no effect in this version");
+                findings.warning(Some(key.mark), UnknownField, message, None);
+            }
+        }
+        unsupported.push((*field).to_owned());
+    }
+    unsupported
 }
 
 fn read_kind(fields: &Fields<'_>, findings: &mut Findings) {

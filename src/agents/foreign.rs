@@ -126,6 +126,7 @@ impl<'a> Common<'a> {
             auto_approve: Vec::new(),
             sandbox: None,
             hidden: false,
+            unsupported: Vec::new(),
             triggers: Vec::new(),
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
             prompt: literal(body.text),

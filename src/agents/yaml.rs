@@ -64,6 +64,15 @@ impl Node {
         matches!(self.to_scalar(), Some(Value::Null))
     }
 
+    /// Whether it asks for nothing: an empty list or map, `false`, or no value at all.
+    pub fn says_nothing(&self) -> bool {
+        match &self.content {
+            Content::Scalar { .. } => self.is_null() || self.to_scalar() == Some(Value::Bool(false)),
+            Content::List(items) => items.is_empty(),
+            Content::Map(entries) => entries.is_empty(),
+        }
+    }
+
     /// The text of a scalar, however it is written.
     pub fn as_raw_text(&self) -> Option<&str> {
         match &self.content {

@@ -11,7 +11,7 @@ use futures_util::{
 };
 
 use super::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart};
-use crate::protocol::{COMPLETE_TASK, FinishReason, Message, Part, Usage};
+use crate::protocol::{COMPLETE_TASK, FinishReason, Message, Part, RunErrorCode, Usage};
 
 mod answer;
 mod file_kind;
@@ -38,14 +38,21 @@ const NEEDED_TOOLS: [&str; 2] = ["grep", "read_file"];
 const DELTA_BYTES: usize = 24;
 
 const CANNOT_SERVE: &str = "The model `offline` follows rules and can only investigate code: it needs the tools \
-     `grep` and `read_file`, and an output that is a text or an investigation report, so it cannot serve this request.";
+     `grep` and `read_file`, and an output that is a text or an investigation report, so it cannot serve this request. \
+     `subagent models` lists the models that can.";
 
 /// The model `offline`.
 pub(super) struct Offline;
 
 impl Model for Offline {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        stream::once(async move { stream::iter(events(reply_to(&request))) }).flatten().boxed()
+        let reply = async move {
+            stream::iter(match reply_to(&request) {
+                Ok(turn) => events(turn),
+                Err(error) => vec![Err(error)],
+            })
+        };
+        stream::once(reply).flatten().boxed()
     }
 }
 
@@ -56,33 +63,34 @@ struct Turn {
     calls: Vec<ReplyPart>,
 }
 
-fn reply_to(request: &ModelRequest) -> Turn {
+fn reply_to(request: &ModelRequest) -> Result<Turn, ModelError> {
     let offered: BTreeSet<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     let is_grace = offered.iter().all(|tool| *tool == COMPLETE_TASK) && has_called_tools(&request.messages);
     let can_look_up = NEEDED_TOOLS.iter().all(|tool| offered.contains(tool));
     let form = Form::wanted(&request.tools);
     let (Purpose::Turn, Some(form), true) = (request.purpose, form, is_grace || can_look_up) else {
-        return refusal();
+        return Err(refusal());
     };
     let transcript = Transcript::new(&request.messages, is_grace);
     // The form looked right and was not: saying the same again would change nothing.
     if transcript.was_result_refused {
-        return refusal();
+        return Err(refusal());
     }
     let objective = Objective::new(&transcript.objective);
     let step = if is_grace { Step::Report } else { plan::next(&objective, &transcript, &offered) };
-    match step {
+    Ok(match step {
         Step::Calls { intent, calls } => investigate(&objective, intent, &calls),
         Step::Report => conclude(&objective, &transcript, &form),
-    }
+    })
 }
 
 fn has_called_tools(messages: &[Arc<Message>]) -> bool {
     messages.iter().flat_map(|message| &message.parts).any(|part| matches!(part, Part::ToolCall(_)))
 }
 
-fn refusal() -> Turn {
-    Turn { thought: None, text: CANNOT_SERVE.to_owned(), calls: Vec::new() }
+/// A text that says so would pass for the result of a run that did nothing.
+fn refusal() -> ModelError {
+    ModelError::Final { code: RunErrorCode::ModelFailed, message: CANNOT_SERVE.to_owned() }
 }
 
 fn investigate(objective: &Objective, intent: Intent, wishes: &[plan::Wish]) -> Turn {

@@ -1,5 +1,7 @@
 //! What rule would "allow this from now on" write? One that is as narrow as the call, or none.
 
+use serde_json::Value;
+
 use super::{PolicyCall, canonical::canonical_json, pattern::ArgsPattern};
 use crate::protocol::{
     Access, ConfirmationId, PolicyRule, PolicyTier, Risk, SessionId, Timestamp, Verdict, Word,
@@ -7,6 +9,9 @@ use crate::protocol::{
 
 /// Longest arguments that a rule repeats, in bytes: it is stored, shown to people, and compiled.
 const MOST_ARGUMENT_BYTES: usize = 4 * 1024;
+
+/// Arguments in which a model says what it thinks a call does, by tool.
+const PROSE: &[(&str, &str)] = &[("run_shell_command", "description")];
 
 /// Programs whose second word says what they do, so that a rule about both means something. Of any other it is an operand,
 /// and whoever runs what stands in their arguments would be allowed everything (spec 06).
@@ -103,6 +108,10 @@ pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<Po
     if call.risk == Risk::Critical || call.accesses.is_empty() {
         return None;
     }
+    // What is of high risk here was seen here, and nowhere else.
+    if call.risk >= Risk::High && answer.scope == Scope::User {
+        return None;
+    }
     let command_prefix = prefixes(call).unwrap_or_default();
     let args_pattern = match command_prefix.is_empty() && !accesses_say_all(call.accesses) {
         // What the same words do elsewhere, with other files, nobody has seen.
@@ -186,7 +195,27 @@ fn is_word(text: &str) -> bool {
 fn exact_arguments(call: &PolicyCall<'_>) -> Option<String> {
     let arguments = canonical_json(call.arguments);
     let is_short = arguments.len() <= MOST_ARGUMENT_BYTES;
-    is_short.then(|| ArgsPattern::exactly(&arguments)).filter(|pattern| ArgsPattern::new(pattern).is_ok())
+    is_short.then(|| exactly_but_prose(call)).filter(|pattern| ArgsPattern::new(pattern).is_ok())
+}
+
+/// These very arguments, whatever the model says about them: how it describes a command does not change what the command does.
+fn exactly_but_prose(call: &PolicyCall<'_>) -> String {
+    let whole = || ArgsPattern::exactly(&canonical_json(call.arguments));
+    let prose = PROSE.iter().find(|(tool, _)| *tool == call.tool.as_str());
+    let (Some((_, prose)), Value::Object(fields)) = (prose, call.arguments) else { return whole() };
+    let mut fields: Vec<(&String, &Value)> = fields.iter().filter(|(name, _)| name != prose).collect();
+    fields.sort_unstable_by_key(|(name, _)| *name);
+    let written = |(name, value): &(&String, &Value)| {
+        regex_syntax::escape(&format!("{}:{}", Value::from(name.as_str()), canonical_json(value)))
+    };
+    let at = fields.partition_point(|(name, _)| name.as_str() < *prose);
+    // Without a field before it, the comma would stand elsewhere.
+    if at == 0 {
+        return whole();
+    }
+    let before: Vec<String> = fields[..at].iter().map(written).collect();
+    let after: String = fields[at..].iter().map(|field| format!(",{}", written(field))).collect();
+    format!(r#"\A\{{{}(?:,"{prose}":"(?:[^"\\]|\\.)*")?{after}\}}\z"#, before.join(","))
 }
 
 /// Session and workspace of the rule. A rule names one workspace folder, so of several folders there is no rule that

@@ -58,6 +58,9 @@ pub struct AgentDefinition {
     pub triggers: Vec<Trigger>,
     #[serde(default)]
     pub hidden: bool,
+    /// Fields of its file that this version does not carry out, though they say something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsupported: Vec<String>,
     /// The body of the file: template of the system prompt.
     pub prompt: String,
 }
@@ -81,6 +84,11 @@ impl AgentMcp {
 }
 
 impl AgentDefinition {
+    /// The fields without which it would be freer than its file says, or forget: with them it is not started.
+    pub fn not_held_to(&self) -> Vec<&str> {
+        self.unsupported.iter().map(String::as_str).filter(|field| *field != "tracing").collect()
+    }
+
     /// Its tools, with those of the servers that it lists where it names no tools.
     pub fn selection(&self) -> ToolSelection {
         let mut selection = self.tools.clone();
@@ -323,7 +331,8 @@ pub enum AgentStatus {
     Hidden,
     /// The setting `agents.overrides` switches it off, or its own file does; starting it answers `AGENT_NOT_READY`.
     Disabled,
-    /// It cannot be started in this version: it is a remote agent. Starting it answers `AGENT_NOT_READY`.
+    /// It cannot be started in this version: it is a remote agent, or its file asks for what would not be held to (`guardrails`,
+    /// `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
     NotReady,
     /// Its file, which was written for another product, names a model that is not known here. It can be started; which model
     /// answers, and how to say what is meant, stands in `problems`.
@@ -405,6 +414,8 @@ pub enum FileProblemCode {
     TooLarge,
     /// A field nobody knows; kept, not used.
     UnknownField,
+    /// A field that this version cannot carry out, and without which the agent would be freer, or forget: it is not started.
+    Unsupported,
     /// `tools` names a tool that does not exist here.
     UnknownTool,
     /// `model` names one that is not known here.

@@ -446,6 +446,8 @@ async fn refused_requests_start_nothing_and_say_what_to_do() {
         .script(&script)
         .agent("reader", READER)
         .agent("broken", "---\nname: broken\nkind: agent\nrun: { maxTurns: many }\n---\nx\n")
+        .agent("guarded", READER.replace("reader", "guarded").replace("kind: agent", "kind: agent\nguardrails: [{check: x}]"))
+        .agent("keeper", READER.replace("reader", "keeper").replace("kind: agent", "kind: agent\nmemory: {scope: user}"))
         .agent(
             "greedy",
             "---\nkind: agent\nname: greedy\ndescription: d\ninputs: { a: {type: integer}, b: {type: string} }\nquery: \"${a} ${b}\"\n---\nx\n",
@@ -466,6 +468,16 @@ async fn refused_requests_start_nothing_and_say_what_to_do() {
     let cases = [
         (with(json!({ "agent": "raeder" })), "NOT_FOUND", "reader"),
         (with(json!({ "agent": "broken" })), "INVALID_DEFINITION", "maxTurns"),
+        // What its file promises would not be held to.
+        (with(json!({ "agent": "guarded" })), "AGENT_NOT_READY", "`guardrails`"),
+        (with(json!({ "agent": "keeper" })), "AGENT_NOT_READY", "`memory`"),
+        (
+            with(json!({ "agent": null, "definition": {
+                "kind": "agent", "name": "inline", "description": "d", "prompt": "Do it.", "handoffs": ["reader"],
+            }})),
+            "AGENT_NOT_READY",
+            "`handoffs`",
+        ),
         (with(json!({ "model": "gpt-nothing" })), "NO_MODEL", "--model offline"),
         (with(json!({ "model": null })), "NO_MODEL", "--model offline"),
         (with(json!({ "model": "replay:some/file" })), "INVALID_PARAMS", "absolute"),
@@ -486,6 +498,33 @@ async fn refused_requests_start_nothing_and_say_what_to_do() {
         assert!(error.to_string().contains(word), "{word} is not in {error}");
     }
     assert!(running.log().await.is_empty(), "something was written");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_does_not_exist_or_would_not_be_held_to_is_not_valid() {
+    let script = Script::new([Reply::done("x")]);
+    let house = House::new().script(&script);
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (field, valid, word) in [
+        ("model: script", true, ""),
+        ("guardrails: []\nhandoffs: []\nmemory: false", true, ""),
+        ("tracing: {sampling: 1}", true, "no effect"),
+        ("guardrails: [{check: x}]", false, "`guardrails`"),
+        ("handoffs: [reader]", false, "`handoffs`"),
+        ("memory: true", false, "`memory`"),
+        ("graph: {nodes: []}", false, "`graph`"),
+        ("tools: [read_fil]", false, "read_file"),
+        ("tools: [mcp.nowhere.look]", false, "mcp.nowhere.look"),
+        ("model: gpt-nothing", false, "gpt-nothing"),
+        ("mcp: {servers: [nowhere]}", false, "nowhere"),
+    ] {
+        let text = format!("---\nkind: agent\nname: a-try\ndescription: d\n{field}\n---\nDo it.\n");
+        let answer = client.call("agents/validate", json!({ "text": text })).await;
+        assert_eq!(answer["valid"], valid, "{field}: {answer:#}");
+        assert!(answer.to_string().contains(word), "{field}: {answer:#}");
+    }
     running.stop().await;
 }
 

@@ -47,8 +47,11 @@ pub fn front_matter_schema() -> Value {
 }
 
 fn field(name: &str) -> Option<Value> {
-    if WITHOUT_EFFECT.contains(&name) {
-        return Some(json!({ "description": "Has no effect in this version." }));
+    if let Some((_, without)) = WITHOUT_EFFECT.iter().find(|(field, _)| *field == name) {
+        return Some(json!({ "description": match without {
+            Some(_) => "Cannot be carried out in this version: an agent whose file says something here is not started.",
+            None => "Has no effect in this version.",
+        }}));
     }
     Some(match name {
         "kind" => said("What the file describes.", json!({ "const": "agent" })),

@@ -148,20 +148,21 @@ fn unknown_fields_are_warnings_that_name_the_nearest() {
 #[test]
 fn fields_that_do_nothing_yet_say_so() {
     check_fields(
-        "mcp: {servers: [x]}\nhandoffs: []\nguardrails: {}\nmemory: {}\ntracing: {}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
+        "mcp: {servers: [x]}\nhandoffs: [a]\nguardrails: {input: x}\nmemory: true\ntracing: on\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
         expect![[r#"
-            warning UnknownField my-file.md:6:1: `handoffs` has no effect in this version
-            warning UnknownField my-file.md:7:1: `guardrails` has no effect in this version
-            warning UnknownField my-file.md:8:1: `memory` has no effect in this version
+            warning Unsupported my-file.md:6:1: `handoffs` cannot be carried out in this version, so the agent is not started: it would keep what it is to hand over (take `handoffs` out if the agent is meant to run without it)
+            warning Unsupported my-file.md:7:1: `guardrails` cannot be carried out in this version, so the agent is not started: nothing would check what they check (take `guardrails` out if the agent is meant to run without it)
+            warning Unsupported my-file.md:8:1: `memory` cannot be carried out in this version, so the agent is not started: it would keep nothing (take `memory` out if the agent is meant to run without it)
             warning UnknownField my-file.md:9:1: `tracing` has no effect in this version
         "#]],
     );
+    // What says nothing promises nothing.
+    check_fields("handoffs: []\nguardrails: {}\nmemory: false\ngraph:\ntracing: ~", expect![[""]]);
     check(
         "---\nkind: graph\nname: a\ndescription: d\ngraph: {}\n---\nDo it.\n",
         expect![[r#"
-        error BadValue my-file.md:2:7: `kind`: graphs are not supported yet; expected `agent`
-        warning UnknownField my-file.md:5:1: `graph` has no effect in this version
-    "#]],
+            error BadValue my-file.md:2:7: `kind`: graphs are not supported yet; expected `agent`
+        "#]],
     );
 }
 

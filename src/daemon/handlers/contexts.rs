@@ -247,6 +247,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(Vec::new()), ..ToolSelection::default() },
         sandbox: None,
+        unsupported: Vec::new(),
         triggers: Vec::new(),
         hidden: true,
         prompt: "A context is made shorter.".to_owned(),

@@ -151,7 +151,10 @@ fn inline_definition(fields: &Map<String, Value>) -> Result<(Arc<AgentDefinition
     let file = AgentFile::read(path, text.as_bytes(), AgentScope::User, AgentFormat::Own);
     let problems: Vec<String> = file.problems.iter().map(|problem| problem.message.clone()).collect();
     match file.definition {
-        Some(definition) => Ok((definition, file.digest)),
+        Some(definition) => match definition.not_held_to().as_slice() {
+            [] => Ok((definition, file.digest)),
+            fields => Err(not_held_to(&definition.name, fields)),
+        },
         None => Err(RpcError::new(
             ErrorKind::InvalidDefinition,
             format!("the definition cannot be used: {}", problems.join("; ")),
@@ -159,6 +162,19 @@ fn inline_definition(fields: &Map<String, Value>) -> Result<(Arc<AgentDefinition
         .with_details(json!({ "problems": file.problems }))
         .with_hint("`agent.schema.json` says what its fields are; `prompt` is the text below them")),
     }
+}
+
+/// An agent whose file asks for what would not be done: started, it would be freer than it says, or forget.
+fn not_held_to(agent: &AgentName, fields: &[impl AsRef<str>]) -> RpcError {
+    let fields: Vec<&str> = fields.iter().map(AsRef::as_ref).collect();
+    let named: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+    let message = format!(
+        "{agent} asks for {}, which this version cannot carry out, so it is not started",
+        named.join(" and ")
+    );
+    RpcError::new(ErrorKind::AgentNotReady, message)
+        .with_details(json!({ "fields": fields }))
+        .with_hint("take what is named out of its definition if it is meant to run without that")
 }
 
 /// The agent of runs that name none, where their session has none either.
@@ -289,6 +305,7 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
                     format!("{agent} is a remote agent; those cannot be started yet"),
                     "choose another agent; `subagent list` shows the agents there are".to_owned(),
                 ),
+                NotReady::Unsupported(fields) => return Err(not_held_to(agent, &fields)),
             };
             Err(RpcError::new(ErrorKind::AgentNotReady, message).with_hint(hint))
         }

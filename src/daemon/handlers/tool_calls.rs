@@ -119,6 +119,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         initial_messages: Vec::new(),
         tools: ToolSelection { allow: Some(vec![tool.clone()]), ..ToolSelection::default() },
         sandbox: None,
+        unsupported: Vec::new(),
         triggers: Vec::new(),
         hidden: true,
         prompt: "A client calls a tool.".to_owned(),

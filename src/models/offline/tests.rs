@@ -15,7 +15,7 @@ use crate::{
 mod conversation;
 
 use conversation::{
-    Conversation, READ_ONLY, TREE, answer, ask, calls, investigation_schema, reply, request, text,
+    Conversation, READ_ONLY, TREE, answer, ask, calls, investigation_schema, refused, reply, request,
     text_schema, tools,
 };
 
@@ -227,15 +227,13 @@ fn other_tools_and_outputs_are_refused_in_one_sentence() {
         tools(READ_ONLY, two),
     ];
     for tools in cases {
-        let reply = reply(request(ask("Where is the retry?"), tools));
-        assert!(calls(&reply).is_empty());
-        assert_eq!(text(&reply), super::CANNOT_SERVE);
+        assert_eq!(refused(request(ask("Where is the retry?"), tools)), super::CANNOT_SERVE);
     }
     let utility = ModelRequest {
         purpose: Purpose::Utility,
         ..request(ask("Which model?"), tools(READ_ONLY, text_schema()))
     };
-    assert_eq!(text(&reply(utility)), super::CANNOT_SERVE);
+    assert_eq!(refused(utility), super::CANNOT_SERVE);
 }
 
 #[test]
@@ -274,8 +272,9 @@ fn a_result_that_was_refused_is_not_sent_again() {
         raw: None,
     }));
     conversation.messages.push(Arc::new(Message { role: Role::Tool, parts: vec![refused], raw: None }));
-    let reply = reply(request(conversation.messages, tools(READ_ONLY, investigation_schema())));
-    assert_eq!(text(&reply), super::CANNOT_SERVE);
+    let told =
+        conversation::refused(request(conversation.messages, tools(READ_ONLY, investigation_schema())));
+    assert_eq!(told, super::CANNOT_SERVE);
 }
 
 #[test]

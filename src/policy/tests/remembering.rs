@@ -64,7 +64,7 @@ fn the_rule_is_as_narrow_as_the_call() {
         &shell("git"),
         Scope::Project,
         expect![[
-            r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"argsPattern":"\\A\\{\"command\":\"git\"\\}\\z","kind":"execute","risk":"medium","workspace":"/w","accesses":[{"access":"execute","command":"git"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+            r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"argsPattern":"\\A\\{\"command\":\"git\"(?:,\"description\":\"(?:[^\"\\\\]|\\\\.)*\")?\\}\\z","kind":"execute","risk":"medium","workspace":"/w","accesses":[{"access":"execute","command":"git"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
@@ -178,6 +178,38 @@ fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
     }
 }
 
+/// A command, and how a model describes it.
+fn said(command: &str, description: &str) -> Sketch {
+    Sketch { arguments: json!({ "command": command, "description": description }), ..shell(command) }
+}
+
+#[test]
+fn what_it_would_allow_is_said_in_plain_words() {
+    let told = |sketch: &Sketch, scope| {
+        let rule = remember(&Policy::builtin(), sketch, scope).unwrap();
+        format!("{:?}: {}", crate::policy::extent(&rule), crate::policy::allows(&rule))
+    };
+    expect_test::expect![[r#"
+        File: allow write_file again on /w/a, until this session ends
+        File: allow write_file again on /w/a, from now on, everywhere
+        Call: allow this very command again: python script, from now on in /w
+        Words: allow commands like "git status …" and "cargo test …", touching no other files, from now on in /w
+        Call: allow this very call of mcp.github.get_issue again, from now on, everywhere"#]].assert_eq(
+        &[
+            told(&edit("/w/a"), Scope::Session),
+            told(&edit("/w/a"), Scope::User),
+            told(&said("python script", "harmless"), Scope::Project),
+            told(&shell("git status ; cargo test"), Scope::Project),
+            told(&opaque(), Scope::User),
+        ]
+        .join("\n"),
+    );
+    // What is of high risk is allowed in its place, not everywhere.
+    let risky = Sketch { risk: Risk::High, ..edit("/w/a") };
+    assert!(remember(&Policy::builtin(), &risky, Scope::Project).is_some());
+    assert_eq!(remember(&Policy::builtin(), &risky, Scope::User), None);
+}
+
 /// One remembered answer, and other calls.
 #[test]
 fn it_allows_the_same_again_and_nothing_else() {
@@ -202,6 +234,14 @@ fn it_allows_the_same_again_and_nothing_else() {
         (edit("/w/a"), Scope::Session, Sketch { roots: vec![], ..edit("/w/a") }),
         (edit("/w/a"), Scope::Project, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
         (two.clone(), Scope::User, edit("/w/b")),
+        // What a model says about a command is no part of it.
+        (
+            said("python script", "runs it"),
+            Scope::Project,
+            said("python script", "does \"it\" \\ once, \"command\":\"ls\""),
+        ),
+        (said("python script", "runs it"), Scope::Session, shell("python script")),
+        (shell("python script"), Scope::Session, said("python script", "")),
         (shell("git status"), Scope::User, shell("git status -s")),
         (shell("git status ; cargo test"), Scope::User, shell("cargo test x")),
         (opaque(), Scope::User, Sketch { arguments: json!({ "body": "(.*)", "number": 7 }), ..opaque() }),
@@ -210,6 +250,23 @@ fn it_allows_the_same_again_and_nothing_else() {
         assert!(allowed(remembered, *scope, next), "{scope:?} {remembered:?}\n{next:?}");
     }
     let other = [
+        (said("python script", "runs it"), Scope::Project, said("python other", "python script")),
+        (
+            said("python script", "runs it"),
+            Scope::Project,
+            Sketch {
+                arguments: json!({ "command": "python script", "description": "runs it", "timeout": 9 }),
+                ..shell("python script")
+            },
+        ),
+        (
+            said("python script", "runs it"),
+            Scope::Project,
+            Sketch {
+                arguments: json!({ "command": "python script", "description": ["x"] }),
+                ..shell("python script")
+            },
+        ),
         (edit("/w/a"), Scope::User, edit("/w/b")),
         (edit("/w"), Scope::User, edit("/w/b")),
         (edit("/w/a"), Scope::User, two),

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Gate, Prepared, Standing, Work};
 use crate::{
-    policy::{Answer, PolicyCall, Scope},
+    policy::{self, Answer, PolicyCall, Scope},
     protocol::{
         Access, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Outcome, PolicyRule,
         PreparedCall, Timestamp, ToolCall,
@@ -90,7 +90,12 @@ impl Gate {
             ];
             for (outcome, scope, label) in scopes {
                 if let Some(rule) = self.rule_of(prepared, standing, scope, confirmation) {
-                    options.push(ConfirmationOption { remembers: Some(rule), ..plain(outcome, label) });
+                    options.push(ConfirmationOption {
+                        grant: Some(policy::extent(&rule)),
+                        allows: Some(policy::allows(&rule)),
+                        remembers: Some(rule),
+                        ..plain(outcome, label)
+                    });
                 }
             }
             if matches!(prepared.work, Work::Tool(_)) {

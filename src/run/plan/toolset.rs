@@ -34,6 +34,12 @@ pub(in crate::run) fn toolset(
     };
     let toolset = toolset.expecting(|entry| foreign.may_have(entry));
     let toolset = foreign.away().fold(toolset, Toolset::with_warning);
+    let toolset = match definition.unsupported.iter().any(|field| field == "tracing") {
+        true => {
+            toolset.with_warning("`tracing` in the agent's file has no effect in this version".to_owned())
+        }
+        false => toolset,
+    };
     callables.warnings().fold(toolset, Toolset::with_warning)
 }
 

@@ -1,4 +1,4 @@
-//! `save_memory`: keeps a fact for later runs. (spec 05, 08 "Memory files")
+//! `save_memory`: writes a fact into a memory file. (spec 05, 08 "Memory files")
 
 use std::sync::Arc;
 
@@ -28,13 +28,14 @@ use section::remembered;
 
 /// Memory files, the first that is there; the first of all is made.
 const FILES: &[&str] = &["AGENTS.md", "GEMINI.md", "CLAUDE.md"];
-/// Characters of a fact: a sentence or two, since every later run reads it.
+/// Characters of a fact: a sentence or two.
 const MAX_FACT_CHARS: usize = 2_000;
 
 const DESCRIPTION: &str = "\
-Remembers a fact for later runs, in a file that they are given. Use it when the user asks to remember something, or states \
-a lasting preference or fact about themselves or, with scope `project`, about this workspace. Not for what concerns this \
-task alone, and not for what the files themselves say. One short sentence each.";
+Writes a fact into the user's memory file or, with scope `project`, into this workspace's (`AGENTS.md`). Nothing reads these \
+files by itself: a run knows a fact once it has read the file. Use it when the user asks to write something down, or states \
+a lasting preference or fact about themselves or about this workspace. Not for what concerns this task alone, and not for \
+what the files themselves say. One short sentence each.";
 
 pub struct SaveMemory;
 

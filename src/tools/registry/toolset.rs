@@ -69,6 +69,13 @@ impl Toolset {
         meant.map(|(_, text)| text.clone())
     }
 
+    /// Those of them about entries of this selection that no tool is called by.
+    pub fn missing_of<'a>(&'a self, own: &'a ToolSelection) -> impl Iterator<Item = String> + 'a {
+        let is_own = |entry: &ToolName| own.allow.iter().flatten().chain(&own.deny).any(|it| it == entry);
+        let missing = self.warnings.iter().filter(move |(entry, _)| entry.as_ref().is_some_and(is_own));
+        missing.map(|(_, text)| text.clone())
+    }
+
     /// With one more.
     #[must_use]
     pub fn with_warning(mut self, warning: String) -> Toolset {

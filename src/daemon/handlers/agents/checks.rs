@@ -4,10 +4,10 @@ use super::super::super::{discovery::foreign_known, state::State};
 use crate::{
     project::Project,
     protocol::{
-        AgentCheck, AgentDefinition, CheckOutcome, FileProblem,
+        AgentCheck, AgentDefinition, AgentFormat, CheckOutcome, FileProblem,
         FileProblemCode::{
             self, BadJson, BadToml, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
-            UnknownField, UnknownTool, Unreadable, WrongType,
+            UnknownField, UnknownTool, Unreadable, Unsupported, WrongType,
         },
         SandboxProfile, Severity,
     },
@@ -64,21 +64,29 @@ pub fn of(
     };
     let foreign = foreign_known(state, project);
     let toolset = state.executor.toolset(definition, project, foreign);
+    // What another product's file names need not be here.
+    let is_own = definition.format == AgentFormat::Own;
+    let worst =
+        |does_not_exist: bool| if is_own && does_not_exist { CheckOutcome::Fail } else { CheckOutcome::Warn };
+    let is_missing = toolset.missing_of(&definition.tools).next().is_some();
     let tools = toolset.warnings_of(&definition.tools);
     let of_file = problems.iter().filter(|problem| problem.code == UnknownTool).map(ToString::to_string);
     checks.push(check(
         "every tool in allow and deny exists, and patterns match something",
-        CheckOutcome::Warn,
+        worst(is_missing),
         of_file.chain(tools).collect(),
     ));
     if let Some(listed) = &definition.mcp.servers {
         let names = state.servers.names(&project.roots);
         let unknown = listed.iter().filter(|name| !names.contains(*name));
         let unknown = unknown.map(|name| format!("`mcp.servers`: no settings name a server `{name}` here"));
-        checks.push(check("the MCP servers it lists are configured", CheckOutcome::Warn, unknown.collect()));
+        checks.push(check("the MCP servers it lists are configured", worst(true), unknown.collect()));
     }
+    let is_unknown = state.executor.model_problem(definition).is_some();
     let model = state.executor.model_warning(definition);
-    checks.push(check("the model is known", CheckOutcome::Warn, model.into_iter().collect()));
+    checks.push(check("the model is known", worst(is_unknown), model.into_iter().collect()));
+    let unsupported = problems.iter().filter(|problem| problem.code == Unsupported).map(ToString::to_string);
+    checks.push(check("it asks for nothing that is not held to", CheckOutcome::Fail, unsupported.collect()));
     let sandbox = too_wide(definition, state.settings.get().config.sandbox.profile.value);
     checks.push(check(
         "its commands are confined no less than the settings say",

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use crate::{
     models::{
-        ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart, offline::Offline, tests::stream_to_end,
+        ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart, offline::Offline,
+        tests::stream_to_end,
     },
-    protocol::{Message, Part, Risk, Role, Sampling, ToolCall, ToolDeclaration, ToolKind},
+    protocol::{Message, Part, Risk, Role, RunErrorCode, Sampling, ToolCall, ToolDeclaration, ToolKind},
 };
 
 /// A workspace in memory: paths and texts, sorted by path.
@@ -96,21 +97,19 @@ pub(super) fn reply(request: ModelRequest) -> ModelReply {
     }
 }
 
+/// What it says when it cannot serve what is asked: it fails, so that no run takes that for its result.
+pub(super) fn refused(request: ModelRequest) -> String {
+    match stream_to_end(&Offline, request).pop() {
+        Some(Err(ModelError::Final { code: RunErrorCode::ModelFailed, message })) => message,
+        other => panic!("it is served: {other:?}"),
+    }
+}
+
 pub(super) fn calls(reply: &ModelReply) -> Vec<(&str, &Value)> {
     let parts = reply.parts.iter();
     parts
         .filter_map(|part| match part {
             ReplyPart::ToolCall { name, arguments, .. } => Some((name.as_str(), arguments)),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn text(reply: &ModelReply) -> String {
-    let parts = reply.parts.iter();
-    parts
-        .filter_map(|part| match part {
-            ReplyPart::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect()

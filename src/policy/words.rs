@@ -1,0 +1,72 @@
+//! What does a rule allow that an answer writes, in one line of plain words? Never in those of a model.
+
+use crate::protocol::{Access, Grant, PolicyRule};
+
+/// Characters of a command or a path that are shown; the question has the rest.
+const SHOWN: usize = 160;
+
+/// Accesses that are named one by one.
+const NAMED: usize = 3;
+
+/// Which later calls the rule is about.
+pub fn extent(rule: &PolicyRule) -> Grant {
+    let is_file = |access: &Access| matches!(access, Access::Read { .. } | Access::Write { .. });
+    match (rule.command_prefix.is_empty(), &rule.args_pattern) {
+        (false, _) => Grant::Words,
+        (true, None) if rule.accesses.iter().all(is_file) => Grant::File,
+        (true, _) => Grant::Call,
+    }
+}
+
+/// `allow commands that begin with "cargo test", in ~/proj from now on`.
+pub fn allows(rule: &PolicyRule) -> String {
+    let tool = rule.tool.first().map_or("the tool", String::as_str);
+    let runs = rule.accesses.iter().find_map(|access| match access {
+        Access::Execute { command } => Some(shown(command)),
+        _ => None,
+    });
+    let what = match (extent(rule), runs) {
+        (Grant::Words, _) => {
+            let words: Vec<String> =
+                rule.command_prefix.iter().map(|words| format!("\"{words} …\"")).collect();
+            format!("commands like {}, touching no other files", words.join(" and "))
+        }
+        (_, Some(command)) => format!("this very command again: {command}"),
+        (Grant::File, None) => format!("{tool} again on {}", touched(&rule.accesses)),
+        (_, None) if rule.args_pattern.is_some() => format!("this very call of {tool} again"),
+        (_, None) => format!("{tool} again for {}", touched(&rule.accesses)),
+    };
+    let place = match (&rule.session, &rule.workspace) {
+        (Some(_), _) => "until this session ends".to_owned(),
+        (None, Some(workspace)) => format!("from now on in {}", shown(workspace)),
+        (None, None) => "from now on, everywhere".to_owned(),
+    };
+    format!("allow {what}, {place}")
+}
+
+fn touched(accesses: &[Access]) -> String {
+    let mut named: Vec<String> = accesses
+        .iter()
+        .map(|access| match access {
+            Access::Read { path } | Access::Write { path } => shown(&path.to_string_lossy()),
+            Access::Execute { command } => shown(command),
+            Access::Fetch { url } => shown(url),
+            Access::Opaque { what } => format!("what {} decides", shown(what)),
+            Access::Nothing => "nothing else".to_owned(),
+        })
+        .collect();
+    named.dedup();
+    let more = named.len().saturating_sub(NAMED);
+    named.truncate(NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{more}", named.join(", "))
+}
+
+/// In one line, and not longer than is read.
+fn shown(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

@@ -111,7 +111,10 @@ export type AgentStatus =
    * `AGENT_NOT_READY`.
    */
   | "disabled"
-  /** It cannot be started in this version: it is a remote agent. Starting it answers `AGENT_NOT_READY`. */
+  /**
+   * It cannot be started in this version: it is a remote agent, or its file asks for what would not be held
+   * to (`guardrails`, `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
+   */
   | "notReady"
   /**
    * Its file, which was written for another product, names a model that is not known here. It can be started;
@@ -1659,6 +1662,11 @@ export type FileProblemCode =
   | "BAD_TOML"
   /** A field nobody knows; kept, not used. */
   | "UNKNOWN_FIELD"
+  /**
+   * A field that this version cannot carry out, and without which the agent would be freer, or forget: it is
+   * not started.
+   */
+  | "UNSUPPORTED"
   /** `tools` names a tool that does not exist here. */
   | "UNKNOWN_TOOL"
   /** `model` names one that is not known here. */

@@ -25,6 +25,7 @@ mod proof;
 mod running;
 mod spare;
 
+pub use bubblewrap::TEMPORARY;
 pub use environment::{Environment, MARKER};
 pub use hidden::Hidden;
 pub use proof::{Places, Proof, Trial};

@@ -12,7 +12,7 @@ use crate::{protocol::SandboxProfile, sys::warden};
 pub const WARDEN: &str = "/run/subagentd-warden";
 
 /// Folders for what lives no longer than its makers.
-const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
+pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 
 /// Of `/proc`, what is the whole system's and can be written by its owner.
 const KERNEL: &[&str] = &[

@@ -93,6 +93,13 @@ async fn the_wizard_makes_what_was_answered() {
         terminal.sees(question).await;
         terminal.types("\r");
     }
+    // What was pressed before is no answer to whether all of it is meant.
+    terminal.sees("Write log-reader, with the tools").await;
+    terminal.types("\r");
+    terminal.sees("n declines › ").await;
+    terminal.types("y");
+    terminal.sees("does not › y").await;
+    terminal.confirms().await;
     assert_eq!(terminal.ended().await, Some(0), "{}", terminal.seen);
     let text = fs::read_to_string(place.home.work().join(".subagentd/agents/log-reader.md")).unwrap();
     for line in
@@ -189,8 +196,8 @@ async fn every_agent_is_validated_a_line_each_and_a_bad_one_fails_it() {
     assert!(line("reader").contains("valid"), "{shown}");
     assert!(line("bad").contains("run.maxTurns"), "{shown}");
     let (code, shown) = place.shows(&["validate", "odd"]).await;
-    assert_eq!(code, Some(0), "a warning is no failure: {shown}");
-    assert!(shown.contains("raed_file") && shown.contains("warn"), "{shown}");
+    assert_eq!(code, Some(1), "there is no such tool: {shown}");
+    assert!(shown.contains("raed_file") && shown.contains("did you mean `read_file`?"), "{shown}");
     let (code, shown) = place.shows(&["validate", "bad"]).await;
     assert_eq!(code, Some(1), "{shown}");
     assert!(shown.contains("pass") && shown.contains("fail"), "{shown}");

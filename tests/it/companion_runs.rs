@@ -246,7 +246,8 @@ async fn a_run_that_had_to_wait_is_followed_to_its_own_end() {
 async fn agents_are_shown_and_checked() {
     let script = Script::new([Reply::done("x")]);
     let broken = "---\nkind: agent\nname: broken\nrun: { maxTurns: many }\n---\nx\n";
-    let house = House::new().script(&script).agent("reader", READER).agent("broken", broken);
+    let reader = READER.replace(", probe", "");
+    let house = House::new().script(&script).agent("reader", &reader).agent("broken", broken);
     let place = Place::boot(&house, script).await;
 
     let shown = place.told(&["show", "reader"]).await;
@@ -268,7 +269,7 @@ async fn agents_are_shown_and_checked() {
     assert!(all.stdout.contains("1 invalid"), "{}", all.stdout);
 
     // A file that lies nowhere yet is checked by its text.
-    std::fs::write(place.home.work().join("draft.md"), READER.replace("name: reader", "name: draft"))
+    std::fs::write(place.home.work().join("draft.md"), reader.replace("name: reader", "name: draft"))
         .unwrap();
     let draft = place.told(&["validate", "draft.md"]).await;
     assert!(draft.starts_with("draft"), "{draft}");

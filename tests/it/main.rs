@@ -18,6 +18,7 @@ mod companion;
 mod companion_newcomer;
 mod companion_runs;
 mod conformance;
+mod consent;
 mod contained;
 mod desk;
 mod discovered;

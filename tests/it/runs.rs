@@ -446,8 +446,8 @@ async fn refused_requests_start_nothing_and_say_what_to_do() {
         .script(&script)
         .agent("reader", READER)
         .agent("broken", "---\nname: broken\nkind: agent\nrun: { maxTurns: many }\n---\nx\n")
-        .agent("guarded", READER.replace("reader", "guarded").replace("kind: agent", "kind: agent\nguardrails: [{check: x}]"))
-        .agent("keeper", READER.replace("reader", "keeper").replace("kind: agent", "kind: agent\nmemory: {scope: user}"))
+        .agent("guarded", &READER.replace("reader", "guarded").replace("kind: agent", "kind: agent\nguardrails: [{check: x}]"))
+        .agent("keeper", &READER.replace("reader", "keeper").replace("kind: agent", "kind: agent\nmemory: {scope: user}"))
         .agent(
             "greedy",
             "---\nkind: agent\nname: greedy\ndescription: d\ninputs: { a: {type: integer}, b: {type: string} }\nquery: \"${a} ${b}\"\n---\nx\n",
@@ -517,7 +517,7 @@ async fn what_does_not_exist_or_would_not_be_held_to_is_not_valid() {
         ("graph: {nodes: []}", false, "`graph`"),
         ("tools: [read_fil]", false, "read_file"),
         ("tools: [mcp.nowhere.look]", false, "mcp.nowhere.look"),
-        ("model: gpt-nothing", false, "gpt-nothing"),
+        ("model: llama-9", false, "llama-9"),
         ("mcp: {servers: [nowhere]}", false, "nowhere"),
     ] {
         let text = format!("---\nkind: agent\nname: a-try\ndescription: d\n{field}\n---\nDo it.\n");

@@ -69,10 +69,12 @@ impl Toolset {
         meant.map(|(_, text)| text.clone())
     }
 
-    /// Those of them about entries of this selection that no tool is called by.
+    /// Those of them about names in this selection that no tool has; patterns are none.
     pub fn missing_of<'a>(&'a self, own: &'a ToolSelection) -> impl Iterator<Item = String> + 'a {
         let is_own = |entry: &ToolName| own.allow.iter().flatten().chain(&own.deny).any(|it| it == entry);
-        let missing = self.warnings.iter().filter(move |(entry, _)| entry.as_ref().is_some_and(is_own));
+        let missing = self.warnings.iter().filter(move |(entry, _)| {
+            entry.as_ref().is_some_and(|entry| is_own(entry) && !entry.as_str().contains('*'))
+        });
         missing.map(|(_, text)| text.clone())
     }
 

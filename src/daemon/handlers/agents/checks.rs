@@ -82,7 +82,7 @@ pub fn of(
         let unknown = unknown.map(|name| format!("`mcp.servers`: no settings name a server `{name}` here"));
         checks.push(check("the MCP servers it lists are configured", worst(true), unknown.collect()));
     }
-    let is_unknown = state.executor.model_problem(definition).is_some();
+    let is_unknown = definition.model.name.is_some() && state.executor.model_problem(definition).is_some();
     let model = state.executor.model_warning(definition);
     checks.push(check("the model is known", worst(is_unknown), model.into_iter().collect()));
     let unsupported = problems.iter().filter(|problem| problem.code == Unsupported).map(ToString::to_string);

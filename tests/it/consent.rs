@@ -1,0 +1,269 @@
+//! Nothing that somebody types by chance is an answer, and what they mean is one: the real companion on real terminals, with a
+//! real daemon (spec 06, "A deliberate answer"). Written from what a person sees.
+//!
+//! `SUBAGENTD_TRIALS=full` types 500 times instead of 16; `SUBAGENTD_SEED` chooses again what a failure chose. The test sees
+//! what it is there for: with `QUIET` of `src/cli/answer_guard.rs` at zero it fails.
+
+use std::{fs, time::Duration};
+
+use futures_util::{StreamExt as _, stream};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    kills::{Seed, is_full},
+    process::{Home, text},
+    recording::{Chance, reply, save},
+    terminal::Terminal,
+};
+
+const AGENT: &str = "---\nkind: agent\nname: doer\ndescription: Does.\ntools: [write_file, run_shell_command]\n---\nYou do.\n";
+
+/// What the line ends with once keys count.
+const READY: &str = "? more › ";
+
+/// Trials at a time: each waits for most of its time.
+const AT_A_TIME: usize = 8;
+
+/// Words that people type, with every letter that answers something in them.
+const WORDS: &[&str] = &[
+    "yes", "please", "say", "why", "the", "fix", "tests", "a", "new", "user", "session", "edit", "yaml",
+    "copy", "every", "play", "I", "only", "unless", "project", "you", "were", "asked", "so", "folder", "y",
+    "s", "all", "well",
+];
+
+/// Where a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Conversation,
+    Run,
+    Watch,
+    Attach,
+}
+
+const PLACES: [Place; 4] = [Place::Conversation, Place::Run, Place::Watch, Place::Attach];
+
+/// A run that asks, and a terminal on which it asks.
+struct Scene<'home> {
+    home: &'home Home,
+    name: String,
+    model: String,
+}
+
+impl<'home> Scene<'home> {
+    /// The run writes a file; with `more` it also wants to run a command, and to remove a folder.
+    fn set(home: &'home Home, name: &str, more: bool) -> Scene<'home> {
+        let call = |name: &str, args: Value| json!({ "functionCall": { "name": name, "args": args } });
+        let write = call("write_file", json!({ "path": format!("{name}.txt"), "content": "x\n" }));
+        let touch = call("run_shell_command", json!({ "command": format!("mkdir {name}.made") }));
+        let remove = call("run_shell_command", json!({ "command": format!("rm -rf {name}.src") }));
+        fs::create_dir(home.work().join(format!("{name}.src"))).unwrap();
+        let calls = if more { vec![write, touch, remove] } else { vec![write] };
+        let model = save(home, name, &[reply(calls, 1), reply(vec![json!({ "text": "Done." })], 1)]);
+        Scene { home, name: name.to_owned(), model }
+    }
+
+    async fn open(&self, place: Place) -> Terminal {
+        let run = ["run", "doer", "--new", "--model", &self.model];
+        let on = |arguments: &[&str]| Terminal::open(self.home, 100, arguments);
+        match place {
+            Place::Conversation => {
+                let mut terminal = on(&[&run[..], &["--interactive"]].concat());
+                terminal.sees("doer › ").await;
+                terminal.enters("go");
+                terminal
+            }
+            Place::Run => on(&[&run[..], &["-p", "go"]].concat()),
+            Place::Watch | Place::Attach => {
+                let detached = crate::process::output(
+                    &mut self.home.companion(&[&run[..], &["-p", "go", "--detach"]].concat()),
+                )
+                .await;
+                assert_eq!(detached.code, Some(0), "{}", detached.stderr);
+                match place {
+                    Place::Attach => on(&["attach", detached.stdout.trim()]),
+                    _ => on(&["approvals", "--watch"]),
+                }
+            }
+        }
+    }
+
+    /// What was agreed to in all sessions, and what has been done of what this run asked for.
+    async fn harm(&self) -> Vec<String> {
+        let mut wire = self.home.connect().await;
+        let listed =
+            wire.call("confirmation/list", json!({ "resolved": true, "limit": 1000 })).await.unwrap();
+        let consents = listed["confirmations"].as_array().unwrap().iter().filter_map(|it| {
+            let outcome = it["resolution"]["outcome"].as_str()?;
+            (outcome.starts_with("allow") || outcome == "modify")
+                .then(|| format!("{outcome}: {}", it["title"]))
+        });
+        let work = self.home.work();
+        let is_there = |suffix: &str| work.join(format!("{}.{suffix}", self.name)).exists();
+        let done = [
+            (is_there("txt"), "a file was written"),
+            (is_there("made"), "a command was run"),
+            (!is_there("src"), "a folder was removed"),
+        ];
+        let done = done.iter().filter(|(is_done, _)| *is_done).map(|(_, what)| (*what).to_owned());
+        consents.chain(done).collect()
+    }
+}
+
+/// One person who types on while questions come up; tells what came of it.
+async fn types_on(home: &Home, trial: u64, seed: u64) -> Vec<String> {
+    let mut chance = Chance::new(seed.wrapping_add(trial.wrapping_mul(0x9e37)));
+    let place = *chance.pick(&PLACES);
+    let scene = Scene::set(home, &format!("t{trial}"), true);
+    let mut terminal = scene.open(place).await;
+    // Before the questions stand there, while they come up, or after.
+    match chance.below(3) {
+        0 => {}
+        1 => terminal.sees("doer asks").await,
+        _ => terminal.sees(READY).await,
+    }
+    let rhythm = (20 + chance.below(200), 1 + chance.below(180));
+    for _ in 0..2 + chance.below(3) {
+        let words: Vec<&str> = (0..2 + chance.below(6)).map(|_| *chance.pick(WORDS)).collect();
+        let sentence = words.join(" ");
+        match chance.below(4) {
+            0 => terminal.types(&format!("\x1b[200~{sentence}\r\x1b[201~")),
+            1 => terminal.types(&format!("{sentence}\r")),
+            _ => {
+                // The rhythm is what is tried; on a busy machine it only gets slower in places.
+                for letter in sentence.chars() {
+                    terminal.types(letter.encode_utf8(&mut [0; 4]));
+                    tokio::time::sleep(Duration::from_millis(rhythm.0 + chance.below(rhythm.1))).await;
+                }
+                if chance.once_in(2) {
+                    terminal.types("\r");
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20 + chance.below(380))).await;
+    }
+    // Longer than a key has to stay alone until it answers.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let harm = scene.harm().await;
+    terminal.signal(Signal::KILL);
+    harm.into_iter().map(|what| format!("trial {trial} at {place:?}: {what}")).collect()
+}
+
+async fn home() -> (Home, crate::process::Served) {
+    let home = Home::new();
+    fs::write(home.path("config/subagentd/agents/doer.md"), AGENT).unwrap();
+    let served = home.start().await;
+    (home, served)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_types_on_while_questions_come_up_has_allowed_nothing() {
+    let seed = Seed::new();
+    let trials = if is_full() { 500 } else { 16 };
+    // A watcher is asked the questions of all sessions, so each batch has a daemon of its own.
+    for batch in 0..u64::div_ceil(trials, AT_A_TIME as u64) {
+        let (home, served) = home().await;
+        let from = batch * AT_A_TIME as u64;
+        let typing = stream::iter(from..trials.min(from + AT_A_TIME as u64));
+        let harm: Vec<Vec<String>> =
+            typing.map(|trial| types_on(&home, trial, seed.0)).buffer_unordered(AT_A_TIME).collect().await;
+        assert_eq!(harm.concat(), [""; 0], "SUBAGENTD_SEED={}", seed.0);
+        served.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deliberate_answer_takes_one_look_and_one_key_at_each_place() {
+    for place in PLACES {
+        let (home, served) = home().await;
+        let scene = Scene::set(&home, "one", false);
+        let mut terminal = scene.open(place).await;
+        terminal.sees("doer asks").await;
+        terminal.sees("one.txt").await;
+        terminal.sees(READY).await;
+        terminal.types("y");
+        terminal.sees("allowed once").await;
+        if place != Place::Watch {
+            terminal.sees("Done.").await;
+        }
+        assert!(home.work().join("one.txt").exists() || place == Place::Watch, "{place:?}");
+        terminal.signal(Signal::KILL);
+        served.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_of_high_risk_wants_a_second_different_key() {
+    let (home, served) = home().await;
+    let scene = Scene::set(&home, "high", true);
+    let mut terminal = scene.open(Place::Run).await;
+    for subject in ["high.txt", "mkdir high.made"] {
+        terminal.sees(subject).await;
+        terminal.sees(READY).await;
+        terminal.types("y");
+    }
+    terminal.sees("risk high").await;
+    terminal.sees("rm -rf high.src").await;
+    terminal.sees(READY).await;
+    // The same key again is none, and goes back.
+    terminal.types("y");
+    terminal.sees("any other key goes back › ").await;
+    terminal.types("y");
+    terminal.sees("… one moment").await;
+    terminal.sees(READY).await;
+    assert!(home.work().join("high.src").exists());
+    terminal.types("y");
+    terminal.sees("any other key goes back › ").await;
+    terminal.confirms().await;
+    terminal.sees("Done.").await;
+    assert!(!home.work().join("high.src").exists());
+    assert_eq!(terminal.ended().await, Some(0));
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_steers_the_terminal_or_ends_it_decides_nothing() {
+    let (home, served) = home().await;
+    let scene = Scene::set(&home, "odd", false);
+    let mut terminal = scene.open(Place::Run).await;
+    terminal.sees(READY).await;
+    // Arrows, function keys, Alt-y, a paste of `y`, a lone Escape, a sequence that never ends.
+    for keys in ["\x1b[A", "\x1bOP", "\x1by", "\x1b[200~y\x1b[201~", "\x1b", "\x1b[;;;", "yy", "y\r"] {
+        terminal.types(keys);
+        terminal.sees("… one moment").await;
+        terminal.sees(READY).await;
+    }
+    // Another size: it is drawn anew, and looked at anew.
+    terminal.resize(50);
+    terminal.sees("doer asks").await;
+    terminal.sees("one moment").await;
+    assert_eq!(scene.harm().await, [""; 0]);
+    // The terminal goes away in the middle of it.
+    terminal.signal(Signal::HUP);
+    terminal.ended().await;
+    let mut wire = home.connect().await;
+    let open = wire.call("confirmation/list", json!({})).await.unwrap();
+    assert_eq!(open["confirmations"].as_array().unwrap().len(), 1, "{open:#}");
+    assert_eq!(text(&open["confirmations"][0], "tool"), "write_file");
+    assert_eq!(scene.harm().await, [""; 0]);
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_terminals_that_answer_at_once_one_counts_and_the_other_is_told() {
+    let (home, served) = home().await;
+    let scene = Scene::set(&home, "two", false);
+    let mut first = scene.open(Place::Run).await;
+    first.sees(READY).await;
+    let mut second = Terminal::open(&home, 100, &["approvals", "--watch"]);
+    second.sees(READY).await;
+    first.types("y");
+    second.types("n");
+    first.sees("allowed once").await;
+    second.sees("allowed once by").await;
+    first.sees("Done.").await;
+    second.signal(Signal::KILL);
+    assert_eq!(first.ended().await, Some(0));
+    assert!(home.work().join("two.txt").exists());
+    served.stop().await;
+}

@@ -68,7 +68,11 @@ fn reply_to(request: &ModelRequest) -> Result<Turn, ModelError> {
     let is_grace = offered.iter().all(|tool| *tool == COMPLETE_TASK) && has_called_tools(&request.messages);
     let can_look_up = NEEDED_TOOLS.iter().all(|tool| offered.contains(tool));
     let form = Form::wanted(&request.tools);
-    let (Purpose::Turn, Some(form), true) = (request.purpose, form, is_grace || can_look_up) else {
+    if request.purpose != Purpose::Turn {
+        // Nobody takes that for the result of a run.
+        return Ok(Turn { thought: None, text: CANNOT_SERVE.to_owned(), calls: Vec::new() });
+    }
+    let (Some(form), true) = (form, is_grace || can_look_up) else {
         return Err(refusal());
     };
     let transcript = Transcript::new(&request.messages, is_grace);

@@ -32,6 +32,11 @@ const WORDS: &[&str] = &[
     "s", "all", "well",
 ];
 
+/// Words with which whoever types them slowly, and then Enter, would have answered if keys counted at once: they end with one
+/// that answers, and have none before it that means something else.
+const WORST: &[&str] =
+    &["tests", "keys", "why", "shy", "try", "fly", "reply", "posts", "lists", "bits", "hills"];
+
 /// Where a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
@@ -122,11 +127,17 @@ async fn types_on(home: &Home, trial: u64, seed: u64) -> Vec<String> {
         1 => terminal.sees("doer asks").await,
         _ => terminal.sees(READY).await,
     }
-    let rhythm = (20 + chance.below(200), 1 + chance.below(180));
+    let is_worst = chance.once_in(2);
+    let rhythm = match is_worst {
+        true => (200, 1 + chance.below(180)),
+        false => (20 + chance.below(200), 1 + chance.below(180)),
+    };
     for _ in 0..2 + chance.below(3) {
-        let words: Vec<&str> = (0..2 + chance.below(6)).map(|_| *chance.pick(WORDS)).collect();
+        let (among, most) = if is_worst { (WORST, 2) } else { (WORDS, 7) };
+        let words: Vec<&str> = (0..1 + chance.below(most)).map(|_| *chance.pick(among)).collect();
         let sentence = words.join(" ");
-        match chance.below(4) {
+        let way = chance.below(4);
+        match if is_worst { 2 } else { way } {
             0 => terminal.types(&format!("\x1b[200~{sentence}\r\x1b[201~")),
             1 => terminal.types(&format!("{sentence}\r")),
             _ => {
@@ -135,7 +146,7 @@ async fn types_on(home: &Home, trial: u64, seed: u64) -> Vec<String> {
                     terminal.types(letter.encode_utf8(&mut [0; 4]));
                     tokio::time::sleep(Duration::from_millis(rhythm.0 + chance.below(rhythm.1))).await;
                 }
-                if chance.once_in(2) {
+                if is_worst || chance.once_in(2) {
                     terminal.types("\r");
                 }
             }

@@ -407,7 +407,7 @@ fn rows() -> Vec<Row> {
                 NO_MODEL: no model is named `` here
                 NO_MODEL: no model is named `llama-5` here
                 NO_MODEL: there is no key for `gemini/gemini-2.5-pro`: GEMINI_API_KEY is not set in the daemon's environment
-                ["offline",false,false,"The model `offline` follows rules and can only investigate code: it needs the tools `grep` and `read_file`, and an output that is a text or an investigation report, so it cannot serve this request. `subagent models` lists the models that can."]
+                ["offline",true,false,null]
                 ["script",true,false,null]
             "#]],
         },

@@ -101,8 +101,8 @@ fn clock_of_this_process() -> Clock {
 }
 
 fn terminal_of_stderr() -> Option<String> {
-    let name = rustix::termios::ttyname(io::stderr(), Vec::new()).ok()?.into_string().ok()?;
-    Some(name.strip_prefix("/dev/").unwrap_or(&name).to_owned())
+    let name = io::stderr().is_terminal().then(|| std::fs::read_link("/proc/self/fd/2"))?.ok()?;
+    Some(name.strip_prefix("/dev").ok()?.to_str()?.to_owned())
 }
 
 fn columns_of_stderr() -> Option<usize> {

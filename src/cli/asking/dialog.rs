@@ -37,7 +37,7 @@ enum Stage {
     /// One key decides, or begins to.
     Choosing,
     /// A key that is an answer by itself, if no other one follows it.
-    Alone { choice: Choice, since: Duration },
+    Alone { choice: Box<Choice>, since: Duration },
     /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
     Confirming { choices: Vec<Choice>, at: usize, since: Duration },
     /// What was edited is sent when that is confirmed.
@@ -248,7 +248,7 @@ impl Dialog {
                 Some(told)
             }
             _ => {
-                self.stage = Stage::Alone { choice: first.clone(), since: now };
+                self.stage = Stage::Alone { choice: Box::new(first.clone()), since: now };
                 None
             }
         }

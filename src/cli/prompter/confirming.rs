@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn only_what_is_pressed_for_the_question_agrees() {
-        let cases: [(&[(u64, &str)], Option<bool>); 16] = [
+        type Case = (&'static [(u64, &'static str)], Option<bool>);
+        let cases: [Case; 16] = [
             (&[(800, "y"), (1_000, "\r")], Some(true)),
             (&[(800, "y"), (950, "e"), (1_100, "s"), (1_300, "\r")], Some(true)),
             (&[(800, "Y"), (1_000, "\r")], Some(true)),

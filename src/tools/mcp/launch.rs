@@ -213,9 +213,6 @@ mod tests {
             [place.join("serve"), place.join("data.json")]
         );
         // A folder is none of them: what else lies in it is not the server's.
-        assert_eq!(
-            lying_in_temporary(&[place.to_string_lossy().into_owned()], &[], &[]),
-            [PathBuf::new(); 0]
-        );
+        assert!(lying_in_temporary(&[place.to_string_lossy().into_owned()], &[], &[]).is_empty());
     }
 }

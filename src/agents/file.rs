@@ -59,6 +59,7 @@ impl AgentFile {
     pub fn read(path: &Path, bytes: &[u8], scope: AgentScope, format: AgentFormat) -> AgentFile {
         let mut findings = Findings::of(path);
         let text = bytes::decode(bytes, &mut findings);
+        let format = if says_it_is_ours(&text) { AgentFormat::Own } else { format };
         let Reading { agents, corrected } = read_text(&text, scope, Origin { path, format }, &mut findings);
         let digest = digest(bytes);
         let has_error = findings.have_error();
@@ -144,6 +145,16 @@ pub(super) fn written_keys(text: &str) -> Vec<(&str, &str)> {
     let Ok((front_matter, _)) = split(text) else { return Vec::new() };
     let lines = front_matter.text.lines().filter(|line| line.starts_with(|it: char| it.is_alphabetic()));
     lines.filter_map(|line| line.split_once(':')).map(|(key, value)| (key.trim(), value.trim())).collect()
+}
+
+/// Only files of ours say `kind: agent`, or that they are of several: such a file is read by our table, whoever's folder it
+/// lies in (spec 02, "Places and precedence").
+fn says_it_is_ours(text: &str) -> bool {
+    let is_kind = |(key, value): &(&str, &str)| {
+        let value = value.split(" #").next().unwrap_or_default().trim();
+        *key == "kind" && matches!(value.trim_matches(['"', '\'']), "agent" | "graph" | "swarm")
+    };
+    written_keys(text).iter().any(is_kind)
 }
 
 /// The name is known even of many a file whose definition is not.

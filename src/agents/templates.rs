@@ -62,15 +62,15 @@ pub struct UnknownTemplate {
     pub known: Vec<AgentName>,
 }
 
-/// The daemon's templates and those in the user's folder (`<user config>/templates`). Reads files, so it blocks.
-pub fn templates(user_folder: Option<&Path>) -> Templates {
+/// The daemon's templates and those in these folders of the user's, whose first one of a name counts. Reads files, so it blocks.
+pub fn templates(user_folders: &[PathBuf]) -> Templates {
     let built_in = FILES.iter().filter_map(|(name, text)| {
         let file = AgentFile::read(Path::new(name), text.as_bytes(), AgentScope::Builtin, AgentFormat::Own);
         // A test reads every one of them.
         template(&file, None, (*text).to_owned())
     });
     let mut templates = Templates { list: built_in.collect(), problems: Vec::new() };
-    if let Some(folder) = user_folder {
+    for folder in user_folders {
         templates.take_own(folder);
     }
     templates

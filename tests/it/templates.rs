@@ -25,7 +25,7 @@ fn done(result: &str) -> Vec<Value> {
 
 /// An agent `mine` made from the template, as whoever makes one does it.
 fn made_from(template: &str) -> String {
-    let templates = templates(None);
+    let templates = templates(&[]);
     let new = json!({ "name": "mine", "title": null });
     with_fields(&templates.find(template).unwrap().text, new.as_object().unwrap()).unwrap()
 }

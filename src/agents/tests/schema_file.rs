@@ -197,7 +197,7 @@ fn built_in_agents_fit_the_schema() {
         include_str!("../builtin/generalist.md"),
         include_str!("../builtin/help.md"),
     ];
-    let templates = templates(None).list.into_iter().map(|template| template.text);
+    let templates = templates(&[]).list.into_iter().map(|template| template.text);
     for text in built_in.into_iter().map(str::to_owned).chain(templates) {
         let fields = text.split("---\n").nth(1).unwrap();
         assert_eq!(seen_by_schema(fields), [] as [&str; 0]);

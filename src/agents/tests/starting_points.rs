@@ -9,7 +9,7 @@ use crate::protocol::{BUILTIN_TOOLS, FileProblemCode};
 
 #[test]
 fn those_of_the_daemon_are_whole_agents() {
-    let Templates { list, problems } = templates(None);
+    let Templates { list, problems } = templates(&[]);
     assert_eq!(problems, []);
     let names: Vec<&str> = list.iter().map(|template| template.name.as_str()).collect();
     assert_eq!(names, ["debugging", "code-review", "documentation", "testing", "security", "blank"]);
@@ -46,7 +46,7 @@ fn each_allows_just_what_its_task_needs() {
         ("blank", &[]),
     ];
     for (name, more) in more {
-        let templates = templates(None);
+        let templates = templates(&[]);
         let definition = read(&templates.find(name).unwrap().text).definition.unwrap();
         let allowed: BTreeSet<&str> = definition.tools.allow.iter().flatten().map(|it| it.as_str()).collect();
         let mut expected: BTreeSet<&str> = reads.into_iter().chain(more.iter().copied()).collect();
@@ -60,7 +60,7 @@ fn each_allows_just_what_its_task_needs() {
 
 #[test]
 fn an_agent_is_made_of_any_by_writing_its_own_fields() {
-    for template in templates(None).list {
+    for template in templates(&[]).list {
         let new =
             json!({ "name": "my-own", "title": null, "description": "Does mine.", "prompt": "Do mine." });
         let text = with_fields(&template.text, new.as_object().unwrap()).unwrap();
@@ -77,7 +77,7 @@ fn an_agent_is_made_of_any_by_writing_its_own_fields() {
 
 #[test]
 fn a_name_or_an_alias_finds_one_and_a_mistyped_one_is_helped() {
-    let templates = templates(None);
+    let templates = templates(&[]);
     assert_eq!(templates.find("security").unwrap().name.as_str(), "security");
     assert_eq!(templates.find("test-generator").unwrap().name.as_str(), "testing");
     let error = |name: &str| templates.find(name).unwrap_err().to_string();
@@ -107,7 +107,7 @@ fn of_the_users_own_the_good_ones_count_and_the_others_are_told() {
     write("g.md", &vec![b'x'; 1024 * 1024 + 1]);
     write("h.txt", b"no template");
     write("i.md", own("test-generator").as_bytes());
-    let found = templates(Some(folder.path()));
+    let found = templates(&[folder.path().to_owned()]);
     let shown: Vec<String> = found
         .list
         .iter()
@@ -140,7 +140,7 @@ fn of_the_users_own_the_good_ones_count_and_the_others_are_told() {
     assert_eq!(found.find("release-notes").unwrap().text, own("release-notes"));
     assert!(found.find("old").unwrap().text.contains("Müde"));
     assert_eq!(found.find("test-generator").unwrap().name.as_str(), "test-generator");
-    assert_eq!(templates(Some(Path::new("/nowhere/templates"))), templates(None));
+    assert_eq!(templates(&["/nowhere/templates".into()]), templates(&[]));
 }
 
 #[test]
@@ -150,8 +150,25 @@ fn a_folder_of_hundreds_is_read_up_to_a_bound() {
         let text = format!("---\nkind: agent\nname: t{number:03}\ndescription: d\n---\nDo.\n");
         fs::write(folder.path().join(format!("{number:03}.md")), text).unwrap();
     }
-    let found = templates(Some(folder.path()));
+    let found = templates(&[folder.path().to_owned()]);
     assert_eq!(found.list.len(), 6 + 200);
     let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
     assert_eq!((problem.code, problem.path.as_path()), (FileProblemCode::TooLarge, folder.path()));
+}
+
+#[test]
+fn a_second_folder_adds_those_that_the_first_has_not() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let own = |name: &str| format!("---\nkind: agent\nname: {name}\ndescription: d\n---\nDo.\n");
+    for (folder, name) in [(0, "both"), (1, "both"), (1, "other")] {
+        fs::write(folders[folder].path().join(format!("{name}.md")), own(name)).unwrap();
+    }
+    let found = templates(&folders.each_ref().map(|folder| folder.path().to_owned()));
+    let path = |name: &str| found.find(name).unwrap().path.clone().unwrap();
+    assert_eq!(
+        (path("both"), path("other")),
+        (folders[0].path().join("both.md"), folders[1].path().join("other.md"))
+    );
+    let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
+    assert_eq!(problem.code, FileProblemCode::DuplicateName);
 }

@@ -191,7 +191,7 @@ impl Says {
                     let title = agents::title_of(&AgentName::from(called));
                     fields.entry("title").or_insert_with(|| title.into());
                 }
-                let templates = agents::templates(templates_of(state).as_deref());
+                let templates = agents::templates(&templates_of(state));
                 let template = templates.find(&name).map_err(|unknown| {
                     let known: Vec<_> = unknown.known.iter().map(ToString::to_string).collect();
                     RpcError::new(ErrorKind::NotFound, unknown.to_string())

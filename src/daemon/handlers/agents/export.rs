@@ -1,12 +1,16 @@
 //! `agents/export` and `agents/templates`: agents as they read elsewhere, and what they can be made from.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::json;
 
 use super::{named, project, writing::blocking};
 use crate::{
-    agents,
+    agents::{self, TEMPLATES},
     config::{problem, read_bounded},
     daemon::{rpc::Caller, state::State},
     protocol::{
@@ -96,7 +100,7 @@ fn written(agent: &AgentSummary) -> Option<String> {
 /// What agents can be made from.
 pub async fn templates(state: Arc<State>, _: Caller, _: NoParams) -> Result<AgentsTemplatesResult, RpcError> {
     blocking(move || {
-        let agents::Templates { mut list, mut problems } = agents::templates(templates_of(&state).as_deref());
+        let agents::Templates { mut list, mut problems } = agents::templates(&templates_of(&state));
         // The daemon's own stand first, and are small.
         let mut bytes = 0;
         list.retain(|template| {
@@ -121,8 +125,9 @@ pub async fn templates(state: Arc<State>, _: Caller, _: NoParams) -> Result<Agen
     .await
 }
 
-/// The user's own ones lie beside the user's agents (spec 02, "Templates").
-pub fn templates_of(state: &State) -> Option<PathBuf> {
-    let agents = state.projects.agents().places().own_of_user()?;
-    Some(agents.parent()?.join("templates"))
+/// The user's own ones lie beside the user's agents (spec 02, "Templates"), and in the folder `templates` among them.
+pub fn templates_of(state: &State) -> Vec<PathBuf> {
+    let agents = state.projects.agents().places().own_of_user();
+    let beside = agents.and_then(Path::parent).map(|folder| folder.join(TEMPLATES));
+    beside.into_iter().chain(agents.map(|agents| agents.join(TEMPLATES))).collect()
 }

@@ -286,7 +286,7 @@ fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
 /// What stays on the screen of lines that were drawn over.
 fn settled(text: &str) -> String {
     let stays = |line: &str| match line.rsplit_once("\r\u{1b}[J") {
-        Some((_, last)) => last.split('\u{1b}').next().unwrap_or_default().to_owned(),
+        Some((_, last)) => last.split('\u{1b}').next().unwrap_or_default().trim_end_matches('\r').to_owned(),
         None => line.to_owned(),
     };
     text.lines().map(|line| stays(line) + "\n").collect()

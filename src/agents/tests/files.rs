@@ -247,16 +247,16 @@ fn a_name_that_is_none_becomes_the_title() {
 fn a_file_that_says_it_is_ours_is_read_by_our_table_in_any_folder() {
     let read = |kind: &str, format| {
         let text = format!(
-            "---\n{kind}name: scout\ntitle: The Scout\ndescription: d\nversion: '2'\nmcp: {{ servers: [docs] }}\n---\nLook.\n"
+            "---\n{kind}name: scout\ntitle: The Scout\ndescription: d\nversion: 2.0.0\nmcp: {{ servers: [docs] }}\n---\nLook.\n"
         );
         AgentFile::read(Path::new("agents/scout.md"), text.as_bytes(), AgentScope::Project, format)
     };
     for format in [AgentFormat::Gemini, AgentFormat::Claude, AgentFormat::OpenCode] {
         for kind in ["kind: agent\n", "kind: \"agent\" # of ours\n"] {
             let file = read(kind, format);
-            let definition = file.definition.unwrap();
             assert_eq!((file.format, file.problems), (AgentFormat::Own, vec![]), "{format:?}");
-            assert_eq!((definition.title.as_str(), definition.version.as_deref()), ("The Scout", Some("2")));
+            let definition = file.definition.unwrap();
+            assert_eq!((definition.title.as_str(), definition.version.as_deref()), ("The Scout", Some("2.0.0")));
             assert_eq!(definition.mcp.servers, Some(vec!["docs".to_owned()]));
         }
         // Whoever does not say so follows the folder.

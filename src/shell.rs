@@ -19,6 +19,7 @@ mod open;
 mod options;
 mod place;
 mod programs;
+mod reach;
 mod reading;
 mod risk;
 mod runners;

@@ -14,8 +14,8 @@ use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::Choice};
 use super::{human, ids, person, rule::Rule};
 use crate::protocol::{
-    BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant,
-    OnDeadline, Open, Outcome, Question, Timestamp,
+    ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
+    DecidedBy, Grant, OnDeadline, Open, Outcome, Question, Timestamp,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -120,6 +120,10 @@ pub(super) struct Decided {
     name: Option<String>,
     message: Option<String>,
     rule: Option<Rule>,
+    /// What it allows from now on, in plain words.
+    allows: Option<String>,
+    /// The session's mode from now on.
+    pub(super) mode: Option<Open<ApprovalMode>>,
     pub(super) at: Option<Timestamp>,
 }
 
@@ -158,8 +162,11 @@ impl Decided {
         }
     }
 
-    /// The rule that was written, or that decided.
+    /// What holds from now on, or the rule that decided.
     fn consequence(&self) -> Option<String> {
+        if let Some(allows) = &self.allows {
+            return Some(format!(" · from now on: {}", allows.strip_prefix("allow ").unwrap_or(allows)));
+        }
         let rule = self.rule.as_ref()?;
         Some(match self.by.known() {
             Some(DecidedBy::Policy) => format!(" · {}", rule.id),

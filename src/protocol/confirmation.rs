@@ -346,6 +346,12 @@ pub struct Resolution {
     /// The rule that was written, or that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<PolicyRule>,
+    /// With an answer that holds for longer than its call: what it allows from now on, in plain words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allows: Option<String>,
+    /// The session's mode from now on: with the grant `edits`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
     /// The digest of the question that this ended.
     pub digest: String,
     /// SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same answer once

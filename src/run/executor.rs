@@ -26,7 +26,7 @@ use super::{
 use crate::{
     models::Models,
     project::Projects,
-    protocol::{ApprovalMode, RunId, SessionId},
+    protocol::{ApprovalMode, RunId, Seq, SessionId},
     redact::Redactor,
     store::{Store, StoreError},
     sys::{clock::Clock, current::Current},
@@ -290,9 +290,9 @@ impl Executor {
         }
     }
 
-    /// The session has this mode from now on; the log says so already.
-    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode) {
-        self.shared.modes.set(session, mode);
+    /// The session has this mode from now on; the log says so already, by this event.
+    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode, seq: Seq) {
+        self.shared.modes.set(session, mode, seq);
     }
 
     /// Outputs that were too long for a model are kept here.

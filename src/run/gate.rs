@@ -225,6 +225,7 @@ impl Gate {
             kind: declaration.kind,
             risk,
             locations: invocation.locations(),
+            rule: Some(decision.rule.clone()),
         };
         let shown = invocation.confirmation();
         let (basis, lent) = (invocation.basis(), invocation.lent());

@@ -148,7 +148,7 @@ impl Walk<'_> {
         }
     }
 
-    fn is_inside(&self, path: &Path) -> bool {
+    pub fn is_inside(&self, path: &Path) -> bool {
         self.around.roots.iter().any(|root| path.starts_with(root))
     }
 

@@ -30,6 +30,7 @@ mod far_agents;
 mod full_disk;
 mod gemini;
 mod golden;
+mod granted;
 mod handed_over;
 mod helping;
 mod history;

@@ -96,6 +96,9 @@ impl Progress {
         let title =
             title.unwrap_or_else(|| format!("question {}", ids::shortest(data.confirmation_id.as_str())));
         let (ink, sign) = if data.decided.is_consent() { (Ink::Green, "✓") } else { (Ink::Yellow, "✗") };
+        if let Some(mode) = &data.decided.mode {
+            self.mode = mode.known();
+        }
         let text = format!("{} · {title}", data.decided.describe(self.me.as_deref()));
         self.line(envelope, screen, ink, sign, &text);
     }

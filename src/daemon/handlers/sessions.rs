@@ -273,7 +273,7 @@ async fn update(
     let body = SessionUpdated { title: new_title, agent: new_agent, mode: new_mode };
     let updated = event(state.clock.now(), &session_id, by(&caller), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
-    state.executor.set_mode(&session_id, new_mode);
+    state.executor.set_mode(&session_id, new_mode, seq);
     Ok(SessionChangeResult { session_id, seq: Some(seq) })
 }
 
@@ -304,6 +304,8 @@ async fn close(
     let summary = session(&state, &session_id).await?;
     let mut seq = None;
     if summary.state == SessionState::Open {
+        // Before the end is told: what allows more is gone first.
+        forget_session(&state, by(&caller), &session_id).await?;
         let closed = event(state.clock.now(), &session_id, by(&caller), SessionClosed {});
         seq = Some(state.store.append(vec![closed]).await?.1);
     }

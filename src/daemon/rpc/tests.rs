@@ -224,6 +224,8 @@ async fn answer(
                 name: None,
                 message: params.message,
                 rule: None,
+                allows: None,
+                mode: None,
                 digest: "d".to_owned(),
                 said: None,
                 at: Some(Timestamp(0)),

@@ -127,7 +127,8 @@ fn default(call: &PolicyCall<'_>) -> Verdict {
 
 fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>) -> bool {
     let allows = rule.decision == Verdict::Allow;
-    let is_grant = allows && rule.from_confirmation.is_some();
+    let is_remembered = rule.from_confirmation.is_some();
+    let is_grant = allows && is_remembered;
     if allows && call.risk == Risk::Critical {
         let owner = matches!(rule.tier, PolicyTier::System | PolicyTier::User);
         if !owner || rule.risk != Some(Risk::Critical) {
@@ -173,7 +174,8 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>)
         && arguments
         && rule.agent.as_deref().is_none_or(|agent| agent == call.agent.as_str())
         && rule.kind.is_none_or(|kind| kind == call.kind)
-        && rule.risk.is_none_or(|risk| risk == call.risk)
+        // "Never of higher risk than what was shown."
+        && rule.risk.is_none_or(|risk| risk == call.risk || is_remembered && call.risk < risk)
         && (rule.modes.is_empty() || rule.modes.contains(&call.mode))
         && rule.session.as_ref().is_none_or(|session| Some(session) == call.session)
 }

@@ -1,5 +1,7 @@
 //! What people were asked and what they said, as it stands.
 
+use std::collections::HashMap;
+
 use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::Listed;
@@ -135,6 +137,15 @@ impl Store {
             .fetch_all(&self.shared.readers)
             .await?;
         rows.iter().map(|row| read(Seq(row.get("seq")), row.get("rule"))).collect()
+    }
+
+    /// When remembered rules last let a call run, by their ids.
+    pub async fn remembered_rules_used(&self) -> Result<HashMap<String, Timestamp>, StoreError> {
+        let rows =
+            sqlx::query("select rule_id, last_used_us from remembered_rules where last_used_us is not null")
+                .fetch_all(&self.shared.readers)
+                .await?;
+        Ok(rows.iter().map(|row| (row.get("rule_id"), Timestamp(row.get("last_used_us")))).collect())
     }
 
     /// Workspaces about whose trust somebody has spoken, by path.

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Definition, declared};
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError,
+        Access, Command, ConfirmationDetails, Location, Reach, Replay, Risk, ToolDeclaration, ToolError,
         ToolErrorType, ToolKind, ToolResult, Word,
     },
     tools::{
@@ -121,7 +121,11 @@ impl Definition for GitCommit {
         });
         let steps = steps(&message, &files, all);
         let command = steps.iter().map(|words| shown(words)).collect::<Vec<_>>().join(" && ");
-        let known = |words: &Vec<String>| Command { words: words.iter().cloned().map(Word::Known).collect() };
+        let known = |words: &Vec<String>| Command {
+            words: words.iter().cloned().map(Word::Known).collect(),
+            // Its files were looked up in the workspace when it was prepared; a message is no path.
+            reach: Reach::Workspace,
+        };
         Ok(Box::new(Call {
             accesses: vec![Access::Execute { command: command.clone() }, Access::Write { path: repository }],
             commands: steps.iter().map(known).collect(),

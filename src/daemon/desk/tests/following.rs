@@ -30,6 +30,8 @@ fn resolved(id: &str) -> NewEvent {
         name: None,
         message: None,
         rule: None,
+        allows: None,
+        mode: None,
         digest: "sha256:00".to_owned(),
         said: None,
         at: Some(START),

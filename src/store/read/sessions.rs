@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        AgentName, ApprovalMode, Confirmation, ContextId, ContextSummary, OpenCall, QueuedRun, RunId,
-        RunRecord, Seq, SessionId, SessionState, SessionSummary, Timestamp,
+        AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, OpenCall,
+        QueuedRun, RunId, RunRecord, Seq, SessionId, SessionState, SessionSummary, Timestamp,
     },
     store::{Store, StoreError},
 };
@@ -137,6 +137,23 @@ impl Store {
             tokens: row.get::<i64, _>("tokens").unsigned_abs(),
         });
         Ok(contexts.collect())
+    }
+
+    /// What a context came about by; `None` when no run is known of it.
+    pub async fn context_metadata(&self, context: &ContextId) -> Result<Option<ContextMetadata>, StoreError> {
+        let row = sqlx::query(
+            "select run_id, model, digest, count(*) over () as runs from runs where context_id = ?1
+             order by first_seq desc limit 1",
+        )
+        .bind(context.as_str())
+        .fetch_optional(&self.shared.readers)
+        .await?;
+        Ok(row.map(|row| ContextMetadata {
+            runs: row.get::<i64, _>("runs").unsigned_abs(),
+            last_run_id: row.get::<&str, _>("run_id").into(),
+            model: row.get("model"),
+            digest: row.get("digest"),
+        }))
     }
 
     /// The context in which this agent's own runs of the session stand, not those that others called.

@@ -338,7 +338,8 @@ pub enum AgentStatus {
     /// The setting `agents.overrides` switches it off, or its own file does; starting it answers `AGENT_NOT_READY`.
     Disabled,
     /// It cannot be started in this version: it is a remote agent, or its file asks for what would not be held to (`guardrails`,
-    /// `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
+    /// `handoffs`, `memory`, `graph`; of other products also `hooks` and `isolation`; see `problems`). Starting it answers
+    /// `AGENT_NOT_READY`.
     NotReady,
     /// Its file, which was written for another product, names a model that is not known here. It can be started; which model
     /// answers, and how to say what is meant, stands in `problems`.

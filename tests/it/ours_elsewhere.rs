@@ -99,11 +99,7 @@ async fn templates_among_agents_are_offered_and_those_of_a_workspace_once_it_is_
     for name in ["mine", "shared", "theirs", "house"] {
         assert!(!listed.stdout.contains(&format!("\"name\":\"{name}\"")), "{name}");
     }
-    let trusted = subagent(
-        &home,
-        &["rpc", "workspace/trust", &json!({ "workspace": home.work(), "trusted": true }).to_string()],
-    )
-    .await;
+    let trusted = subagent(&home, &["trust", "--yes"]).await;
     assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
     assert_eq!(names().await, ["mine", "shared", "house"]);
     let listed = subagent(&home, &["templates"]).await;

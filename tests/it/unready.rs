@@ -257,5 +257,10 @@ async fn only_root_runs_have_those_default_tools_that_may_ask() {
     assert_eq!(tools("lead/plain"), called);
     // Nobody answers searches here.
     assert_eq!(tools("plain"), called.replace("grep", "grep save_memory"));
+    // The model is promised nothing that no run holds.
+    let request = &cast.requests("plain")[0];
+    let save_memory = request.tools.iter().find(|it| it.name.as_str() == "save_memory").unwrap();
+    let said = &save_memory.description;
+    assert!(said.contains("Nothing reads these files by itself") && !said.contains("are given"), "{said}");
     running.stop().await;
 }

@@ -20,12 +20,11 @@ use crate::{
     config::Config,
     protocol::{
         AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, Method as _, Private, RpcError,
-        RunId, RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionContext,
-        SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
-        SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory,
-        SessionHistoryParams, SessionHistoryResult, SessionId, SessionIdParams, SessionList,
-        SessionListParams, SessionListResult, SessionState, SessionSummary, SessionUpdate,
-        SessionUpdateParams, SessionUpdated, Timestamp,
+        RunId, RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionCreate,
+        SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult,
+        SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
+        SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
+        SessionState, SessionSummary, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
     },
     run::PlanError,
     store::{Deleted, Filter, NewEvent, RunFilter, SessionFilter, Store, StoreError},
@@ -166,12 +165,7 @@ async fn list(
 
 async fn get(state: Arc<State>, _: Caller, params: SessionIdParams) -> Result<SessionGetResult, RpcError> {
     let summary = session(&state, &params.session_id).await?;
-    let mut contexts = Vec::new();
-    for context in state.store.session_contexts(&params.session_id).await? {
-        let messages = state.store.message_count(&context.context_id).await?;
-        let metadata = state.store.context_metadata(&context.context_id).await?;
-        contexts.push(SessionContext { context, messages, metadata });
-    }
+    let contexts = state.store.described_contexts(&params.session_id).await?;
     Ok(SessionGetResult { session: summary, contexts })
 }
 

@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// How many messages a context has, of every epoch: as many as the pages of its history have together.
-    pub async fn message_count(&self, context: &ContextId) -> Result<u64, StoreError> {
+    pub(super) async fn message_count(&self, context: &ContextId) -> Result<u64, StoreError> {
         let query = sqlx::query(AssertSqlSafe(messages()).into_sql_str());
         let mut rows = query.bind(context.as_str()).bind(0).fetch(&self.shared.readers);
         let (mut fold, mut count) = (ContextFold::default(), 0);

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     protocol::{
         AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, OpenCall,
-        QueuedRun, RunId, RunRecord, Seq, SessionId, SessionState, SessionSummary, Timestamp,
+        QueuedRun, RunId, RunRecord, Seq, SessionContext, SessionId, SessionState, SessionSummary, Timestamp,
     },
     store::{Store, StoreError},
 };
@@ -139,8 +139,19 @@ impl Store {
         Ok(contexts.collect())
     }
 
+    /// The same, each with what is in it. Its events are read for that.
+    pub async fn described_contexts(&self, session: &SessionId) -> Result<Vec<SessionContext>, StoreError> {
+        let mut described = Vec::new();
+        for context in self.session_contexts(session).await? {
+            let messages = self.message_count(&context.context_id).await?;
+            let metadata = self.context_metadata(&context.context_id).await?;
+            described.push(SessionContext { context, messages, metadata });
+        }
+        Ok(described)
+    }
+
     /// What a context came about by; `None` when no run is known of it.
-    pub async fn context_metadata(&self, context: &ContextId) -> Result<Option<ContextMetadata>, StoreError> {
+    async fn context_metadata(&self, context: &ContextId) -> Result<Option<ContextMetadata>, StoreError> {
         let row = sqlx::query(
             "select run_id, model, digest, count(*) over () as runs from runs where context_id = ?1
              order by first_seq desc limit 1",

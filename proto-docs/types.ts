@@ -113,7 +113,8 @@ export type AgentStatus =
   | "disabled"
   /**
    * It cannot be started in this version: it is a remote agent, or its file asks for what would not be held
-   * to (`guardrails`, `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
+   * to (`guardrails`, `handoffs`, `memory`, `graph`; of other products also `hooks` and `isolation`; see
+   * `problems`). Starting it answers `AGENT_NOT_READY`.
    */
   | "notReady"
   /**

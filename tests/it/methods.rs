@@ -1904,7 +1904,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
                 NOT_FOUND: there is no session no-such-session
-                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>","epoch":0,"tokens":10}]}
+                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>","epoch":0,"tokens":10,"messages":3,"metadata":{"runs":1,"lastRunId":"<id 3>","model":"script","digest":"<digest>"}}]}
             "#]],
         },
         Row {

@@ -113,7 +113,8 @@ export type AgentStatus =
   | "disabled"
   /**
    * It cannot be started in this version: it is a remote agent, or its file asks for what would not be held
-   * to (`guardrails`, `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
+   * to (`guardrails`, `handoffs`, `memory`, `graph`; of other products also `hooks` and `isolation`; see
+   * `problems`). Starting it answers `AGENT_NOT_READY`.
    */
   | "notReady"
   /**
@@ -130,6 +131,8 @@ export interface AgentSummary {
   description?: string | null;
   /** As the definition names it; `inherit` when it names none. */
   model: string;
+  /** For whoever shows it: `#RRGGBB`, or one of CSS's sixteen basic colour names. */
+  color?: string | null;
   scope: AgentScope;
   /** Whose way of writing its file follows. */
   format?: AgentFormat;
@@ -261,6 +264,8 @@ export interface AgentsGetResult {
   description?: string | null;
   /** As the definition names it; `inherit` when it names none. */
   model: string;
+  /** For whoever shows it: `#RRGGBB`, or one of CSS's sixteen basic colour names. */
+  color?: string | null;
   scope: AgentScope;
   /** Whose way of writing its file follows. */
   format?: AgentFormat;
@@ -382,12 +387,18 @@ export interface AgentsRouteParams {
   sessionId?: SessionId | null;
 }
 
+export interface AgentsTemplatesParams {
+  /** Also the templates among the agents of this workspace, if it is trusted. */
+  workspace?: WorkspaceParam | null;
+}
+
 export interface AgentsTemplatesResult {
   /**
-   * The built-in ones, then the user's own; one of the user's takes the place of a built-in one of its name.
+   * The built-in ones, then the user's own and the workspace's; the first of these of a name counts, and
+   * takes the place of a built-in one.
    */
   templates: TemplateSummary[];
-  /** What is wrong with the user's own. */
+  /** What is wrong with those that are not built in. */
   problems?: FileProblem[];
 }
 
@@ -990,6 +1001,8 @@ export interface ConfirmationRecord {
    */
   deadlineAt?: Timestamp | null;
   onDeadline: OnDeadline;
+  /** The folders of its session. In a snapshot the session itself has them. */
+  roots?: string[];
   state: ConfirmationState;
   /** Whether the client that asks should put up a dialog for it. */
   offered?: boolean;
@@ -1199,24 +1212,21 @@ export interface ContextCompressed {
 /** One agent's message history in one session. */
 export type ContextId = string;
 
+/** What a context came about by. */
+export interface ContextMetadata {
+  /** Runs that have worked in it, or wait to. */
+  runs: number;
+  /** The newest of them. */
+  lastRunId: RunId;
+  /** The model of that run. */
+  model: string;
+  /** SHA-256 of the definition that it carries, as `sha256:<hex>`. */
+  digest: string;
+}
+
 export interface ContextNudged {
   text: string;
   because?: NudgedBecause;
-}
-
-/** One agent's history in a session, as lists show it. */
-export interface ContextSummary {
-  contextId: ContextId;
-  sessionId: SessionId;
-  agent: AgentName;
-  /** The run that the context belongs to alone, when an agent was called as a tool. */
-  parentRunId?: RunId | null;
-  startedAt: Timestamp;
-  lastActiveAt: Timestamp;
-  /** How often what its model reads was replaced: by a summary, or by nothing. */
-  epoch?: number;
-  /** Of its last prompt, instructions and tools included; 0 = unknown. */
-  tokens?: number;
 }
 
 /** What becomes of a deleted agent's contexts. */
@@ -1789,7 +1799,9 @@ export interface ImportedAgent {
 
 /** What an agent may do by its file. */
 export interface ImportedAgentMay {
-  /** Tools, aliases and patterns that it names; missing = the usual set, which only reads. */
+  /**
+   * Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
+   */
   tools?: ToolName[] | null;
   /** Besides `tools` every tool of these MCP servers. */
   servers?: string[];
@@ -3440,6 +3452,25 @@ export interface SessionCompactResult {
   contexts: ContextCompacted[];
 }
 
+/** A context of a session, with what is in it. */
+export interface SessionContext {
+  contextId: ContextId;
+  sessionId: SessionId;
+  agent: AgentName;
+  /** The run that the context belongs to alone, when an agent was called as a tool. */
+  parentRunId?: RunId | null;
+  startedAt: Timestamp;
+  lastActiveAt: Timestamp;
+  /** How often what its model reads was replaced: by a summary, or by nothing. */
+  epoch?: number;
+  /** Of its last prompt, instructions and tools included; 0 = unknown. */
+  tokens?: number;
+  /** Messages that `session/history` has of it, of every epoch. */
+  messages?: number;
+  /** Missing where no run is known of it. */
+  metadata?: ContextMetadata | null;
+}
+
 export interface SessionContextParams {
   sessionId: SessionId;
   /** Whose context; missing = all of the session, but those of agents that others called. */
@@ -3496,7 +3527,7 @@ export interface SessionDetachParams {
 export interface SessionGetResult {
   session: SessionSummary;
   /** Oldest first. */
-  contexts: ContextSummary[];
+  contexts: SessionContext[];
 }
 
 export interface SessionHistoryParams {
@@ -4406,7 +4437,7 @@ export interface Methods {
    */
   "agents/delete": { params: AgentsDeleteParams; result: AgentsDeleteResult };
   /** What agents can be made from: the daemon's own templates, and the user's. */
-  "agents/templates": { params: NoParams; result: AgentsTemplatesResult };
+  "agents/templates": { params: AgentsTemplatesParams; result: AgentsTemplatesResult };
   /**
    * Brings in files of this and of other products, from paths or from a URL, written anew in the format of
    * this one. Tells of each file what became of it; one that holds no agent keeps none of the others out.

@@ -15,7 +15,7 @@ pub(super) use self::{answers::read_answer, choice::Choice};
 use super::{human, ids, person, rule::Rule};
 use crate::protocol::{
     ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
-    DecidedBy, Grant, OnDeadline, Open, Outcome, Question, Timestamp,
+    DecidedBy, Grant, OnDeadline, OnDetached, Open, Outcome, Question, Timestamp,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -49,6 +49,14 @@ pub(super) struct Asked {
     /// Who started the root run.
     #[serde(default)]
     pub(super) initiator: Option<String>,
+    /// The folders of its session.
+    #[serde(default)]
+    roots: Vec<String>,
+    /// Whoever started the run said that nobody sits there.
+    #[serde(default)]
+    headless: bool,
+    #[serde(default)]
+    on_detached: Option<Open<OnDetached>>,
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
@@ -316,6 +324,16 @@ impl Asked {
     /// `scout › reader`
     pub(super) fn agents(&self) -> String {
         self.path.join(" › ")
+    }
+
+    pub(super) fn folders(&self) -> String {
+        self.roots.join(", ")
+    }
+
+    /// The daemon decides it at once: nobody is to be asked, and it does not wait for anybody.
+    pub(super) fn is_for_nobody(&self) -> bool {
+        let detached = self.on_detached.as_ref().and_then(Open::known);
+        self.headless && matches!(detached, Some(OnDetached::Deny | OnDetached::Fail))
     }
 
     pub(super) fn is_resolved(&self) -> bool {

@@ -273,7 +273,7 @@ impl Desk {
         let (crowd, now) = (self.crowd(), self.now());
         let board = self.board();
         let record = |stored: StoredConfirmation| {
-            let StoredConfirmation { confirmation, resolution, .. } = stored;
+            let StoredConfirmation { confirmation, roots, resolution, .. } = stored;
             let question = Question::from(&confirmation);
             let is_for_all = board.is_for_all(&question, &crowd, now);
             let resolution = resolution.map(|(_, resolution)| resolution);
@@ -285,7 +285,7 @@ impl Desk {
                 (None, None) => ConfirmationState::Queued,
             };
             let offered = resolution.is_none() && crowd.is_asked(connection, &question, is_for_all);
-            ConfirmationRecord { confirmation, state, offered, claim, resolution }
+            ConfirmationRecord { confirmation, roots, state, offered, claim, resolution }
         };
         stored.into_iter().map(record).collect()
     }

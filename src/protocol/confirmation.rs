@@ -308,6 +308,9 @@ pub enum ConfirmationState {
 pub struct ConfirmationRecord {
     #[serde(flatten)]
     pub confirmation: Confirmation,
+    /// The folders of its session. In a snapshot the session itself has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
     pub state: ConfirmationState,
     /// Whether the client that asks should put up a dialog for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -227,7 +227,9 @@ impl RunPlan {
             super::unblocked(move || Chosen::for_child(&definition, &inherited, &supplies)).await?
         };
         let Chosen { model, choice, unresolved } = chosen;
-        let definition = &*definition;
+        let mut definition = (*definition).clone();
+        definition.tools.is_called = definition.tools.allow.is_none();
+        let definition = &definition;
         let workspace = Arc::clone(&prepare.workspace);
         let excluded: Vec<ToolName> = exclusions(project, supplies).into_iter().map(|it| it.entry).collect();
         let served = supplies.servers.for_agent(definition, project, &excluded).await;

@@ -165,7 +165,7 @@ async fn list(
 
 async fn get(state: Arc<State>, _: Caller, params: SessionIdParams) -> Result<SessionGetResult, RpcError> {
     let summary = session(&state, &params.session_id).await?;
-    let contexts = state.store.session_contexts(&params.session_id).await?;
+    let contexts = state.store.described_contexts(&params.session_id).await?;
     Ok(SessionGetResult { session: summary, contexts })
 }
 

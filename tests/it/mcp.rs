@@ -10,6 +10,7 @@ use crate::support::{Client, House, Reply, Running, Script};
 
 mod asking;
 mod auth;
+mod below_tmp;
 mod given;
 mod http;
 mod inline;

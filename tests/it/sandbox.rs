@@ -9,15 +9,17 @@ use std::{
 
 use subagentd::{
     protocol::SandboxProfile,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Places, Proof, Rules, Running, Sandbox},
+    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Places, Proof, Rules, Running, Sandbox},
     sys::warden::{Ended, Limit, Limits, Wish},
 };
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 
+use crate::built;
+
 /// This daemon's own program, which is a warden when it is told to be.
 fn warden() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_subagentd"))
+    PathBuf::from(built::daemon())
 }
 
 /// A home with secrets, a daemon's state and socket, a workspace beside them, and one sandbox.
@@ -30,8 +32,7 @@ struct Ground {
 impl Ground {
     fn new(mechanism: Mechanism) -> Ground {
         // Not in `/tmp`, of which a command sees another one: what is hidden must be hidden by name.
-        let folder =
-            tempfile::Builder::new().prefix("sandbox-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::Builder::new().prefix("sandbox-").tempdir_in(built::apart()).unwrap();
         let at = folder.path();
         for name in ["home/.ssh", "home/work", "state", "temporary", "workspace/sub"] {
             fs::create_dir_all(at.join(name)).unwrap();
@@ -64,6 +65,7 @@ impl Ground {
         let variables: Vec<_> = std::env::vars_os().collect();
         Launch {
             words: ["bash", "-c", script].map(str::to_owned).to_vec(),
+            named: Named::default(),
             directory: self.path("workspace"),
             environment: Environment::of(&variables, &[], &subagentd::redact::Redactor::none()),
             roots: vec![self.path("workspace")],
@@ -97,10 +99,7 @@ async fn all_of(running: &mut Running) -> String {
 /// What this machine has. Both are tried where both are there; one at least must be.
 fn mechanisms() -> Vec<Mechanism> {
     let mut found = Vec::new();
-    let path = std::env::var_os("PATH").unwrap();
-    if let Some(program) = std::env::split_paths(&path).map(|it| it.join("bwrap")).find(|it| it.is_file()) {
-        found.push(Mechanism::Bubblewrap { program });
-    }
+    found.extend(built::bubblewrap().map(|program| Mechanism::Bubblewrap { program }));
     let version = subagentd::sys::warden::landlock_version();
     if version != 0 {
         found.push(Mechanism::Landlock { version, instead: "it is tried".to_owned() });

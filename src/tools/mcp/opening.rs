@@ -14,7 +14,7 @@ use rmcp::{
     transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig},
 };
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     auth::{Refusal, SignIns, Signed},
@@ -27,7 +27,7 @@ use crate::{
     models::patient_client,
     protocol::{McpServer, McpTransport},
     sandbox::Hold,
-    sys::{clock::Clock, warden::Ended},
+    sys::{clock::Clock, tasks::Tasks, warden::Ended},
     tools::commands::Capture,
 };
 
@@ -92,7 +92,7 @@ pub struct Opener<'a> {
     pub entry: &'a McpServer,
     pub ground: Ground<'a>,
     pub clock: &'a Arc<dyn Clock>,
-    pub tasks: &'a TaskTracker,
+    pub tasks: &'a Tasks,
     /// Nobody wants it any more.
     pub stop: &'a CancellationToken,
     pub complaints: &'a Complaints,
@@ -190,7 +190,7 @@ impl Opener<'_> {
     ) -> Result<(RunningService<RoleClient, Ears>, Option<Program>), Unopened> {
         let launched = launch::launch(&self.entry.transport, self.entry.network, &self.ground).await;
         let Launched { input, output, complaints, mut hold, folder } = launched.map_err(Unopened::Wrong)?;
-        self.tasks.spawn(self.complaints.clone().take(complaints));
+        self.tasks.spawn("what reads an MCP server's errors", self.complaints.clone().take(complaints));
         match serve_client(ears, Lines::new(input, output)).await {
             Ok(service) => Ok((service, Some(Program { hold, _folder: folder }))),
             Err(error) => {

@@ -18,6 +18,8 @@ pub struct Named {
     pub words: Vec<String>,
     /// Variables that say where parts of it lie, as `PYTHONPATH` does: what they were set to.
     pub values: Vec<String>,
+    /// Whether the folder is named in which it runs.
+    pub directory: bool,
 }
 
 /// Why something is not there for whoever is started.
@@ -36,7 +38,7 @@ pub enum NotSeen {
 pub fn seen(launch: &Launch, hidden: &[PathBuf]) -> Result<Vec<PathBuf>, NotSeen> {
     let path = launch.environment.get("PATH").map(OsStr::new);
     let mut seen = path.map(on_path).unwrap_or_default();
-    let Named { words, values } = &launch.named;
+    let Named { words, values, directory: names_directory } = &launch.named;
     let Some(program) = words.first() else { return Ok(seen) };
     let directory = &launch.directory;
     let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
@@ -51,7 +53,8 @@ pub fn seen(launch: &Launch, hidden: &[PathBuf]) -> Result<Vec<PathBuf>, NotSeen
     {
         return Err(NotSeen::Hidden(real));
     }
-    if TEMPORARY.iter().any(|place| directory == Path::new(place)) && !is_of_root(directory) {
+    let is_whole = TEMPORARY.iter().any(|place| directory == Path::new(place));
+    if *names_directory && is_whole && !is_of_root(directory) {
         return Err(NotSeen::Replaced(directory.to_owned()));
     }
     let arguments = words.iter().skip(1).flat_map(|word| {
@@ -116,7 +119,7 @@ mod tests {
         environment.set("PATH", path);
         Launch {
             words: owned(&["sh"]),
-            named: Named { words: owned(words), values: values.to_vec() },
+            named: Named { words: owned(words), values: values.to_vec(), directory: true },
             directory: directory.to_owned(),
             environment,
             roots: vec![directory.to_owned()],
@@ -168,5 +171,8 @@ mod tests {
         asked.directory = PathBuf::from("/tmp");
         let told = seen(&asked, &[]).unwrap_err().to_string();
         assert!(told.contains("a temporary one of its own"), "{told}");
+        // Where nobody chose it, its own is as good.
+        asked.named.directory = false;
+        assert!(seen(&asked, &[]).is_ok());
     }
 }

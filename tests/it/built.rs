@@ -80,7 +80,8 @@ pub fn bubblewrap() -> Option<PathBuf> {
 pub fn has_bubblewrap(what: &str) -> bool {
     let is_there = bubblewrap().is_some();
     if !is_there {
-        writeln!(std::io::stderr(), "left out, since bubblewrap is not installed: {what}").unwrap();
+        let told = format!("left out, since bubblewrap is not installed: {what}\n");
+        std::io::stderr().write_all(told.as_bytes()).unwrap();
     }
     is_there
 }

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use crate::{
     mcp::server,
     process::text,
-    support::{Client, House, Reply, Running, STUCK, Script},
+    support::{Client, House, Reply, STUCK, Script},
 };
 
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";
@@ -130,20 +130,20 @@ async fn an_mcp_server_whose_keeper_panics_is_away_for_a_reason_and_started_agai
 }
 
 #[tokio::test]
-async fn who_waits_for_a_server_whose_keeper_is_gone_for_good_is_told() {
+async fn who_waits_for_a_server_whose_keeper_is_gone_is_answered_and_the_next_keeper_has_it() {
     let script = Script::new([Reply::done("x")]);
     let clock = Faulty::new();
-    let settings = json!({ "mcpServers": { "s": server::entry("gone") } });
+    let settings = json!({ "mcpServers": { "s": server::entry("plain") } });
     let running = house(&script, &clock).settings(&settings).boot().await;
     let mut client = running.client();
-    // Outside of what is tried again: where the pause after a failure is counted.
+    let asked = json!({ "workspace": running.work(), "server": "s" });
+    // Outside of what the keeper tries again by itself: as it begins.
     clock.arm("::keep::{{closure}}");
-    let failed = client.call("mcp/connect", json!({ "workspace": running.work(), "server": "s" })).await;
+    // Whether it is told of the first one's end or waits for the second, it is answered.
+    client.call("mcp/connect", asked.clone()).await;
     assert!(clock.has_struck());
-    assert_eq!(failed["state"], "failed", "{failed}");
-    let reason = text(&failed, "reason");
-    assert!(reason.starts_with("what keeps an MCP server failed by a defect"), "{failed}");
     assert_told(&mut client, "what keeps an MCP server").await;
+    assert_eq!(client.call("mcp/connect", asked).await["state"], "ready");
     drop(client);
     running.stop().await;
 }
@@ -172,7 +172,7 @@ async fn changed_agents_are_told_after_the_task_that_tells_them_panicked() {
     let mut added = Vec::new();
     while !added.contains(&"second".to_owned()) {
         let event = client.event().await;
-        let names = event["data"]["added"].as_array().unwrap().iter();
+        let names = event["data"]["added"].as_array().into_iter().flatten();
         added.extend(names.map(|it| it["name"].as_str().unwrap().to_owned()));
     }
     assert!(added.contains(&"first".to_owned()), "{added:?}");
@@ -253,7 +253,7 @@ async fn a_request_with_a_key_that_panics_is_told_the_id_and_its_key_is_free() {
 
 #[tokio::test]
 async fn without_the_writer_of_the_database_the_daemon_asks_to_be_ended_and_the_next_one_goes_on() {
-    let script = Script::new([Reply::Hangs, Reply::done("x")]);
+    let script = Script::new([Reply::Hangs, Reply::says("x")]);
     let clock = Faulty::new();
     let agent =
         "---\nkind: agent\nname: talker\ndescription: Talks.\ncompletion: message\ntools: []\n---\nTalk.\n";
@@ -270,6 +270,7 @@ async fn without_the_writer_of_the_database_the_daemon_asks_to_be_ended_and_the_
     assert!(why.to_string().starts_with("the writer of the database failed by a defect"), "{why}");
     drop(client);
     running.stop_unfinished().await;
+    script.skip();
     let running = house.boot().await;
     let mut client = running.client();
     assert_eq!(client.ended(&run).await["reason"], "GOAL");

@@ -97,7 +97,7 @@ pub async fn launch(
     let mut confinement = ground.rules.confinement;
     confinement.network |= network;
     let launch = Launch {
-        named: Named { words: words[WRAPPER_WORDS..].to_vec(), values },
+        named: Named { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,
         directory,
         environment,

@@ -186,9 +186,8 @@ impl Server {
                 biased;
                 () = token.cancelled() => break End::Unwanted,
                 ended = ending.program_ended() => {
-                    // Its last words may still be in the pipe.
                     break End::Lost(match ended {
-                        Some(ended) => opener.how(&ended),
+                        Some(ended) => opener.how(&ended).await,
                         None => "its program ended".to_owned(),
                     });
                 }
@@ -259,7 +258,7 @@ impl Server {
         tokio::select! {
             biased;
             ended = ending.program_ended() => End::Lost(match ended {
-                Some(ended) => opener.how(&ended),
+                Some(ended) => opener.how(&ended).await,
                 None => "its program ended".to_owned(),
             }),
             () = clock.sleep(END_TIME) => End::Lost("it closed the connection".to_owned()),

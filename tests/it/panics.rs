@@ -138,7 +138,7 @@ async fn who_waits_for_a_server_whose_keeper_is_gone_is_answered_and_the_next_ke
     let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
     // Outside of what the keeper tries again by itself: as it begins.
-    clock.arm("::keep::{{closure}}");
+    clock.arm("Server>::keep::");
     // Whether it is told of the first one's end or waits for the second, it is answered.
     client.call("mcp/connect", asked.clone()).await;
     assert!(clock.has_struck());

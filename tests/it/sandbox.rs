@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::net::UnixListener,
+    os::unix::{fs::PermissionsExt as _, net::UnixListener},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -342,6 +342,27 @@ async fn the_environment_has_no_secrets() {
             || name.starts_with("LC_")
             || name.starts_with("GIT_");
         assert!(is_usual || line.starts_with("cat: "), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn programs_on_the_path_are_found_below_tmp_and_nothing_else_there_is() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let program = folder.path().join("tools/speak");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    fs::write(&program, "#!/bin/sh\necho spoken\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("beside"), "of somebody else").unwrap();
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let mut launch = ground.launch(&format!("speak; cat {}/beside", folder.path().display()));
+        let path = launch.environment.get("PATH").unwrap().to_owned();
+        let tools = program.parent().unwrap().display();
+        launch.environment.set("PATH", &format!("{tools}:/tmp:{path}"));
+        let (_, said) = ground.run(launch).await;
+        assert!(said.starts_with("spoken\n"), "{mechanism:?}: {said}");
+        let is_seen = said.contains("of somebody else");
+        assert_eq!(is_seen, !matches!(mechanism, Mechanism::Bubblewrap { .. }), "{mechanism:?}: {said}");
     }
 }
 

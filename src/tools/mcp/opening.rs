@@ -108,7 +108,8 @@ impl Complaints {
     /// Completes when all that was printed has been read. Cancel safe.
     async fn are_read(&self) {
         // Its sender is at hand.
-        let _read = self.pipes.subscribe().wait_for(|pipes| *pipes == 0).await;
+        let mut pipes = self.pipes.subscribe();
+        let _read = pipes.wait_for(|pipes| *pipes == 0).await;
     }
 }
 

@@ -367,6 +367,30 @@ async fn programs_on_the_path_are_found_below_tmp_and_nothing_else_there_is() {
 }
 
 #[tokio::test]
+async fn what_settings_name_below_tmp_is_read_where_it_lies_and_shows_no_secret() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let site = folder.path().canonicalize().unwrap().join("site");
+    fs::create_dir_all(site.join("keys")).unwrap();
+    for name in ["main.sh", "part", "keys/key", "token"] {
+        fs::write(site.join(name), format!("[{name}]")).unwrap();
+    }
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let hidden = Hidden::new(None, ["keys", "token"].map(|name| site.join(name)));
+        let ground = Ground { sandbox: Sandbox::with(warden(), hidden, mechanism.clone()), ..ground };
+        let mut launch = ground.launch(&format!(
+            "cd {}; cat main.sh part keys/key token; echo x > part; cat part",
+            site.display()
+        ));
+        launch.named.words = vec!["sh".to_owned(), site.join("main.sh").to_str().unwrap().to_owned()];
+        let (_, said) = ground.run(launch).await;
+        assert!(said.starts_with("[main.sh][part]"), "{mechanism:?}: {said}");
+        assert!(!said.contains("[keys/key]") && !said.contains("[token]"), "{mechanism:?}: {said}");
+        assert_eq!(fs::read_to_string(site.join("part")).unwrap(), "[part]", "{mechanism:?}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn what_lies_in_memory_is_not_written() {
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());

@@ -21,6 +21,7 @@ mod allowed;
 mod bubblewrap;
 mod environment;
 mod hidden;
+mod named;
 mod proof;
 mod running;
 mod spare;
@@ -28,6 +29,7 @@ mod spare;
 pub use bubblewrap::TEMPORARY;
 pub use environment::{Environment, MARKER};
 pub use hidden::Hidden;
+pub use named::{Named, NotSeen};
 pub use proof::{Places, Proof, Trial};
 pub use running::{Cannot, Hold, Running};
 
@@ -91,6 +93,8 @@ pub struct Rules {
 pub struct Launch {
     /// A program and its arguments.
     pub words: Vec<String>,
+    /// What settings name of it, which is seen where it lies; by default nothing.
+    pub named: Named,
     /// Absolute.
     pub directory: PathBuf,
     pub environment: Environment,
@@ -172,7 +176,7 @@ impl Sandbox {
         let (files, sockets) = match mechanism {
             Some(Mechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
-                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, &warden);
+                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, &warden)?;
                 let idle = self.hire(program.clone(), arguments).await?;
                 let order = launch.order(None, Sockets::Usual, true);
                 return idle.run((order, &launch.input), mechanism).await;

@@ -11,4 +11,5 @@ pub mod mark;
 pub mod nearest;
 pub mod process;
 pub mod systemd;
+pub mod tasks;
 pub mod warden;

@@ -101,7 +101,8 @@ pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
 /// is then done.
 pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
-    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by, None).await });
+    let whole = async move { reload_whole(&reloading, by, None).await };
+    let reloading = state.writing.spawn("the reading of the settings", whole);
     let done = reloading.await.map_err(|error| internal("the settings were not read anew", &error))?;
     discovery::refresh(state);
     done

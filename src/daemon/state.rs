@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::sync::Semaphore;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     clients::Clients,
@@ -28,7 +28,7 @@ use crate::{
     rules::RulePlaces,
     run::Executor,
     store::Store,
-    sys::{children::Children, clock::Clock, current::Current},
+    sys::{children::Children, clock::Clock, current::Current, tasks::Tasks},
     tools::{
         Commands,
         mcp::{Servers, SignIns},
@@ -40,7 +40,7 @@ pub(super) struct State {
     pub store: Store,
     pub once: Once,
     /// What writes and must be brought to its end, whoever asked for it; waited for when the daemon stops.
-    pub writing: TaskTracker,
+    pub writing: Tasks,
     /// One permit, for whoever changes a session.
     pub session_changes: Semaphore,
     pub executor: Executor,

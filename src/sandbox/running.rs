@@ -14,7 +14,7 @@ use tokio::{
     net::{UnixStream, unix::pipe::Receiver},
 };
 
-use super::{Launch, Mechanism};
+use super::{Launch, Mechanism, NotSeen};
 use crate::sys::{
     children::{Children, Kin, OwnChild},
     warden::{self, Ended, Files, Order, Report, Sockets, Wish},
@@ -32,6 +32,8 @@ pub enum Cannot {
     NoWarden,
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
+    #[error(transparent)]
+    NotSeen(#[from] NotSeen),
     /// The warden's words.
     #[error("{0}")]
     NotRun(String),

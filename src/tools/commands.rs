@@ -14,7 +14,7 @@ use super::{Artifacts, CallContext, PrepareContext, work};
 use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
-    sandbox::{Cannot, Environment, Launch, Mechanism, Rules, Running, Sandbox},
+    sandbox::{Cannot, Environment, Launch, Mechanism, Named, Rules, Running, Sandbox},
     sys::warden::TerminalSize,
 };
 
@@ -82,6 +82,8 @@ impl CommandRules {
 /// What a call wants to run.
 pub struct Wanted {
     pub words: Vec<String>,
+    /// Of the words, those that settings name.
+    pub named: Named,
     /// Absolute, inside the workspace.
     pub directory: PathBuf,
     pub terminal: Option<TerminalSize>,
@@ -139,6 +141,7 @@ impl Commands {
         let Ground { roots, temporary, readable } = ground;
         let launch = Launch {
             words: wanted.words,
+            named: wanted.named,
             directory: wanted.directory,
             environment,
             roots,
@@ -245,7 +248,7 @@ pub fn refused(error: &Cannot) -> ToolResult {
     }
     let kind = match error {
         Cannot::Required(_) => ToolErrorType::SandboxDenied,
-        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotRun(_) | Cannot::Lost => {
+        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotSeen(_) | Cannot::NotRun(_) | Cannot::Lost => {
             ToolErrorType::ShellExecuteError
         }
     };

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
 use serde_json::{Value, json};
 
 use crate::{
+    built,
     process::{Home, Wire, text},
     recording::Recording,
 };
@@ -103,7 +104,7 @@ impl Scene {
         let request =
             json!({ "jsonrpc": "2.0", "id": 1, "method": "confirmation/respond", "params": answer });
         let values = [
-            ("SUBAGENT", env!("CARGO_BIN_EXE_subagent").to_owned()),
+            ("SUBAGENT", built::companion().to_owned()),
             ("QUESTION", text(&self.question, "confirmationId").to_owned()),
             ("ANSWER", answer.to_string()),
             ("REQUEST", request.to_string()),
@@ -199,6 +200,9 @@ async fn each_attempt_fails(variables: &[(&str, &str)], mechanism: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_in_a_sandbox_answers_nothing() {
+    if !built::has_bubblewrap("what an agent tries in its view to answer its own question") {
+        return;
+    }
     each_attempt_fails(&[], "bubblewrap").await;
 }
 

@@ -203,8 +203,24 @@ fn every_task_has_an_owner() {
         let tokens = tokens(&code);
         for at in 0..tokens.len() {
             if reads(&tokens, at, &["tokio", "::", "spawn"]) || reads(&tokens, at, &["task", "::", "spawn"]) {
-                violations.push(found(&file, tokens[at], "spawn on the owner's TaskTracker or JoinSet"));
+                violations.push(found(&file, tokens[at], "spawn on the owner's Tasks or JoinSet"));
             }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// What stands on another tracker panics unseen. One only counts what is done elsewhere.
+#[test]
+fn every_task_is_seen_to_panic() {
+    let mut violations = Vec::new();
+    let places = ["sys/tasks", "tools/mcp/asking"];
+    let is_elsewhere =
+        |file: &SourceFile| !is_test(file) && places.iter().all(|allowed| !is_within(place(file), allowed));
+    for file in library().into_iter().filter(is_elsewhere) {
+        let code = strip(&file.text);
+        for token in tokens(&code).iter().filter(|token| token.text == "TaskTracker") {
+            violations.push(found(&file, *token, "tasks stand on `sys::tasks::Tasks`"));
         }
     }
     assert_none(&violations);

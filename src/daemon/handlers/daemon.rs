@@ -110,6 +110,7 @@ fn degraded(state: &State) -> Vec<String> {
         .chain(reserve)
         .chain(runs)
         .chain(webhook)
+        .chain(doctor::panicked(state))
         .collect()
 }
 

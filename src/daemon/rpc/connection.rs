@@ -8,7 +8,7 @@ use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::{sleep, timeout};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
@@ -21,7 +21,10 @@ use super::{
     outgoing,
     wire::{Opening, Rewound, Wire, opening},
 };
-use crate::protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError, Transport};
+use crate::{
+    protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError, Transport},
+    sys::tasks::Tasks,
+};
 
 /// Messages whose answers are not out yet, refusals included. Only a client that does not read gets here; then
 /// we do not read either.
@@ -43,7 +46,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub struct Reception {
     pub table: Arc<MethodTable>,
     /// Calls with effects stand here when the client that asked for them may vanish first.
-    pub tasks: TaskTracker,
+    pub tasks: Tasks,
     /// Whether the daemon can do its work, and why not.
     pub readiness: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
     /// Who speaks the Model Context Protocol at `/mcp`, if somebody does.

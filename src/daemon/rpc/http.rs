@@ -196,7 +196,7 @@ impl Reader {
         let table = Arc::clone(&self.reception.table);
         let exchange = Exchange::passing(caller, table, outgoing, self.flight.clone());
         let mut work = exchange.begin(message::parse(body));
-        let answering = self.reception.tasks.spawn(async move {
+        let answering = self.reception.tasks.spawn("the answer to an HTTP request", async move {
             let mut response: Option<Box<RawValue>> = None;
             loop {
                 tokio::select! { biased;

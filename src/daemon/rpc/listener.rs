@@ -22,7 +22,7 @@ use tokio::{
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
     time::{sleep, timeout},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::PeerInfo,
@@ -39,6 +39,7 @@ use crate::{
         children::{Barred, Children},
         current::Current,
         key_file::KeyFileError,
+        tasks::Tasks,
     },
 };
 
@@ -189,9 +190,9 @@ async fn remove_stale(socket: &Path) -> Result<(), BindError> {
 }
 
 /// Accepts connections until `closing` is cancelled, closes the door, and waits until each connection has ended,
-/// which the reception's `stop` makes them. Nothing that happens to one connection ends another.
+/// which the reception's `stop` makes them. Nothing that happens to one connection ends another, or the door.
 async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToken) {
-    let connections = TaskTracker::new();
+    let connections = reception.tasks.beside();
     loop {
         let accepted = tokio::select! { biased;
             () = closing.cancelled() => break,
@@ -199,18 +200,9 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
         };
         match accepted {
             Ok(wire) => {
-                let admission = match connections.len() {
-                    open if open < D::MAX_CONNECTIONS => Ok(Admission::Everything),
-                    open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(Admission::ControlOnly),
-                    _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
-                };
-                match admission.and_then(|admission| door.admit(&wire, admission)) {
-                    Ok(guest) => {
-                        let background = door.background(&wire, guest.peer);
-                        connections.spawn(receive::<D>(wire, guest, background, reception.clone()))
-                    }
-                    Err(error) => connections.spawn(refuse(wire, D::refusal(&error), reception.stop.clone())),
-                };
+                let admitting = async { admit(&door, wire, &reception, &connections) };
+                // Whoever it was about is gone with it, and has been told by the end of the connection.
+                let _told = reception.tasks.caught("what lets connections in", admitting).await;
             }
             Err(error) => {
                 // Mostly a lack of file descriptors: those who are connected go on, and free some.
@@ -222,6 +214,26 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
     door.close();
     connections.close();
     connections.wait().await;
+}
+
+/// Begins to serve a connection, or to tell why it is not.
+fn admit<D: Door>(door: &D, wire: D::Wire, reception: &Reception, connections: &Tasks) {
+    let admission = match connections.len() {
+        open if open < D::MAX_CONNECTIONS => Ok(Admission::Everything),
+        open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(Admission::ControlOnly),
+        _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
+    };
+    match admission.and_then(|admission| door.admit(&wire, admission)) {
+        Ok(guest) => {
+            let background = door.background(&wire, guest.peer);
+            let receiving = receive::<D>(wire, guest, background, reception.clone());
+            connections.spawn("a connection", receiving);
+        }
+        Err(error) => {
+            let refusing = refuse(wire, D::refusal(&error), reception.stop.clone());
+            connections.spawn("a connection that is refused", refusing);
+        }
+    }
 }
 
 /// Lets a guest in whose background allows it. Nothing is read from them before that is known, and nobody else waits.

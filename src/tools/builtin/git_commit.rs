@@ -17,6 +17,7 @@ use crate::{
         Access, Command, ConfirmationDetails, Location, Reach, Replay, Risk, ToolDeclaration, ToolError,
         ToolErrorType, ToolKind, ToolResult, Word,
     },
+    sandbox::Named,
     tools::{
         CallContext, Invocation, Permit, PrepareContext,
         commands::{Bounds, SHELL, Starter, Wanted, report},
@@ -275,7 +276,8 @@ impl Invocation for Call {
                 timeout: Some(cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout))),
                 max_output: rules.max_output,
             };
-            let wanted = Wanted { words, directory: self.root.clone(), terminal: None, input: Vec::new() };
+            let (named, directory) = (Named::default(), self.root.clone());
+            let wanted = Wanted { words, named, directory, terminal: None, input: Vec::new() };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);

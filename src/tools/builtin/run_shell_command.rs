@@ -12,6 +12,7 @@ use crate::{
         Access, Command, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk, ToolDeclaration,
         ToolError, ToolErrorType, ToolKind, ToolResult,
     },
+    sandbox::Named,
     shell::Reading,
     sys::warden::TerminalSize,
     tools::{
@@ -249,6 +250,7 @@ impl Invocation for Call {
             };
             let wanted = Wanted {
                 words: [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec(),
+                named: Named::default(),
                 directory: self.directory.clone(),
                 terminal: self.arguments.terminal(),
                 input: Vec::new(),

@@ -9,6 +9,8 @@ pub mod ids;
 pub mod key_file;
 pub mod mark;
 pub mod nearest;
+pub mod owner_programs;
 pub mod process;
+pub mod regular_file;
 pub mod systemd;
 pub mod warden;

@@ -168,10 +168,8 @@ impl Invocation for Call {
             let mut words = self.command.words.clone();
             words.push(self.name.clone());
             let wanted = Wanted {
-                words,
-                directory: self.command.directory.clone(),
-                terminal: None,
                 input: self.arguments.to_string().into_bytes(),
+                ..Wanted::new(words, self.command.directory.clone())
             };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => told(&finished),

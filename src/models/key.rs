@@ -8,7 +8,7 @@ use std::{
     io::{self, Read as _},
     os::{fd::AsFd as _, unix::fs::PermissionsExt as _, unix::process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::Arc,
     thread,
     time::Duration,
@@ -175,8 +175,8 @@ fn private_file(path: &Path) -> Result<Vec<u8>, NoKey> {
 fn output_of(children: &Children, words: &[String]) -> Result<Vec<u8>, NoKey> {
     let program = &words[0];
     let failed = |what: &str| NoKey::Unusable(format!("the command `{program}` for the key {what}"));
-    let mut command = Command::new(program);
-    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = children.owner_programs().command(words).map_err(|problem| failed(&problem))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // A group of its own, so that whatever it started ends with it.
     let mut child = children
         .spawn(command.process_group(0), Kin::Ours)

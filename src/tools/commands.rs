@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Artifacts, CallContext, PrepareContext, work};
+use super::{Artifacts, CallContext, PrepareContext, repositories, work};
 use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
@@ -87,6 +87,15 @@ pub struct Wanted {
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
     pub input: Vec<u8>,
+    /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
+    pub may_configure_git: bool,
+}
+
+impl Wanted {
+    /// Without a terminal and without input.
+    pub fn new(words: Vec<String>, directory: PathBuf) -> Wanted {
+        Wanted { words, directory, terminal: None, input: Vec::new(), may_configure_git: false }
+    }
 }
 
 /// Where a command is at home.
@@ -137,6 +146,7 @@ impl Commands {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
         let Ground { roots, temporary, readable } = ground;
+        let read_only = read_only(&roots, rules.confinement.profile, wanted.may_configure_git).await?;
         let launch = Launch {
             words: wanted.words,
             directory: wanted.directory,
@@ -144,6 +154,7 @@ impl Commands {
             roots,
             temporary,
             readable,
+            read_only,
             rules: rules.confinement,
             terminal: wanted.terminal,
             input: wanted.input,
@@ -233,6 +244,21 @@ impl Starter {
         let running = self.start(wanted, &cx.session).await.map_err(|error| refused(&error))?;
         attend(running, &bounds, &Attendance::of(cx), &self.redactor).await.map_err(|error| refused(&error))
     }
+}
+
+/// What a command may not write although it lies in a root.
+pub async fn read_only(
+    roots: &[PathBuf],
+    profile: SandboxProfile,
+    may_configure_git: bool,
+) -> Result<Vec<PathBuf>, Cannot> {
+    if profile != SandboxProfile::WorkspaceWrite {
+        return Ok(Vec::new());
+    }
+    let roots = roots.to_vec();
+    let found = work::aside(move || repositories::kept_from_commands(&roots, may_configure_git)).await;
+    found
+        .map_err(|source| Cannot::System { what: "the workspace's repositories cannot be looked at", source })
 }
 
 /// Nothing was run, or nobody knows how far, as the model learns it.

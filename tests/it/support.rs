@@ -175,7 +175,7 @@ fn warden() -> PathBuf {
 }
 
 /// What this machine has, found out once for all tests.
-static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
+pub static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
     let finding = std::thread::spawn(|| {
         let sandbox = Sandbox::new(warden(), Hidden::default(), Children::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -21,7 +21,7 @@ use crate::{
     redact::Redactor,
     sandbox::{Environment, Hold, Launch, Running, TEMPORARY},
     sys::ids,
-    tools::{CommandRules, Commands, remove_tree, work},
+    tools::{CommandRules, Commands, commands::read_only, remove_tree, work},
 };
 
 /// The pipe that the program reads, in its temporary folder.
@@ -92,13 +92,16 @@ pub async fn launch(
     confinement.network |= network;
     let hidden = ground.commands.sandbox.hidden().present();
     let readable = lying_in_temporary(&words[WRAPPER_WORDS..], all, &hidden);
+    let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
+    let read_only = read_only(&roots, confinement.profile, false).await.map_err(|error| error.to_string())?;
     let launch = Launch {
         words,
         directory,
         environment,
-        roots: ground.roots.iter().map(PathBuf::from).collect(),
+        roots,
         temporary: folder.0.clone(),
         readable,
+        read_only,
         rules: confinement,
         terminal: None,
         input: Vec::new(),

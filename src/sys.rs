@@ -8,6 +8,7 @@ pub mod folders;
 pub mod ids;
 pub mod key_file;
 pub mod mark;
+pub mod named_files;
 pub mod nearest;
 pub mod owner_programs;
 pub mod process;

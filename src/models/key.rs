@@ -18,6 +18,7 @@ use reqwest::header::HeaderValue;
 
 use crate::{
     config::{KeySource, read_bounded, reason},
+    redact::KnownSecrets,
     sys::children::{Children, Kin, OwnChild},
 };
 
@@ -82,6 +83,8 @@ pub(super) struct KeyPlace {
     pub environment: Environment,
     /// Starts a command that prints one.
     pub children: Children,
+    /// Learns each key that is read.
+    pub secrets: KnownSecrets,
 }
 
 /// Why there is no key. Neither has a part of one in it.
@@ -127,7 +130,10 @@ impl KeyPlace {
         };
         let text = std::str::from_utf8(&bytes).map(str::trim);
         match text.map(|text| (text, ApiKey::new(text))) {
-            Ok((_, Some(key))) => Ok(key),
+            Ok((text, Some(key))) => {
+                self.secrets.heard(&format!("PROVIDER_{}_KEY", self.entry), text);
+                Ok(key)
+            }
             Ok(("", _)) => Err(NoKey::Missing(format!("{self} is empty"))),
             _ => {
                 Err(NoKey::Unusable(format!("what is in {self} cannot be a key: it has control characters")))

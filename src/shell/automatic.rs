@@ -36,6 +36,10 @@ const AGENT_SETTINGS: &str = "an agent's product runs its hooks, servers and age
 const HOOK_RUNNER: &str = "git's hooks run what it says";
 const TOOLCHAIN: &str = "builds, and editors that look into them, take programs from there";
 
+/// What stands for the `*` of a row, where a pattern of a command is held against it.
+const USUAL_ENDS: &[&str] =
+    &["", "ml", "aml", ".yml", ".json", ".toml", ".js", ".cjs", ".mjs", ".bat", "c", "rc", "x"];
+
 /// All of them. Products' pages as they stood in 2026.
 pub const AUTOMATIC: &[Automatic] = &[
     row(".git/config", GIT_CONFIG, "git-config(1)"),
@@ -255,8 +259,15 @@ impl Target {
             let is_pattern = name.iter().any(|(_, is_pattern)| *is_pattern);
             match is_pattern {
                 false => is_named(&name.iter().map(|(letter, _)| *letter).collect::<String>(), wanted),
-                // What a row leaves open a pattern may match in many ways.
-                true if wanted.contains('*') => true,
+                // What a row leaves open has a few usual ends.
+                true if wanted.contains('*') => USUAL_ENDS.iter().any(|end| {
+                    let wanted = wanted.replace('*', end);
+                    if wanted.starts_with('.') {
+                        place::names_hidden(name, &wanted)
+                    } else {
+                        place::names(name, &wanted)
+                    }
+                }),
                 true if wanted.starts_with('.') => place::names_hidden(name, wanted),
                 true => place::names(name, wanted),
             }

@@ -137,7 +137,8 @@ impl Program {
         let path = executable(name).ok_or_else(|| "cannot be run: entity not found".to_owned())?;
         let mut files = BTreeSet::new();
         add_with_interpreters(path.clone(), &mut files);
-        for file in words[1..].iter().flat_map(|word| named_files(word)) {
+        let is_interpreter = is_interpreter(&path) || is_interpreter(Path::new(name));
+        for file in words[1..].iter().flat_map(|word| named_files(word, is_interpreter)) {
             add_with_interpreters(file, &mut files);
         }
         if MOST_FILES < files.len() {
@@ -182,8 +183,21 @@ fn executable(name: &str) -> Option<PathBuf> {
     found?.canonicalize().ok()
 }
 
-/// Existing files that a word names: all of it, the value of an option, and what stands in a script.
-fn named_files(word: &str) -> Vec<PathBuf> {
+/// Programs that run a file that they are given, whatever its mode.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "fish", "ksh", "python", "node", "bun", "deno", "perl", "ruby", "php",
+    "lua", "env",
+];
+
+fn is_interpreter(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    INTERPRETERS.contains(&name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
+}
+
+/// Existing files that a word names and that are run: by the interpreter that the words are for, or since they are programs.
+/// Others may be what the program writes, a log say. Looked at are all of the word, the value of an option, and what stands in
+/// a script.
+fn named_files(word: &str, is_for_interpreter: bool) -> Vec<PathBuf> {
     let pieces = word.split(|letter: char| letter.is_whitespace() || "=:,;|&()<>'\"`".contains(letter));
     let texts = std::iter::once(word).chain(pieces).filter(|text| text.contains('/'));
     let resolved = texts.filter_map(|text| {
@@ -193,7 +207,10 @@ fn named_files(word: &str) -> Vec<PathBuf> {
             (Some(below), Some(home)) => home.join(below),
             _ => PathBuf::from(text),
         };
-        path.canonicalize().ok().filter(|path| path.is_file())
+        let path = path.canonicalize().ok()?;
+        let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let is_program = metadata.permissions().mode() & 0o111 != 0 || !first_line(&path).is_empty();
+        (is_program || (is_for_interpreter && text == word)).then_some(path)
     });
     resolved.collect()
 }
@@ -265,8 +282,8 @@ mod tests {
         let text = |name: &str| path(name).to_str().unwrap().to_owned();
         script(&path("shell"), "#!/bin/sh\nexec /bin/sh \"$@\"\n");
         script(&path("tell"), &format!("#!{}\n", text("shell")));
-        fs::write(path("data"), "x").unwrap();
-        fs::write(path("more"), "x").unwrap();
+        fs::write(path("data"), "#!/bin/sh\n").unwrap();
+        fs::write(path("more"), "#!/bin/sh\n").unwrap();
         let words = [text("tell"), text("data"), format!("--file={}", text("more")), "word".to_owned()];
         let programs = OwnerPrograms::default();
         for name in ["shell", "tell", "data", "more"] {
@@ -284,6 +301,21 @@ mod tests {
         }
         programs.note([words.to_vec()]);
         assert!(programs.command(&words).is_ok() && programs.changed().is_empty());
+    }
+
+    #[test]
+    fn what_an_interpreter_runs_is_noted_and_what_a_program_writes_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).canonicalize().unwrap();
+        fs::write(folder.path().join("code"), "print(1)\n").unwrap();
+        fs::write(folder.path().join("log"), "x\n").unwrap();
+        let programs = OwnerPrograms::default();
+        let script = format!("cat >> {}", path("log").display());
+        programs.note([
+            vec!["bash".to_owned(), path("code").display().to_string()],
+            vec!["sh".to_owned(), "-c".to_owned(), script],
+        ]);
+        assert_eq!(programs.open_files(), [path("code")]);
     }
 
     #[test]

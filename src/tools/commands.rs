@@ -15,7 +15,7 @@ use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
     sandbox::{Cannot, Environment, Launch, Mechanism, Rules, Running, Sandbox},
-    sys::warden::TerminalSize,
+    sys::{named_files::NamedFiles, warden::TerminalSize},
 };
 
 mod attend;
@@ -146,7 +146,9 @@ impl Commands {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
         let Ground { roots, temporary, readable } = ground;
-        let read_only = read_only(&roots, rules.confinement.profile, wanted.may_configure_git).await?;
+        let named = self.sandbox.hidden().named();
+        let profile = rules.confinement.profile;
+        let read_only = read_only(&roots, profile, wanted.may_configure_git, named).await?;
         let launch = Launch {
             words: wanted.words,
             directory: wanted.directory,
@@ -251,12 +253,19 @@ pub async fn read_only(
     roots: &[PathBuf],
     profile: SandboxProfile,
     may_configure_git: bool,
+    named: &NamedFiles,
 ) -> Result<Vec<PathBuf>, Cannot> {
     if profile != SandboxProfile::WorkspaceWrite {
         return Ok(Vec::new());
     }
-    let roots = roots.to_vec();
-    let found = work::aside(move || repositories::kept_from_commands(&roots, may_configure_git)).await;
+    let (roots, programs) = (roots.to_vec(), named.programs());
+    let found = work::aside(move || {
+        let mut kept = repositories::kept_from_commands(&roots, may_configure_git)?;
+        let is_in_root = |file: &PathBuf| roots.iter().any(|root| file.starts_with(root)) && file.exists();
+        kept.extend(programs.into_iter().filter(is_in_root));
+        Ok(kept)
+    });
+    let found: io::Result<Vec<PathBuf>> = found.await;
     found
         .map_err(|source| Cannot::System { what: "the workspace's repositories cannot be looked at", source })
 }

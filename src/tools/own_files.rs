@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Artifacts, OutputStore, UndoStore, repositories, workspace::Workspace};
-use crate::{protocol::Risk, shell};
+use crate::{protocol::Risk, shell, sys::named_files::NamedFiles};
 
 /// The system's settings and policies.
 const SYSTEM_CONFIG: &str = "/etc/subagentd";
@@ -23,6 +23,8 @@ pub struct OwnFiles {
     guarded: Vec<PathBuf>,
     /// The database, tokens and keys: what everybody asked and was answered.
     state_dir: PathBuf,
+    /// What the settings name.
+    named: NamedFiles,
     artifacts: Artifacts,
     undo: UndoStore,
     outputs: OutputStore,
@@ -38,20 +40,38 @@ impl OwnFiles {
             config_dir: config_dir.to_owned(),
             guarded,
             state_dir: state_dir.to_owned(),
+            named: NamedFiles::default(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
             artifacts,
         }
     }
 
-    /// Files and folders whose change is critical.
-    pub fn guarded(&self) -> &[PathBuf] {
+    /// With what the settings name, as it is swapped when they are read.
+    #[must_use]
+    pub fn naming(self, named: NamedFiles) -> OwnFiles {
+        OwnFiles { named, ..self }
+    }
+
+    /// Files and folders whose change is critical, wherever they lie.
+    pub fn fixed(&self) -> &[PathBuf] {
         &self.guarded
     }
 
+    /// The same with what the settings name.
+    pub fn guarded(&self) -> Vec<PathBuf> {
+        let named = self.named.programs().into_iter().chain(self.named.secrets());
+        self.guarded.iter().cloned().chain(named).collect()
+    }
+
     /// What no tool reads, not even where it lies in a workspace.
-    pub fn state_dir(&self) -> &Path {
-        &self.state_dir
+    pub fn secret(&self) -> Vec<PathBuf> {
+        std::iter::once(self.state_dir.clone()).chain(self.named.secrets()).collect()
+    }
+
+    /// The workspace without what no tool reads.
+    pub fn close(&self, workspace: Workspace) -> Workspace {
+        self.secret().iter().fold(workspace, |workspace, path| workspace.closed_at(path))
     }
 
     /// Everything that is kept beside the log.
@@ -76,7 +96,7 @@ impl OwnFiles {
 
     /// How dangerous it is to change the file at an absolute path without links; `None` = no more than the tool is.
     pub fn risk(&self, workspace: &Workspace, path: &Path) -> Option<Risk> {
-        if self.guarded.iter().any(|guarded| is_within(path, guarded)) {
+        if self.guarded().iter().any(|guarded| is_within(path, guarded)) {
             return Some(Risk::Critical);
         }
         if self.is_automatic(workspace, path) {

@@ -93,7 +93,9 @@ pub async fn launch(
     let hidden = ground.commands.sandbox.hidden().present();
     let readable = lying_in_temporary(&words[WRAPPER_WORDS..], all, &hidden);
     let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
-    let read_only = read_only(&roots, confinement.profile, false).await.map_err(|error| error.to_string())?;
+    let read_only = read_only(&roots, confinement.profile, false, ground.commands.sandbox.hidden().named())
+        .await
+        .map_err(|error| error.to_string())?;
     let launch = Launch {
         words,
         directory,

@@ -19,8 +19,8 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> Reading {
             home: home.as_deref(),
             roots: &roots,
             hooks: &repositories::hooks_folders(&cx.workspace),
-            guarded: cx.own_files.guarded(),
-            secret: &[cx.own_files.state_dir().to_owned()],
+            guarded: &cx.own_files.guarded(),
+            secret: &cx.own_files.secret(),
             resolve: &resolved,
         },
     )

@@ -20,7 +20,7 @@ use crate::{
     models::Models,
     project::Projects,
     protocol::{FileProblem, WorkspaceTrusted},
-    redact::Redactor,
+    redact::{KnownSecrets, Redactor},
     rules::{RuleFiles, RulePlaces, RulesInForce},
     run::{Executor, ExecutorParts},
     sandbox::Sandbox,
@@ -56,6 +56,7 @@ mod log_lines;
 mod log_ring;
 mod mcp;
 mod mcp_server;
+mod named;
 mod once;
 mod reload;
 pub mod rpc;
@@ -64,6 +65,7 @@ mod service;
 mod state;
 
 pub use command::{DaemonError, Options, main};
+use named::Named;
 use reload::{InForce, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules};
 use state::State;
@@ -129,7 +131,10 @@ impl Daemon {
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let leaving = CancellationToken::new();
         let Edges { clock, models, tools, children, sandbox, outside } = edges;
-        let models = models.with_settings(&settings.config.models);
+        let secrets = KnownSecrets::default();
+        let models = models.with_settings(&settings.config.models).telling_keys(secrets.clone());
+        let mut settings = settings;
+        settings.own_files = settings.own_files.naming(sandbox.hidden().named().clone());
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         // The store's lock says that no other daemon is at work there.
@@ -139,12 +144,18 @@ impl Daemon {
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
-        let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
+        let web = Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
+        let web = Arc::new(web.telling_keys(secrets.clone()));
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
         let folder = settings.state_dir.join(SIGN_INS);
         let sign_ins = SignIns::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
-        let mut settings = settings;
-        if let Some(redactor) = reload::with_sign_ins(&sign_ins, &settings.sources, &settings.config) {
+        let named = Named::in_settings(&settings.config, &settings.sources.environment, &settings.state_dir);
+        let (programs, files) =
+            (children.owner_programs().clone(), commands.sandbox.hidden().named().clone());
+        let learning = secrets.clone();
+        drop(tokio::task::spawn_blocking(move || named.take_in(&programs, &files, &learning)).await);
+        let hidden = (&sign_ins, &secrets);
+        if let Some(redactor) = reload::with_secrets(hidden, &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
         }
@@ -176,7 +187,7 @@ impl Daemon {
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
-        let Settings { state_dir, rules, config, problems, redactor, sources, .. } = settings;
+        let Settings { state_dir, rules, config, problems, redactor, sources, own_files, .. } = settings;
         let problems = without_secrets(problems, &redactor);
         let redactor = Arc::new(Current::new(redactor));
         let state = State {
@@ -186,6 +197,8 @@ impl Daemon {
             store,
             executor,
             children: children.clone(),
+            own_files,
+            secrets,
             commands,
             projects,
             discoveries: discovery::Discoveries::default(),
@@ -221,6 +234,12 @@ impl Daemon {
         };
         let state = Arc::new(state);
         let hiding = Arc::downgrade(&state);
+        let learning = Arc::downgrade(&state);
+        state.secrets.hide_by(move || {
+            if let Some(state) = learning.upgrade() {
+                reload::hide_anew(&state);
+            }
+        });
         state.sign_ins.hide_by(move || {
             if let Some(state) = hiding.upgrade() {
                 reload::hide_anew(&state);
@@ -264,6 +283,8 @@ impl Daemon {
     pub fn listen_tcp(&self, door: rpc::TcpDoor) {
         // The first address is told to those who may answer by it; there is one at most.
         let _first = self.state.tcp.set(door.address());
+        // It may have been made just now.
+        named::learn_own(&self.state.state_dir, &self.state.secrets);
         let door = door.closed_to(self.state.children.clone());
         self.connections.spawn("the door of TCP", door.serve(self.reception(), self.closing.clone()));
     }

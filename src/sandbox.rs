@@ -104,6 +104,9 @@ pub struct Launch {
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
     pub readable: Vec<PathBuf>,
+    /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
+    /// back what it allowed (Landlock), it can.
+    pub read_only: Vec<PathBuf>,
     pub rules: Rules,
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.

@@ -142,7 +142,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
 fn sandbox(own_files: &OwnFiles, children: Children) -> Result<Sandbox, DaemonError> {
     let warden = env::current_exe()
         .map_err(|error| DaemonError::System { what: "this program's own file cannot be told", error })?;
-    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.guarded().iter().cloned());
+    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
     Ok(Sandbox::new(warden, hidden, children))
 }
 

@@ -41,7 +41,7 @@ mod tests;
 
 pub(super) use board::Seen;
 pub(super) use telling::Telling;
-pub(super) use tokens::{BadToken, Tokens};
+pub(super) use tokens::{BadToken, KEY_FILE, Tokens};
 
 /// Questions that are settled, or told elsewhere, at once: each may wait for a run's driver or a slow service. The others
 /// come after them.

@@ -24,13 +24,13 @@ use crate::{
     config::Sources,
     project::{Project, Projects},
     protocol::{DaemonInfo, Timestamp},
-    redact::Redactor,
+    redact::{KnownSecrets, Redactor},
     rules::RulePlaces,
     run::Executor,
     store::Store,
     sys::{children::Children, clock::Clock, current::Current, tasks::Tasks},
     tools::{
-        Commands,
+        Commands, OwnFiles,
         mcp::{Servers, SignIns},
     },
     web::Web,
@@ -46,6 +46,10 @@ pub(super) struct State {
     pub executor: Executor,
     /// What this daemon starts.
     pub children: Children,
+    /// Which files are the daemon's own, or named by the settings.
+    pub own_files: OwnFiles,
+    /// Secrets that were read.
+    pub secrets: KnownSecrets,
     /// What agents' commands are run with.
     pub commands: Arc<Commands>,
     /// What workspaces bring along, and what of it counts; the rules in force among it.

@@ -375,7 +375,7 @@ pub(super) fn equip(
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspace>, WorkspaceError> {
-    Ok(Arc::new(Workspace::open(roots)?.closed_at(supplies.own_files.state_dir())))
+    Ok(Arc::new(supplies.own_files.close(Workspace::open(roots)?)))
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.

@@ -76,6 +76,7 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Result<Vec<
     for root in &launch.roots {
         view.bind(roots, root, root);
     }
+    view.keep(launch);
     let visible: Vec<&Path> = launch.roots.iter().chain(&named).map(PathBuf::as_path).collect();
     let seen: Vec<PathBuf> = hidden.into_iter().filter(|path| is_seen(path, &visible)).collect();
     for path in &seen {
@@ -104,6 +105,25 @@ impl View {
 
     fn bind(&mut self, how: &str, from: &Path, to: &Path) {
         self.words.extend([how.to_owned(), shown(from), shown(to)]);
+    }
+
+    /// Makes what lies in the roots and is not to be written a mount of its own, and each folder on the way to it as well: a
+    /// mount cannot be renamed, but a folder that holds one can.
+    fn keep(&mut self, launch: &Launch) {
+        let mut folders: Vec<&Path> = Vec::new();
+        for kept in &launch.read_only {
+            let Some(root) = launch.roots.iter().find(|root| kept.starts_with(root)) else { continue };
+            let between = kept.ancestors().skip(1).take_while(|folder| folder != root);
+            folders.extend(between.filter(|folder| !launch.roots.iter().any(|root| root == folder)));
+        }
+        folders.sort();
+        folders.dedup();
+        for folder in folders {
+            self.bind("--bind", folder, folder);
+        }
+        for kept in &launch.read_only {
+            self.bind("--ro-bind", kept, kept);
+        }
     }
 
     /// Puts nothing over what is hidden.

@@ -124,6 +124,7 @@ mod tests {
             environment,
             roots: vec![directory.to_owned()],
             temporary: PathBuf::from("/tmp"),
+            read_only: Vec::new(),
             readable: Vec::new(),
             rules: Rules::default(),
             terminal: None,

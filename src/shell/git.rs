@@ -353,6 +353,22 @@ impl Walk<'_> {
         if args.first().is_some_and(|arg| arg.known().is_some_and(|text| only_reads.contains(&text))) {
             return;
         }
+        // A section under another name makes a plain setting one that git runs; an editor does anything.
+        let is_any = |arg: &Value| {
+            let lead = arg.lead();
+            let long = lead.trim_start_matches('-');
+            arg.known().is_none() && (lead.is_empty() || lead.starts_with('-'))
+                || matches!(long, "rename-section" | "edit")
+                || (lead.starts_with("--") && long.len() > 2 && "rename-section".starts_with(long))
+                || (lead.starts_with("--") && !long.is_empty() && "edit".starts_with(long))
+                || lead == "-e"
+        };
+        if args.iter().any(is_any) {
+            self.draft.found(
+                crate::protocol::Risk::High,
+                "`git config` may turn a plain setting into a command that git runs later",
+            );
+        }
         let operands: Vec<&Value> = args.iter().filter(|arg| !arg.lead().starts_with('-')).collect();
         let settings: Vec<&&Value> =
             operands.iter().filter(|arg| arg.known().is_none_or(|text| text.contains('.'))).collect();

@@ -63,6 +63,7 @@ impl Walk<'_> {
 
     /// A command that runs others, if it is one.
     fn open(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
+        self.command_reader(base, args, scope);
         if self.shell(base, args, scope) {
             // Some take commands in options beside their programs.
             self.program(base, args, scope);

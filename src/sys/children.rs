@@ -18,7 +18,7 @@ use rustix::process::{
 use tokio::sync::Notify;
 
 use self::{descent::Ancestry, table::Entry};
-use super::{ids, process::ChildEnd};
+use super::{ids, owner_programs::OwnerPrograms, process::ChildEnd};
 
 mod descent;
 mod reaper;
@@ -50,6 +50,8 @@ struct Household {
     /// The process is the daemon's alone: whoever descends from it was started by it, and whoever lost their parent is
     /// its to reap. In a test's process others have children as well.
     is_alone: bool,
+    /// What the owner's settings name to be run.
+    owner_programs: OwnerPrograms,
     /// What the owner's programs have for a mark; nobody else can guess it.
     mark_of_ours: String,
     /// What the marks of all others begin with.
@@ -101,6 +103,7 @@ impl Children {
         let (spawning, register, left) = (Mutex::default(), Mutex::default(), Notify::new());
         let household = Household {
             is_alone,
+            owner_programs: OwnerPrograms::default(),
             mark_of_ours,
             mark_of_tools,
             inherited,
@@ -128,6 +131,11 @@ impl Children {
     /// Whether the process is the daemon's alone, so that descent says who somebody is.
     pub fn is_alone(&self) -> bool {
         self.0.is_alone
+    }
+
+    /// The programs that the owner's settings name. Whoever starts one as [`Kin::Ours`] takes its command from there.
+    pub fn owner_programs(&self) -> &OwnerPrograms {
+        &self.0.owner_programs
     }
 
     /// Starts a command. Blocks until it is executed, or cannot be.

@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use super::{Artifacts, CallContext, PrepareContext, work};
+use super::{Artifacts, CallContext, PrepareContext, repositories, work};
 use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
     sandbox::{Cannot, Environment, Launch, Mechanism, Named, Rules, Running, Sandbox},
-    sys::warden::TerminalSize,
+    sys::{named_files::NamedFiles, warden::TerminalSize},
 };
 
 mod attend;
@@ -89,6 +89,22 @@ pub struct Wanted {
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
     pub input: Vec<u8>,
+    /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
+    pub may_configure_git: bool,
+}
+
+impl Wanted {
+    /// Without a terminal and without input.
+    pub fn new(words: Vec<String>, directory: PathBuf) -> Wanted {
+        Wanted {
+            words,
+            named: Named::default(),
+            directory,
+            terminal: None,
+            input: Vec::new(),
+            may_configure_git: false,
+        }
+    }
 }
 
 /// Where a command is at home.
@@ -139,6 +155,9 @@ impl Commands {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
         let Ground { roots, temporary, readable } = ground;
+        let named = self.sandbox.hidden().named();
+        let profile = rules.confinement.profile;
+        let read_only = read_only(&roots, profile, wanted.may_configure_git, named).await?;
         let launch = Launch {
             words: wanted.words,
             named: wanted.named,
@@ -147,6 +166,7 @@ impl Commands {
             roots,
             temporary,
             readable,
+            read_only,
             rules: rules.confinement,
             terminal: wanted.terminal,
             input: wanted.input,
@@ -236,6 +256,28 @@ impl Starter {
         let running = self.start(wanted, &cx.session).await.map_err(|error| refused(&error))?;
         attend(running, &bounds, &Attendance::of(cx), &self.redactor).await.map_err(|error| refused(&error))
     }
+}
+
+/// What a command may not write although it lies in a root.
+pub async fn read_only(
+    roots: &[PathBuf],
+    profile: SandboxProfile,
+    may_configure_git: bool,
+    named: &NamedFiles,
+) -> Result<Vec<PathBuf>, Cannot> {
+    if profile != SandboxProfile::WorkspaceWrite {
+        return Ok(Vec::new());
+    }
+    let (roots, programs) = (roots.to_vec(), named.programs());
+    let found = work::aside(move || {
+        let mut kept = repositories::kept_from_commands(&roots, may_configure_git)?;
+        let is_in_root = |file: &PathBuf| roots.iter().any(|root| file.starts_with(root)) && file.exists();
+        kept.extend(programs.into_iter().filter(is_in_root));
+        Ok(kept)
+    });
+    let found: io::Result<Vec<PathBuf>> = found.await;
+    found
+        .map_err(|source| Cannot::System { what: "the workspace's repositories cannot be looked at", source })
 }
 
 /// Nothing was run, or nobody knows how far, as the model learns it.

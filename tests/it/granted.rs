@@ -49,6 +49,7 @@ impl Asked {
                 roots: &[root],
                 guarded: &["/home/me/.config/subagentd".into()],
                 secret: &[],
+                hooks: &[],
                 resolve: &resolve,
             },
         );

@@ -71,6 +71,7 @@ impl Ground {
             roots: vec![self.path("workspace")],
             temporary: self.path("temporary"),
             readable: Vec::new(),
+            read_only: Vec::new(),
             rules: Rules::default(),
             terminal: None,
             input: Vec::new(),

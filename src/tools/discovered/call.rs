@@ -170,11 +170,9 @@ impl Invocation for Call {
             let named = Named { words: words.clone(), ..Named::default() };
             words.push(self.name.clone());
             let wanted = Wanted {
-                words,
                 named,
-                directory: self.command.directory.clone(),
-                terminal: None,
                 input: self.arguments.to_string().into_bytes(),
+                ..Wanted::new(words, self.command.directory.clone())
             };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => told(&finished),

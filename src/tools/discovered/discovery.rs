@@ -100,7 +100,7 @@ async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Res
     let directory = roots.first().cloned().ok_or("cannot be run: the workspace has no folder")?;
     let ground = Ground { roots, temporary, readable: Vec::new() };
     let named = Named { words: words.clone(), ..Named::default() };
-    let wanted = Wanted { named, words, directory, terminal: None, input: Vec::new() };
+    let wanted = Wanted { named, ..Wanted::new(words, directory) };
     let cannot = |error: Cannot| format!("was not run: {error}");
     let running = commands.start(wanted, ground, &rules, &redactor).await.map_err(cannot)?;
     let bounds = Bounds { inactivity: None, timeout: Some(TIME), max_output: Some(MAX_OUTPUT) };

@@ -21,7 +21,7 @@ use crate::{
     redact::Redactor,
     sandbox::{Environment, Hold, Launch, Named, Running},
     sys::ids,
-    tools::{CommandRules, Commands, remove_tree, work},
+    tools::{CommandRules, Commands, commands::read_only, remove_tree, work},
 };
 
 /// The pipe that the program reads, in its temporary folder.
@@ -96,14 +96,19 @@ pub async fn launch(
     environment.set("TMPDIR", &folder.0.to_string_lossy());
     let mut confinement = ground.rules.confinement;
     confinement.network |= network;
+    let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
+    let read_only = read_only(&roots, confinement.profile, false, ground.commands.sandbox.hidden().named())
+        .await
+        .map_err(|error| error.to_string())?;
     let launch = Launch {
         named: Named { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,
         directory,
         environment,
-        roots: ground.roots.iter().map(PathBuf::from).collect(),
+        roots,
         temporary: folder.0.clone(),
         readable: Vec::new(),
+        read_only,
         rules: confinement,
         terminal: None,
         input: Vec::new(),

@@ -18,6 +18,7 @@ use crate::{
     config::expand,
     project::Projects,
     protocol::{McpPin, McpServer, McpTransport},
+    sys::regular_file,
     tools::{digest, work},
     trust::Consent,
 };
@@ -140,6 +141,5 @@ fn program(command: &str, directory: &Path, path: Option<OsString>) -> Option<Pa
 }
 
 fn digest_of(program: &Path) -> Option<String> {
-    let is_readable = fs::metadata(program).ok()?.len() <= LARGEST_PROGRAM;
-    is_readable.then(|| fs::read(program).ok()).flatten().map(|bytes| digest::of(&bytes))
+    regular_file::read_bounded(program, LARGEST_PROGRAM).ok().flatten().map(|bytes| digest::of(&bytes))
 }

@@ -85,7 +85,8 @@ fn without_harmless(mut words: Vec<&str>) -> Vec<&str> {
 
 /// `-j8`
 fn is_number_of_jobs(word: &str) -> bool {
-    word.strip_prefix("-j").is_some_and(|count| count.chars().all(|letter| letter.is_ascii_digit()))
+    word.strip_prefix("-j")
+        .is_some_and(|count| !count.is_empty() && count.chars().all(|letter| letter.is_ascii_digit()))
 }
 
 /// Whether an option is of the kind.
@@ -119,7 +120,7 @@ fn is_option(option: &str, word: &str) -> bool {
 /// A name, not an option, a path, an assignment or a pattern.
 fn is_name(text: &&str) -> bool {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_:+.".contains(letter);
-    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(is_of_name)
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_of_name)
 }
 
 #[cfg(test)]

@@ -142,6 +142,23 @@ fn what_should_be_asked_again_is_and_what_should_not_is_not() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+#[test]
+fn what_names_another_place_is_asked_about() {
+    let builtin = Policy::builtin();
+    for (first, later) in [
+        ("git log", "git -C /etc log"),
+        ("git log", "git -C ../x log"),
+        ("git log", "git -C out log"),
+        ("ls", "ls --color=auto -I/etc ~"),
+        ("cat src/a", "cat ../ws2/a"),
+        ("cargo test", "cargo test --target-dir=/outside"),
+    ] {
+        let offered = Asked::new(first, None).offered(&builtin, Scope::Session);
+        let rule = offered.iter().find(|rule| policy::extent(rule) == Grant::Words).expect(first);
+        assert_eq!(Asked::new(later, None).verdict(&builtin.with(rule.clone())), Verdict::Ask, "{later}");
+    }
+}
+
 /// Of commands that people and models write: every part with every ending, in every folder.
 fn commands() -> Vec<String> {
     const PARTS: &[&str] = &[

@@ -207,6 +207,7 @@ pub(super) const AMONG_TARGETS: &[&str] = &[
     "--quiet",
     "--silent",
     "-B",
+    "-j",
     "-k",
     "-o",
     "-q",

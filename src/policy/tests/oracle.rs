@@ -142,6 +142,10 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>)
     };
     let prefix = rule.command_prefix.is_empty()
         || command.is_some_and(|command| {
+            // "Judged by the parser above": not where a word is not known.
+            if is_grant && command.words.iter().any(|word| word.known().is_none()) {
+                return false;
+            }
             let known = command.words.iter().map_while(Word::known);
             let line = known.map(|word| format!("{word} ")).collect::<String>();
             rule.command_prefix.iter().any(|prefix| line.starts_with(&format!("{prefix} ")))

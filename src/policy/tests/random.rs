@@ -116,6 +116,10 @@ fn rule(dice: &mut Dice, at: usize) -> PolicyRule {
         rule.tool = vec![dice.pick(TOOLS).to_owned()];
         rule.from_confirmation = Some("c".into());
         rule.accesses = dice.some(4, &accesses());
+        // An answer writes whole kinds of commands.
+        if !rule.command_prefix.is_empty() {
+            rule.command_prefix = vec!["git status".to_owned()];
+        }
     } else if dice.once_in(10) {
         rule.mistaken = true;
         rule.decision = dice.pick(&[Verdict::Ask, Verdict::Deny]);

@@ -19,6 +19,7 @@ mod programs;
 mod routing;
 mod ruling;
 mod running;
+mod screens;
 mod talking;
 mod tooling;
 mod typing;

@@ -96,7 +96,9 @@ impl Progress {
         let title =
             title.unwrap_or_else(|| format!("question {}", ids::shortest(data.confirmation_id.as_str())));
         let (ink, sign) = if data.decided.is_consent() { (Ink::Green, "✓") } else { (Ink::Yellow, "✗") };
-        let text = format!("{} · {title}", data.decided.describe(self.me.as_deref()));
+        let me = self.me.as_deref();
+        let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
+        let text = format!("{} · {title}{when}", data.decided.describe(me));
         self.line(envelope, screen, ink, sign, &text);
     }
 }

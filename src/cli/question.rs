@@ -6,6 +6,7 @@
 mod answers;
 pub(super) mod card;
 mod choice;
+pub(super) mod panel;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -156,6 +157,12 @@ impl Decided {
         };
         let message = self.message.iter().map(|message| format!(": {message}"));
         [self.what(), who].into_iter().chain(message).chain(self.consequence()).collect()
+    }
+
+    /// When somebody else decided it, or nobody; of an answer that was given here one knows.
+    pub(super) fn when_elsewhere(&self, me: Option<&str>) -> Option<String> {
+        let is_own = me.is_some() && self.name.as_deref() == me;
+        self.at.filter(|_| !is_own).map(human::moment)
     }
 
     /// The same of one's own answer: what was done and what follows.

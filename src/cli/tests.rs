@@ -20,6 +20,7 @@ mod programs;
 mod routing;
 mod ruling;
 mod running;
+mod screens;
 mod talking;
 mod tooling;
 mod typing;

@@ -107,7 +107,9 @@ impl Progress {
         if let Some(mode) = &data.decided.mode {
             self.mode = mode.known();
         }
-        let text = format!("{} · {title}", data.decided.describe(self.me.as_deref()));
+        let me = self.me.as_deref();
+        let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
+        let text = format!("{} · {title}{when}", data.decided.describe(me));
         self.line(envelope, screen, ink, sign, &text);
     }
 }

@@ -118,6 +118,42 @@ fn a_question_that_is_over_says_who_ended_it_and_when() {
 }
 
 #[test]
+fn an_answer_after_somebody_elses_says_who_was_quicker_where_and_when() {
+    for (name, told) in [
+        (
+            "ada@pts/3-0123abcd",
+            "is over: denied by you in another terminal (pts/3): no, 2025-11-20 11:05:00Z",
+        ),
+        ("eve@pts/3-0123abcd", "is over: denied by eve (pts/3): no, 2025-11-20 11:05:00Z"),
+    ] {
+        let resolution = json!({
+            "outcome": "deny", "by": "client", "name": name, "message": "no", "at": "2025-11-20T11:05:00.000Z",
+        });
+        let over = question(json!({"state": "resolved", "resolution": resolution}));
+        let was_over: Script = Box::new(move |peer| {
+            say_hello(peer);
+            peer.answer("confirmation/get", json!({"confirmation": over}));
+            peer.wait_for_hangup();
+        });
+        // Or it came while this one was on its way.
+        let came_over = desk(question(json!({})), move |peer| {
+            let details = json!({"resolution": resolution});
+            let data =
+                json!({"kind": "CONFIRMATION_ALREADY_RESOLVED", "retryable": false, "details": details});
+            peer.refuse(
+                "confirmation/respond",
+                json!({"code": -31041, "message": "it is over", "data": data}),
+            );
+        });
+        for script in [was_over, came_over] {
+            let ran = Command::new(&["approve", ID]).against(vec![script]);
+            assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+            assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn what_is_decided_is_shown_first() {
     let script = desk(question(json!({})), |peer| {
         responds(peer, "allowOnce");

@@ -377,7 +377,7 @@ pub(super) fn equip(
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspace>, WorkspaceError> {
-    Ok(Arc::new(supplies.own_files.close(Workspace::open(roots)?)))
+    Ok(Arc::new(supplies.own_files.close(Workspace::open_known(roots)?)))
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.

@@ -165,7 +165,7 @@ impl Idle {
             .stdout(Stdio::from(out_end))
             .stderr(Stdio::from(err_end));
         let child = children
-            .spawn(&mut command, Kin::Tool)
+            .spawn(&mut command, Kin::Warden)
             .map_err(|source| Cannot::System { what: "the command's warden cannot be started", source })?;
         Ok(Idle { control, stdout, stderr, child })
     }

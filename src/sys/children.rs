@@ -37,6 +37,9 @@ pub enum Kin {
     /// The owner's own, by the owner's settings, and no agent has a say in it: `approval.notifyCommand`, a command that
     /// prints a provider's key. It may talk to the daemon, and what it leaves running (`gpg-agent`, say) is left alone.
     Ours,
+    /// This daemon's own program, or bubblewrap with it, which watches over a tool and ends with it. It opens no connection;
+    /// what it starts is a tool, and seen as one.
+    Warden,
     /// Started for a run or a workspace: tools, hooks, MCP servers. Neither it nor whatever it starts may talk to the
     /// daemon, and all of it ends with it.
     Tool,
@@ -157,7 +160,7 @@ impl Children {
     fn mark(&self, kin: Kin, number: u64) -> String {
         match kin {
             Kin::Ours => self.0.mark_of_ours.clone(),
-            Kin::Tool => format!("{}.{number}", self.0.mark_of_tools),
+            Kin::Tool | Kin::Warden => format!("{}.{number}", self.0.mark_of_tools),
         }
     }
 
@@ -194,6 +197,14 @@ impl Children {
             let _registered = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
             look() == Some(true)
         })
+    }
+
+    /// Whether this is a warden of ours that lives: the number and the time of its start are those of one.
+    fn is_warden(&self, pid: i32) -> bool {
+        let Ok(entry) = Entry::read(Path::new(table::PROC), pid) else { return false };
+        let register = self.register();
+        let registered = register.living.get(&pid);
+        registered.is_some_and(|it| it.kin == Kin::Warden && it.started == Some(entry.started))
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {

@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 use super::regular_file;
 
 /// Largest file of which a digest is made: each use reads it again. A larger program must lie where only root writes.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: u64 = 512 << 20;
 /// Files that the words of one program lead to, at most; more are not run, since nobody could tell whether they changed.
 const MOST_FILES: usize = 32;
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Artifacts, CallContext, PrepareContext, repositories, work};
+use super::{Artifacts, CallContext, PrepareContext, Workspace, repositories, work};
 use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
@@ -124,6 +124,7 @@ pub struct Starter {
     rules: CommandRules,
     artifacts: Artifacts,
     redactor: Redactor,
+    workspace: Arc<Workspace>,
     roots: Vec<PathBuf>,
 }
 
@@ -182,6 +183,7 @@ impl Starter {
             rules: cx.command_rules.clone(),
             artifacts: cx.own_files.artifacts().clone(),
             redactor: cx.redactor.clone(),
+            workspace: Arc::clone(&cx.workspace),
             roots: cx.workspace.roots().map(PathBuf::from).collect(),
         }
     }
@@ -229,6 +231,12 @@ impl Starter {
 
     /// Starts a command of a session.
     pub async fn start(&self, wanted: Wanted, session: &SessionId) -> Result<Running, Cannot> {
+        let workspace = Arc::clone(&self.workspace);
+        // What confines it goes by paths.
+        work::aside(move || workspace.check_roots()).await.map_err(|bad| Cannot::System {
+            what: "the workspace is not where it was",
+            source: io::Error::other(format!("{}: {}", bad.path.display(), bad.problem)),
+        })?;
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
         let readable = readable.into_iter().collect();

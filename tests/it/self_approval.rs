@@ -46,7 +46,7 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ),
     (
         "TCP",
-        "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'POST / HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nAuthorization: Bearer %s\\r\\n\
+        "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'POST /rpc HTTP/1.1\\r\\nHost: 127.0.0.1:%s\\r\\nAuthorization: Bearer %s\\r\\n\
              Content-Type: application/json\\r\\nContent-Length: %s\\r\\nConnection: close\\r\\n\\r\\n%s' $PORT \"$(cat $STATE/token)\" \
              ${#REQUEST} \"$REQUEST\" >&3 && cat <&3; false",
     ),

@@ -113,7 +113,7 @@ pub(super) async fn read(
 
 /// A file of the workspace, as the agent could read it.
 fn file(roots: &[PathBuf], own_files: &OwnFiles, path: &str) -> Result<Attached, String> {
-    let workspace = own_files.close(Workspace::open(roots).map_err(|error| error.to_string())?);
+    let workspace = own_files.close(Workspace::open_known(roots).map_err(|error| error.to_string())?);
     let place = workspace.resolve(path).map_err(|error| error.message)?;
     let Opened::File { file, size } = workspace.open_place(&place).map_err(|error| error.message)? else {
         return Err(format!("{path} is no file"));

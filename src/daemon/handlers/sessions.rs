@@ -11,7 +11,7 @@ use super::{
         rpc::{Api, Caller},
         state::State,
     },
-    by, internal,
+    by, internal, known_roots,
     policy::forget_session,
     roots,
     runs::{definition, record},
@@ -101,7 +101,7 @@ async fn create_once(
     if state.closing.is_cancelled() {
         return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was created"));
     }
-    let roots = roots(&workspace)?;
+    let roots = known_roots(roots(&workspace)?).await?;
     let opening = roots.clone();
     tokio::task::spawn_blocking(move || Workspace::open(&opening).map(drop))
         .await
@@ -156,7 +156,10 @@ async fn list(
     params: SessionListParams,
 ) -> Result<SessionListResult, RpcError> {
     let SessionListParams { workspace, state: wanted, query, cursor, limit } = params;
-    let roots = workspace.as_ref().map(roots).transpose()?;
+    let roots = match &workspace {
+        Some(workspace) => Some(known_roots(roots(workspace)?).await?),
+        None => None,
+    };
     let roots = roots.map(|roots| roots.iter().map(|it| it.to_string_lossy().into_owned()).collect());
     let filter = SessionFilter { roots, state: wanted, text: query };
     let listed = state.store.session_list(&filter, cursor.as_deref(), page(limit)).await?;

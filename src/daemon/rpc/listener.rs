@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::PeerInfo,
-    connection::{Guest, Reception, serve_guest},
+    connection::{Guest, Look, Origin, Reception, serve_guest},
     errors::error_response,
     flight::Admission,
     http::Gate,
@@ -237,7 +237,7 @@ fn admit<D: Door>(door: &D, wire: D::Wire, reception: &Reception, connections: &
 }
 
 /// Lets a guest in whose background allows it. Nothing is read from them before that is known, and nobody else waits.
-async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Background>, reception: Reception) {
+async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Look>, reception: Reception) {
     let looked = match background {
         Some(background) => tokio::task::spawn_blocking(background).await.unwrap_or_else(|error| {
             tracing::error!(%error, "cannot tell who connects");
@@ -250,9 +250,6 @@ async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Backgr
         Err(error) => refuse(wire, D::refusal(&error), reception.stop).await,
     }
 }
-
-/// Looks where a guest comes from; blocks.
-type Background = Box<dyn FnOnce() -> Result<(), RpcError> + Send>;
 
 /// Where connections come in.
 trait Door: Send + Sync + 'static {
@@ -271,7 +268,7 @@ trait Door: Send + Sync + 'static {
     fn admit(&self, wire: &Self::Wire, admission: Admission) -> Result<Guest, RpcError>;
 
     /// What is to be looked at before anything is read from a guest.
-    fn background(&self, wire: &Self::Wire, peer: PeerInfo) -> Option<Background>;
+    fn background(&self, wire: &Self::Wire, peer: PeerInfo) -> Option<Look>;
 
     /// Nobody comes in any more.
     fn close(self);
@@ -324,12 +321,12 @@ impl Door for UnixDoor {
                 .with_hint("its owner can add the user to the setting `access.allowUids`"));
         }
         let peer = PeerInfo { uid: credentials.uid(), pid: credentials.pid() };
-        Ok(Guest { peer, admission, gate: None })
+        Ok(Guest { peer, admission, gate: None, origin: None })
     }
 
     /// An agent must never be able to answer its own question. A client that is gone before it was looked at is refused as
     /// well, since nobody can say any more what it was; who waits for an answer is not gone.
-    fn background(&self, _: &UnixStream, peer: PeerInfo) -> Option<Background> {
+    fn background(&self, _: &UnixStream, peer: PeerInfo) -> Option<Look> {
         // Elsewhere descent says nothing.
         let children = Some(self.peers.children.clone()).filter(Children::is_alone)?;
         Some(Box::new(move || children.admits(peer.pid).map_err(|barred| refusal_of(&barred))))
@@ -403,24 +400,31 @@ impl Door for TcpDoor {
         Ok(stream)
     }
 
-    fn admit(&self, _: &TcpStream, admission: Admission) -> Result<Guest, RpcError> {
+    fn admit(&self, wire: &TcpStream, admission: Admission) -> Result<Guest, RpcError> {
         // The token is the owner's.
         let peer = PeerInfo { uid: geteuid().as_raw(), pid: None };
-        Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)) })
+        Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)), origin: self.origin(wire) })
     }
 
-    /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
-    /// agents out beside this is the token, whose file they cannot read.
-    fn background(&self, wire: &TcpStream, _: PeerInfo) -> Option<Background> {
-        let children = self.children.clone().filter(Children::is_alone)?;
-        let ends = wire.peer_addr().and_then(|client| Ok((client, wire.local_addr()?)));
-        Some(Box::new(move || {
-            let (client, server) = ends.map_err(|_| refusal_of(&Barred::Unnamed))?;
-            children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
-        }))
+    /// It is looked at once a token is shown.
+    fn background(&self, _: &TcpStream, _: PeerInfo) -> Option<Look> {
+        None
     }
 
     fn close(self) {}
+}
+
+impl TcpDoor {
+    /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
+    /// agents out beside this is the token, whose file they cannot read.
+    fn origin(&self, wire: &TcpStream) -> Option<Arc<Origin>> {
+        let children = self.children.clone().filter(Children::is_alone)?;
+        let ends = wire.peer_addr().and_then(|client| Ok((client, wire.local_addr()?)));
+        Some(Origin::new(Box::new(move || {
+            let (client, server) = ends.map_err(|_| refusal_of(&Barred::Unnamed))?;
+            children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
+        })))
+    }
 }
 
 /// What who may not come in is told.

@@ -131,6 +131,8 @@ pub struct Server {
     uses: Mutex<Uses>,
     record: Mutex<Record>,
     complaints: Complaints,
+    /// Of one of the user's own: the workspace's files that it was first started with.
+    noted: Arc<pinned::NotedFiles>,
 }
 
 /// What a server's task works with.
@@ -174,6 +176,7 @@ impl Server {
             uses: Mutex::new(Uses { now: 0, last: Duration::ZERO, keeper: None }),
             record: Mutex::default(),
             complaints: Complaints::default(),
+            noted: Arc::default(),
         }
     }
 

@@ -92,7 +92,7 @@ impl<'output> Screen<'output> {
     }
 
     /// Puts these rows, already harmless, above the prompt in place of those that stand there; they go with it. A terminal
-    /// that cannot erase keeps them.
+    /// that cannot erase keeps them. The prompt is taken away until it is put there the next time.
     pub(super) fn panel(&mut self, rows: Vec<String>) {
         if !self.is_live() {
             return rows.iter().for_each(|row| self.line_now(row));
@@ -101,7 +101,6 @@ impl<'output> Screen<'output> {
         self.panel = rows;
         let drawn = self.panel_text();
         self.put(&format!("{erased}{drawn}"));
-        self.draw_prompt();
     }
 
     /// The screen is another's since the panel was drawn, so that it cannot be found there: it stays where it is.

@@ -294,6 +294,16 @@ fn settled(text: &str) -> String {
     text.lines().map(|line| stays(line) + "\n").collect()
 }
 
+/// What stands on a high screen once all of this was written to it.
+fn left_on_screen(text: &str) -> String {
+    let mut screen = avt::Terminal::with_scrollback(200, 50, None).unwrap();
+    screen.feed(text.replace('\n', "\r\n").as_str());
+    let rows: Vec<String> =
+        screen.screen().all_lines().map(|line| line.text().trim_end().to_owned() + "\n").collect();
+    let filled = rows.iter().rposition(|row| row != "\n").map_or(0, |at| at + 1);
+    rows[..filled].concat() + "\n"
+}
+
 /// A daemon that is asked this once, with these parameters.
 fn answering(method: &'static str, params: Value, answer: Value) -> Script {
     Box::new(move |peer| {

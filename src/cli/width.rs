@@ -57,6 +57,31 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
+/// The same, broken between words where that can be; blanks at a break are left out.
+pub(super) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for word in text.split_inclusive(' ') {
+        let longer = format!("{row}{word}");
+        if at_most(longer.trim_end()) <= columns {
+            row = longer;
+            continue;
+        }
+        if !row.trim_end().is_empty() {
+            rows.push(std::mem::take(&mut row).trim_end().to_owned());
+        }
+        // One word may be wider than all there is.
+        row.push_str(word);
+        if columns < at_most(row.trim_end()) {
+            let mut parts = wrap(&row, columns);
+            row = parts.pop().unwrap_or_default();
+            rows.append(&mut parts);
+        }
+    }
+    rows.push(row.trim_end().to_owned());
+    rows
+}
+
 /// The end of the text that fits into `columns`, with `…` before it for what is cut off.
 pub(super) fn cut_front(text: &str, columns: usize) -> String {
     if at_most(text) <= columns {
@@ -105,6 +130,19 @@ mod tests {
         }
         assert_eq!(wrap("", 5), [""]);
         assert_eq!(wrap("日日", 1), ["日", "日"]);
+    }
+
+    #[test]
+    fn words_are_broken_only_where_one_is_too_wide() {
+        assert_eq!(wrap_words("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap_words("  1  one two", 9), ["  1  one", "two"]);
+        assert_eq!(wrap_words("a /very/long/path b", 6), ["a", "/very/", "long/p", "ath b"]);
+        assert_eq!([wrap_words("", 5), wrap_words("日本 日本", 4)], [vec![""], vec!["日本", "日本"]]);
+        for columns in 2..30 {
+            let rows = wrap_words("e\u{301}日本語 abc 👩\u{200d}👧  end of it", columns);
+            assert_eq!(rows.concat().replace(' ', ""), "e\u{301}日本語abc👩\u{200d}👧endofit", "{columns}");
+            assert!(rows.iter().all(|row| at_most(row) <= columns), "{columns}: {rows:?}");
+        }
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Shown {
         let words = |ink, text: &str, rows: usize| {
             let room = columns.saturating_sub(2).max(1);
             let text = width::cut_middle(&safe_text::line(text, usize::MAX), room.saturating_mul(rows));
-            let rows = width::wrap(&text, room).into_iter();
+            let rows = width::wrap_words(&text, room).into_iter();
             rows.map(|row| screen.paint(ink, &format!("  {row}"))).collect::<Vec<String>>()
         };
         let mut rows: Vec<String> = Vec::new();

@@ -133,7 +133,7 @@ impl Card {
         parts.extend(place.map(str::to_owned));
         let text = safe_text::line(&parts.join(" · "), usize::MAX);
         let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
-        for (at, row) in self.wrap(&text, 2).into_iter().enumerate() {
+        for (at, row) in self.wrap_words(&text, 2).into_iter().enumerate() {
             let sign = if at == 0 { self.paint(Some(ink), "?") } else { " ".to_owned() };
             let row = self.paint(Some(ink), &row);
             self.rows.push(format!("{sign} {row}"));
@@ -228,7 +228,7 @@ impl Card {
     pub(super) fn theirs(&mut self, text: &str, ink: Option<Ink>) {
         let blanks: String = text.chars().take_while(|character| *character == ' ').collect();
         let text = format!("{blanks}{}", safe_text::line(text, usize::MAX));
-        for row in self.wrap(&text, width::of(BAR)) {
+        for row in self.wrap_words(&text, width::of(BAR)) {
             self.put(&row, ink);
         }
     }
@@ -243,15 +243,23 @@ impl Card {
     fn indented(&mut self, sign: &str, text: &str, ink: Option<Ink>) {
         let text = safe_text::line(text, usize::MAX);
         let margin = "  ";
-        for (at, row) in self.wrap(&text, margin.len() + sign.len()).into_iter().enumerate() {
+        for (at, row) in self.wrap_words(&text, margin.len() + sign.len()).into_iter().enumerate() {
             let sign = if at == 0 { self.paint(ink, sign) } else { " ".repeat(sign.len()) };
             self.rows.push(format!("{margin}{sign}{row}"));
         }
     }
 
-    pub(super) fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
+    /// What is judged by how it is written, character by character.
+    fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
         match self.look.columns {
             Some(columns) => width::wrap(text, columns.max(LEAST_COLUMNS).saturating_sub(taken)),
+            None => vec![text.to_owned()],
+        }
+    }
+
+    fn wrap_words(&self, text: &str, taken: usize) -> Vec<String> {
+        match self.look.columns {
+            Some(columns) => width::wrap_words(text, columns.max(LEAST_COLUMNS).saturating_sub(taken)),
             None => vec![text.to_owned()],
         }
     }

@@ -80,8 +80,8 @@ fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: 
     let last = (first + height).min(count);
     card.rows.extend(rows.into_iter().skip(first).take(height));
     let has_next = last < count;
-    let then = if has_next { "shows the next" } else { "ends it" };
-    card.theirs(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), Some(Ink::Yellow));
+    let then = if has_next { "shows more" } else { "ends it" };
+    card.one_row(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), Ink::Yellow);
     has_next
 }
 
@@ -139,7 +139,7 @@ impl Subject {
                     title.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(Ink::Dim));
                 }
                 if let Some(question) = questions.get(at) {
-                    body.all(safe_text::rows(&question.question), |_| Some(Ink::Bold));
+                    safe_text::rows(&question.question).for_each(|row| body.theirs(&row, Some(Ink::Bold)));
                     notes.options(question);
                     for (at, option) in question.options.iter().enumerate() {
                         notes_in_short.one_row(&format!("{}  {option}", at + 1), Ink::Bold);

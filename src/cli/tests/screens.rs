@@ -30,26 +30,45 @@ const BEFORE: i64 = 40;
 const SECOND: &str = "019aa1b2-c3d5-7001-8000-000000000002";
 const THIRD: &str = "019aa1b2-c3d6-7001-8000-000000000003";
 
+/// Tells whoever watches what happens, numbered as it comes.
+struct Teller {
+    tell: Sender<Value>,
+    seq: i64,
+}
+
+impl Teller {
+    fn tell(&mut self, mut event: Value) {
+        (event["seq"], event["prev"]) = (json!(self.seq + 1), json!(self.seq));
+        self.seq += 1;
+        self.tell.send(event).unwrap();
+    }
+
+    fn resolves(&mut self, outcome: &str, name: &str) {
+        self.tell(resolved(0, outcome, name));
+    }
+}
+
 /// A person at a terminal of this size, who `does` something about the first of these questions while the daemon `plays`.
 fn sit_at(
     (columns, rows): (u16, u16),
     questions: &[Value],
-    plays: impl FnOnce(&mut Peer, &Sender<Value>) + Send + 'static,
+    plays: impl FnOnce(&mut Peer, &mut Teller) + Send + 'static,
     does: impl FnOnce(&mut Person, &File),
 ) {
     let folder = tempfile::tempdir().unwrap();
     let lines = (1..=BEFORE).map(|n| envelope(n + 2, "warning", json!({"message": format!("line {n}")})));
     let asks = (BEFORE + 3..).zip(questions).map(|(seq, question)| requested(seq, true, question));
     let (tell, events) = told(lines.chain(asks).collect());
+    let mut teller = Teller { tell, seq: BEFORE + 2 + i64::try_from(questions.len()).unwrap() };
     let first = questions[0].clone();
     let goal = record(json!({"reason": "GOAL", "result": "done"}));
     let control: Script = Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
         looks_at(peer, &first);
-        plays(peer, &tell);
-        tell.send(completed(NEXT + 10, &goal)).unwrap();
-        drop(tell);
+        plays(peer, &mut teller);
+        teller.tell(completed(0, &goal));
+        drop(teller);
         peer.answer("run/get", goal);
     });
     let daemon = FakeDaemon::start(folder.path(), vec![control, events]);
@@ -66,13 +85,10 @@ fn sit_at(
     assert_eq!(before, tcgetattr(&terminal).unwrap().local_modes, "the terminal is left as it was");
 }
 
-/// The number of the first event behind up to three questions.
-const NEXT: i64 = BEFORE + 6;
-
 /// Sits there until the question takes keys, and then looks.
 fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &File)) {
     let (leave, left) = mpsc::channel();
-    let plays = move |_: &mut Peer, _: &Sender<Value>| left.recv().unwrap();
+    let plays = move |_: &mut Peer, _: &mut Teller| left.recv().unwrap();
     sit_at(size, questions, plays, |person, terminal| {
         person.is_asked("›");
         does(person, terminal);
@@ -531,9 +547,9 @@ fn is_in_sight(person: &Person, parts_of_heading: &[&str], ends: &[&str]) {
 fn a_second_key_is_pressed_with_the_subject_and_what_it_allows_in_sight() {
     for size in SIZES {
         let asked = command(&long_command(), "./step-000", "high", &PIPED_REASONS);
-        let plays = |peer: &mut Peer, tell: &Sender<Value>| {
+        let plays = |peer: &mut Peer, teller: &mut Teller| {
             assert_eq!(responds(peer, "allowSession")["grant"], "words");
-            tell.send(resolved(NEXT, "allowSession", "eve")).unwrap();
+            teller.resolves("allowSession", "eve");
         };
         sit_at(size, &[asked], plays, |person, _| {
             person.is_asked("? more ›");
@@ -565,9 +581,9 @@ fn a_second_key_is_pressed_with_the_subject_and_what_it_allows_in_sight() {
 fn an_answered_question_folds_to_what_was_decided() {
     for size in SIZES {
         let asked = command(PIPED, "rm", "high", &PIPED_REASONS);
-        let plays = |peer: &mut Peer, tell: &Sender<Value>| {
+        let plays = |peer: &mut Peer, teller: &mut Teller| {
             responds(peer, "deny");
-            tell.send(resolved(NEXT, "deny", "eve@pts/3-0123abcd")).unwrap();
+            teller.resolves("deny", "eve@pts/3-0123abcd");
         };
         sit_at(size, &[asked], plays, |person, _| {
             person.is_asked("? more ›");
@@ -630,8 +646,8 @@ fn why_it_is_asked_is_read_page_by_page_and_no_key_decides_meanwhile() {
             let mut told = String::new();
             person.types("?");
             loop {
-                person.sees("goes back ›");
-                person.is_asked("goes back ›");
+                person.sees("back ›");
+                person.is_asked("back ›");
                 is_in_sight(person, &["fixer asks", "risk high"], &[]);
                 let own = person.rows().into_iter().skip_while(|row| !row.starts_with("? "));
                 told.push_str(&own.map(|row| row.trim_start_matches('│').to_owned()).collect::<String>());
@@ -680,10 +696,10 @@ fn a_terminal_of_another_size_gets_the_question_anew() {
 #[test]
 fn what_an_agent_asked_and_what_was_answered_is_to_be_seen_afterwards() {
     for size in SIZES {
-        let plays = |peer: &mut Peer, tell: &Sender<Value>| {
+        let plays = |peer: &mut Peer, teller: &mut Teller| {
             let answers = responds(peer, "answer")["answers"].take();
             assert_eq!(answers, json!(["SQLite", ["accounts", "search"], "n"]));
-            tell.send(resolved(NEXT, "answer", "eve")).unwrap();
+            teller.resolves("answer", "eve");
         };
         sit_at(size, &[agents_questions()], plays, |person, _| {
             for (at, typed) in ["1", "7", "1 2", "n"].into_iter().enumerate() {
@@ -718,9 +734,9 @@ fn a_question_that_comes_meanwhile_is_counted_in_the_heading() {
     let [first, second] = queue::<2>(command(PIPED, "rm", "high", &[]));
     let (leave, left) = mpsc::channel::<()>();
     let (come, comes) = mpsc::channel::<()>();
-    let plays = move |_: &mut Peer, tell: &Sender<Value>| {
+    let plays = move |_: &mut Peer, teller: &mut Teller| {
         comes.recv().unwrap();
-        tell.send(requested(BEFORE + 4, true, &second)).unwrap();
+        teller.tell(requested(0, true, &second));
         left.recv().unwrap();
     };
     sit_at((80, 24), &[first], plays, |person, _| {
@@ -738,12 +754,12 @@ fn a_question_that_comes_meanwhile_is_counted_in_the_heading() {
 #[test]
 fn that_somebody_else_reads_or_answered_it_is_told_with_who_where_and_when() {
     let (leave, left) = mpsc::channel::<()>();
-    let plays = move |_: &mut Peer, tell: &Sender<Value>| {
+    let plays = move |_: &mut Peer, teller: &mut Teller| {
         let claim = json!({"clientId": "eve@pts/3-0123abcd", "name": "subagent", "until": "2025-11-20T11:05:00.000Z"});
         let data = json!({"confirmationId": "019aa1b2-c3d4-7001-8000-000000000001", "claim": claim});
-        tell.send(json!({"type": "signal.claim", "sessionId": "s1", "data": data})).unwrap();
+        teller.tell.send(json!({"type": "signal.claim", "sessionId": "s1", "data": data})).unwrap();
         left.recv().unwrap();
-        tell.send(resolved(BEFORE + 4, "allowOnce", "eve@pts/3-0123abcd")).unwrap();
+        teller.resolves("allowOnce", "eve@pts/3-0123abcd");
     };
     sit_at((40, 15), &[command(PIPED, "rm", "high", &PIPED_REASONS)], plays, |person, _| {
         person.sees("too; the first");

@@ -237,7 +237,7 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
         person.sees("y/s/p/e/n/c/? › ");
         person.types("?");
         person.sees("asked because");
-        person.sees("key goes back › ");
+        person.sees("else back › ");
         person.types("x");
         // The question stands there anew.
         person.sees("one moment");

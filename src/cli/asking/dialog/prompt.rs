@@ -35,7 +35,10 @@ impl Dialog {
         }
         let line = match &self.stage {
             Stage::Choosing => format!("{}{POINTER}", last_row(asked, has_draft, columns)),
-            Stage::Reading { has_more: true } => format!("? shows more · any other key goes back{POINTER}"),
+            Stage::Reading { has_more: true } => {
+                let whole = format!("? shows more · other keys go back{POINTER}");
+                if width::of(&whole) <= room { whole } else { format!("? on · else back{POINTER}") }
+            }
             Stage::Reading { has_more: false } => format!("any key goes back{POINTER}"),
             Stage::Alone { choice, .. } => format!("{} {}", choice.key, choice.word),
             Stage::Confirming { choices, at, .. } => {

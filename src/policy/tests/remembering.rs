@@ -40,17 +40,23 @@ fn the_rule_is_as_narrow_as_the_call() {
     check(
         &edit("/w/a"),
         Scope::Session,
-        expect![[r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","session":"s1","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#]],
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","session":"s1","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
     );
     check(
         &edit("/w/a"),
         Scope::Project,
-        expect![[r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","workspace":"/w","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#]],
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","workspace":"/w","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
     );
     check(
         &edit("/w/a"),
         Scope::User,
-        expect![[r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#]],
+        expect![[
+            r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
+        ]],
     );
     check(
         &shell("git status -s ; cargo test --lib ; git status"),

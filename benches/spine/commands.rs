@@ -92,6 +92,7 @@ fn launch(folder: PathBuf, script: &str) -> Launch {
         roots: vec![folder.clone()],
         temporary: folder,
         readable: Vec::new(),
+        read_only: Vec::new(),
         rules: Rules::default(),
         terminal: None,
         input: Vec::new(),

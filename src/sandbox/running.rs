@@ -164,8 +164,9 @@ impl Idle {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(out_end))
             .stderr(Stdio::from(err_end));
+        let is_itself = arguments == as_warden();
         let child = children
-            .spawn(&mut command, Kin::Warden)
+            .spawn(&mut command, if is_itself { Kin::Warden } else { Kin::AroundWarden })
             .map_err(|source| Cannot::System { what: "the command's warden cannot be started", source })?;
         Ok(Idle { control, stdout, stderr, child })
     }

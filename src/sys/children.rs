@@ -40,6 +40,8 @@ pub enum Kin {
     /// This daemon's own program, or bubblewrap with it, which watches over a tool and ends with it. It opens no connection;
     /// what it starts is a tool, and seen as one.
     Warden,
+    /// A program of the system (bubblewrap) whose one child is such a warden.
+    AroundWarden,
     /// Started for a run or a workspace: tools, hooks, MCP servers. Neither it nor whatever it starts may talk to the
     /// daemon, and all of it ends with it.
     Tool,
@@ -160,7 +162,7 @@ impl Children {
     fn mark(&self, kin: Kin, number: u64) -> String {
         match kin {
             Kin::Ours => self.0.mark_of_ours.clone(),
-            Kin::Tool | Kin::Warden => format!("{}.{number}", self.0.mark_of_tools),
+            Kin::Tool | Kin::Warden | Kin::AroundWarden => format!("{}.{number}", self.0.mark_of_tools),
         }
     }
 
@@ -202,9 +204,16 @@ impl Children {
     /// Whether this is a warden of ours that lives: the number and the time of its start are those of one.
     fn is_warden(&self, pid: i32) -> bool {
         let Ok(entry) = Entry::read(Path::new(table::PROC), pid) else { return false };
-        let register = self.register();
-        let registered = register.living.get(&pid);
-        registered.is_some_and(|it| it.kin == Kin::Warden && it.started == Some(entry.started))
+        let is_of = |entry: Entry, kinds: &[Kin]| {
+            let register = self.register();
+            let registered = register.living.get(&entry.pid);
+            registered.is_some_and(|it| kinds.contains(&it.kin) && it.started == Some(entry.started))
+        };
+        if is_of(entry, &[Kin::Warden, Kin::AroundWarden]) {
+            return true;
+        }
+        let parent = Entry::read(Path::new(table::PROC), entry.parent);
+        parent.is_ok_and(|parent| is_of(parent, &[Kin::AroundWarden]))
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {

@@ -582,6 +582,8 @@ export interface CallDetails {
   kind: ToolKind;
   risk: Risk;
   locations: Location[];
+  /** The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`. */
+  rule?: string | null;
 }
 
 /** One tool call; always ours, the provider's own id is kept beside it. */
@@ -1038,6 +1040,10 @@ export interface ConfirmationResolved {
   message?: string | null;
   /** The rule that was written, or that decided. */
   rule?: PolicyRule | null;
+  /** With an answer that holds for longer than its call: what it allows from now on, in plain words. */
+  allows?: string | null;
+  /** The session's mode from now on: with the grant `edits`. */
+  mode?: ApprovalMode | null | string;
   /** The digest of the question that this ended. */
   digest: string;
   /**
@@ -1953,6 +1959,51 @@ export interface ListedModel {
   windowFrom: WindowSource;
 }
 
+/** A rule, and what it is good for. */
+export interface ListedRule {
+  /** Of a file's rule its place, e.g. `user:shop.toml:3`; of a remembered one an id of its own. */
+  id: string;
+  tier: PolicyTier;
+  /** Names, aliases or patterns with `*`. */
+  tool: string[];
+  agent?: string | null;
+  /** Commands that it is about, each a prefix of words; shell only. */
+  commandPrefix?: string[];
+  /** Regular expression over the canonical JSON of the arguments. */
+  argsPattern?: string | null;
+  kind?: ToolKind | null | string;
+  risk?: Risk | null | string;
+  /** Empty = every mode. */
+  modes?: ApprovalMode[];
+  /** Only in this workspace: an absolute path. */
+  workspace?: string | null;
+  /** Only in this session. */
+  session?: SessionId | null;
+  /** Only calls that touch nothing but these; of remembered rules. */
+  accesses?: (Access | Record<string, unknown>)[];
+  /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
+  recursive?: boolean;
+  decision: Verdict;
+  /** Higher first, within a tier. */
+  priority?: number;
+  /** Why, shown to the model on deny. */
+  message?: string | null;
+  /** Who made a remembered rule. */
+  createdBy?: string | null;
+  createdAt?: Timestamp | null;
+  /** The question whose answer made it. */
+  fromConfirmation?: ConfirmationId | null;
+  /**
+   * It stands for one that has a mistake, and says at least what that may have meant. No other rule lifts it:
+   * mend the file.
+   */
+  mistaken?: boolean;
+  /** Of a remembered rule: what it allows, in plain words. */
+  allows?: string | null;
+  /** Of a remembered rule: when it last let a call run. Missing = never. */
+  lastUsedAt?: Timestamp | null;
+}
+
 /** One tool, as it is declared to a model and listed to clients. */
 export interface ListedTool {
   name: ToolName;
@@ -2739,7 +2790,7 @@ export interface PolicyListParams {
 
 export interface PolicyListResult {
   /** By tier, then in the order in which they speak. */
-  rules: PolicyRule[];
+  rules: ListedRule[];
   /** What is wrong with the files they come from. */
   problems: FileProblem[];
 }
@@ -2776,6 +2827,8 @@ export interface PolicyRule {
   session?: SessionId | null;
   /** Only calls that touch nothing but these; of remembered rules. */
   accesses?: (Access | Record<string, unknown>)[];
+  /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
+  recursive?: boolean;
   decision: Verdict;
   /** Higher first, within a tier. */
   priority?: number;
@@ -2929,6 +2982,10 @@ export interface Resolution {
   message?: string | null;
   /** The rule that was written, or that decided. */
   rule?: PolicyRule | null;
+  /** With an answer that holds for longer than its call: what it allows from now on, in plain words. */
+  allows?: string | null;
+  /** The session's mode from now on: with the grant `edits`. */
+  mode?: ApprovalMode | null | string;
   /** The digest of the question that this ended. */
   digest: string;
   /**

@@ -15,16 +15,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agents::{AgentPlaces, Library, PlaceSwitches},
+    agents::AgentPlaces,
     config::{Config, Sources},
     models::Models,
-    project::Projects,
-    protocol::{FileProblem, WorkspaceTrusted},
+    protocol::FileProblem,
     redact::{KnownSecrets, Redactor},
-    rules::{RuleFiles, RulePlaces, RulesInForce},
+    rules::RulePlaces,
     run::{Executor, ExecutorParts},
     sandbox::Sandbox,
-    store::{Store, StoreError, StoredTrust},
+    store::{Store, StoreError},
     sys::{
         children::Children,
         clock::Clock,
@@ -34,7 +33,6 @@ use crate::{
         tasks::{Panicked, Tasks},
     },
     tools::{Background, Commands, OwnFiles, Registry, mcp::SignIns},
-    trust::Trust,
     web::{Outside, Web},
 };
 
@@ -58,6 +56,7 @@ mod mcp;
 mod mcp_server;
 mod named;
 mod once;
+mod projects;
 mod reload;
 pub mod rpc;
 mod run_defaults;
@@ -66,6 +65,7 @@ mod state;
 
 pub use command::{DaemonError, Options, main};
 use named::Named;
+use projects::{agent_switches, projects};
 use reload::{InForce, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules};
 use state::State;
@@ -423,33 +423,4 @@ async fn ended(tasks: &Tasks) -> bool {
             false
         }
     }
-}
-
-/// The rules in force, and what people trust, as files and log have them.
-async fn projects(settings: &Settings, store: &Store) -> Result<Projects, StoreError> {
-    let places = settings.rules.clone();
-    // Before anything runs, so nobody waits for this thread; and without the rules nothing may begin.
-    let files = RuleFiles::read(&places);
-    for problem in without_secrets(files.problems().cloned().collect(), &settings.redactor) {
-        tracing::warn!("rules: {problem}");
-    }
-    let rules = RulesInForce::new(files, store.remembered_rules().await?);
-    let mut trust = Trust::default();
-    for StoredTrust { workspace, trusted, files } in store.trust().await? {
-        let whole = WorkspaceTrusted { workspace, trusted, files: Vec::new(), files_only: false };
-        let read = WorkspaceTrusted { files, trusted: true, files_only: true, ..whole.clone() };
-        trust.take(&whole);
-        trust.take(&read);
-    }
-    let switches = agent_switches(&settings.config);
-    let agents = Library::new(settings.agents.clone(), switches);
-    let environment = settings.sources.environment.clone();
-    Ok(Projects::new(agents, (places.home, environment), rules, trust))
-}
-
-/// Which places of agents count, and which agents do not.
-fn agent_switches(config: &Config) -> PlaceSwitches {
-    let overrides = config.agents.overrides.value.iter();
-    let disabled = overrides.filter(|(_, said)| said.enabled == Some(false));
-    PlaceSwitches::of(&config.agents.places).without(disabled.map(|(name, _)| name.as_str().into()))
 }

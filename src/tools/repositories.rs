@@ -175,7 +175,7 @@ mod tests {
         let named = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<PathBuf>>();
         assert_eq!(kept(false), named(&[".git/config", ".git/hooks", "checks"]));
         assert_eq!(kept(true), named(&[".git/hooks", "checks"]));
-        assert_eq!(hooks_folders(&Workspace::open(&[root.clone()]).unwrap()), named(&["checks"]));
+        assert_eq!(hooks_folders(&Workspace::open(std::slice::from_ref(&root)).unwrap()), named(&["checks"]));
     }
 
     #[test]

@@ -410,8 +410,7 @@ fn a_call_of_an_mcp_server_with_long_arguments() {
         "options": call_options("github__create_issue"),
     }));
     let heading = ["fixer asks", "github__create_issue", "risk high", "1 of 2"];
-    let subject =
-        ["create_issue of the MCP server github", "\"owner\": \"ada\"", "\"urgent\""];
+    let subject = ["create_issue of the MCP server github", "\"owner\": \"ada\"", "\"urgent\""];
     check("mcp_call", &queue::<2>(asked), &heading, &subject);
 }
 

@@ -18,7 +18,6 @@ use rustix::{
     process::geteuid,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
     time::{sleep, timeout},
 };
@@ -43,6 +42,10 @@ use crate::{
     },
 };
 
+mod refusing;
+
+use refusing::{refusal_of, refuse};
+
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
 const MAX_CONNECTIONS: usize = 4_096;
@@ -54,8 +57,6 @@ const FOR_CONTROL: usize = 64;
 const MAX_TCP_CONNECTIONS: usize = 256;
 /// How long accepting rests when the system has no more files to give.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
-/// How long a refused peer may take to read its error.
-const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// How long a socket that accepts may take to do so before it counts as somebody's.
 const PROBE_TIME: Duration = Duration::from_secs(1);
 
@@ -425,30 +426,4 @@ impl TcpDoor {
             children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
         })))
     }
-}
-
-/// What who may not come in is told.
-fn refusal_of(barred: &Barred) -> RpcError {
-    tracing::warn!(%barred, "refused a connection");
-    let error = RpcError::new(ErrorKind::Forbidden, barred.to_string());
-    match barred {
-        Barred::Descends { .. } | Barred::OfOurService { .. } => {
-            error.with_hint("an agent that should start runs gets other agents as tools")
-        }
-        Barred::Unnamed | Barred::Unknown { .. } => {
-            error.with_hint("connect from where the daemon runs, and wait for the answer")
-        }
-    }
-}
-
-/// One error, then the end. What a peer is still saying is heard to its end: a connection that is closed before takes the
-/// error back from whoever has not read it yet.
-async fn refuse(mut wire: impl AsyncRead + AsyncWrite + Unpin, words: String, stop: CancellationToken) {
-    // A peer that does not read its refusal gets none.
-    let refusing = timeout(REFUSAL_TIME, async {
-        wire.write_all(words.as_bytes()).await?;
-        wire.shutdown().await?;
-        tokio::io::copy(&mut wire, &mut tokio::io::sink()).await
-    });
-    let _ = stop.run_until_cancelled(refusing).await;
 }

@@ -141,7 +141,7 @@ impl Gate {
         standing.asking.approval.mode.is_none()
             && standing.mode == ApprovalMode::Default
             && self.judged(prepared, standing, |policy, call| {
-                let call = PolicyCall { mode: ApprovalMode::AutoEdit, ..call.clone() };
+                let call = PolicyCall { mode: ApprovalMode::AutoEdit, ..*call };
                 policy.decide(&call).verdict == Verdict::Allow
             })
     }

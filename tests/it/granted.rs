@@ -14,9 +14,8 @@ use subagentd::{
     shell::{self, Reading, Surroundings},
 };
 
-/// The workspace, with folders and a link `out` that leads out of it.
+/// The workspace, with a link `out` that leads out of it.
 const ROOT: &str = "/ws";
-const FOLDERS: &[&str] = &["src", "tests", "docs", "target", "node_modules"];
 
 /// One command as the gate sees it.
 struct Asked {

@@ -31,10 +31,13 @@ async fn risk(running: &Running, tool: &str, arguments: Value) -> (String, Strin
     (result["risk"].as_str().unwrap_or_default().to_owned(), checked.to_string())
 }
 
+/// Settings that name a key's file.
+type WithKey = fn(Value) -> Value;
+
 /// A key for each place of the settings that takes a file.
 #[tokio::test]
 async fn key_files_are_neither_read_nor_shown_wherever_the_settings_name_them() {
-    let places: [(&str, fn(Value) -> Value); 3] = [
+    let places: [(&str, WithKey); 3] = [
         ("search", |key| json!({ "tools": { "webSearch": { "backend": "brave", "key": key } } })),
         ("provider", |key| json!({ "providers": { "gemini": { "kind": "gemini", "key": key } } })),
         (

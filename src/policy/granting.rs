@@ -10,8 +10,8 @@ use crate::protocol::Word;
 mod tables;
 
 use tables::{
-    AMONG_TARGETS, CHANGING, GIT, HARMLESS, NESTED, ONE_WORD, RUNNING, SCRIPTS, TARGETS, TRYING,
-    WITH_SUB_COMMANDS,
+    AMONG_TARGETS, CHANGING, GIT, HARMLESS, LONG_BEHIND_ONE_HYPHEN, NESTED, ONE_WORD, REMOTE, RUNNING,
+    SCRIPTS, TARGETS, TRYING, WITH_SUB_COMMANDS,
 };
 
 /// Its first words: `cargo test`, `gh pr view`, `npm run build`, `cargo fmt --check`. `None` where it has no kind.
@@ -28,10 +28,13 @@ pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
             words[length..].iter().all(|word| AMONG_TARGETS.contains(word) || is_number_of_jobs(word));
         return is_told.then(|| words[..length].to_vec());
     }
-    length += words[named..].iter().take_while(|word| tells(program, word)).count();
+    length += words[named..].iter().take_while(|word| tells(&words[..named.min(2)], word)).count();
     // Behind other arguments nobody would look for it.
-    let is_told = !words[length..].iter().any(|word| tells(program, word));
-    is_told.then(|| words[..length].to_vec())
+    let is_told = !words[length..].iter().any(|word| tells(&words[..named.min(2)], word));
+    // `--dry-run false` is a real one.
+    let is_untried = words[length..].iter().any(|word| ["false", "0", "no", "none"].contains(word));
+    let is_trying = words[..length].iter().any(|word| tries(word));
+    (is_told && !(is_trying && is_untried)).then(|| words[..length].to_vec())
 }
 
 /// Whether a command is of this kind, or only tries what commands of this kind do.
@@ -47,8 +50,17 @@ fn named(program: &str, rest: &[&str]) -> Option<usize> {
         return Some(1);
     }
     let (sub_command, rest) = rest.split_first().filter(|(word, _)| is_name(word))?;
+    if RUNNING.contains(sub_command) && !is_script(program, sub_command) {
+        return None;
+    }
+    let is_remote = |(of, name, letters): &(&str, &str, &[char])| {
+        *of == program && name == sub_command && rest.iter().any(|word| word.contains(*letters))
+    };
+    if REMOTE.iter().any(is_remote) {
+        return None;
+    }
     let third = || rest.first().filter(|word| is_name(word) && !RUNNING.contains(*word)).map(|_| 3);
-    if SCRIPTS.iter().any(|(of, words)| *of == program && words.contains(sub_command)) {
+    if is_script(program, sub_command) {
         return rest.first().filter(|word| is_name(word)).map(|_| 3);
     }
     let is_nested =
@@ -74,7 +86,11 @@ fn without_harmless(mut words: Vec<&str>) -> Vec<&str> {
             let taken = match option {
                 option if harmless.flags.contains(option) => 1,
                 option if harmless.counts_jobs && is_number_of_jobs(option) => 1,
-                option if harmless.valued.contains(option) && after.len() + 1 < words.len() => 2,
+                option if harmless.valued.contains(option) => match words.get(after.len() + 1) {
+                    // Anything else behind it is no number of jobs, but one more target.
+                    Some(value) if !harmless.counts_jobs || is_number(value) => 2,
+                    _ => break,
+                },
                 _ => break,
             };
             words.drain(after.len()..after.len() + taken);
@@ -85,36 +101,50 @@ fn without_harmless(mut words: Vec<&str>) -> Vec<&str> {
 
 /// `-j8`
 fn is_number_of_jobs(word: &str) -> bool {
-    word.strip_prefix("-j")
-        .is_some_and(|count| !count.is_empty() && count.chars().all(|letter| letter.is_ascii_digit()))
+    word.strip_prefix("-j").is_some_and(is_number)
 }
 
-/// Whether an option is of the kind.
-fn tells(program: &str, word: &str) -> bool {
+/// Whether an option is of the kind of a command that begins with these words.
+fn tells(named: &[&str], word: &str) -> bool {
+    let is_meant =
+        |programs: &[&str]| programs.contains(&named[0]) || programs.contains(&named.join(" ").as_str());
+    let takes_bundles = !LONG_BEHIND_ONE_HYPHEN.contains(&named[0]);
     tries(word)
         || untries(word)
         || CHANGING.iter().any(|(programs, options)| {
-            programs.contains(&program) && options.iter().any(|option| is_option(option, word))
+            is_meant(programs) && options.iter().any(|option| may_be(option, word, takes_bundles))
         })
 }
 
 /// An option by which a command only says what it would do.
 fn tries(word: &str) -> bool {
-    TRYING.iter().any(|option| is_option(option, word))
-        && !word.ends_with("=false")
-        && !word.ends_with("=none")
+    TRYING.contains(&word) || ["--dry-run=client", "--dry-run=server"].contains(&word)
 }
 
-/// One that takes such an option back: `--no-check`, `--check=false`.
+/// One that may take such an option back: `--no-check`, `--check=false`.
 fn untries(word: &str) -> bool {
     let plain = word.strip_prefix("--no-").map(|rest| format!("--{rest}"));
-    let is_meant = |word: &str| TRYING.iter().any(|option| is_option(option, word));
+    let is_meant = |word: &str| TRYING.iter().any(|option| may_be(option, word, false));
     is_meant(word) || plain.is_some_and(|plain| is_meant(&plain))
 }
 
-/// The option, also with a value behind `=`.
-fn is_option(option: &str, word: &str) -> bool {
-    word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+/// Whether a word may be this option: with a value behind it, cut short as programs let long ones be, or among other letters.
+fn may_be(option: &str, word: &str, takes_bundles: bool) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    if word.starts_with("--") {
+        return 2 < name.len() && option.starts_with(name);
+    }
+    name == option
+        || takes_bundles && option.len() == 2 && word.starts_with('-') && word.contains(&option[1..])
+}
+
+/// Whether the word behind is a script of the workspace.
+fn is_script(program: &str, word: &str) -> bool {
+    SCRIPTS.iter().any(|(of, words)| *of == program && words.contains(&word))
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|letter| letter.is_ascii_digit())
 }
 
 /// A name, not an option, a path, an assignment or a pattern.
@@ -139,7 +169,6 @@ mod tests {
             ("git --no-pager -C src log -3", "git log"),
             ("gh pr view 12", "gh pr view"),
             ("git stash list --stat", "git stash list"),
-            ("docker compose logs web", "docker compose logs"),
             ("npm run --silent build", "npm run build"),
             ("make -j8 -k test", "make test"),
             ("make test lint -s", "make test lint"),
@@ -161,6 +190,18 @@ mod tests {
             "docker run x",
             "npm run",
             "npm run $X/y",
+            "make -j deploy test x/y",
+            "npm publish --dry-run false",
+            "gh api user",
+            "git fetch . +HEAD:refs/heads/keep",
+            "git fetch git@example.org:x",
+            "git commit -m x --amen",
+            "git shortlog HEAD --outp=x",
+            "prettier . -lw",
+            "kubectl get pods",
+            "docker compose logs web",
+            "mypy x",
+            "go build ./x -o x",
             "make test SHELL=sh",
             "make -f x test",
             "make test ./x",

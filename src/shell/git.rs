@@ -305,7 +305,8 @@ impl Walk<'_> {
         }
         let parsed = anywhere(&GIT, args);
         match name {
-            "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" => {
+            "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" | "shortlog" | "rev-list"
+            | "blame" | "annotate" | "range-diff" | "reflog" | "stash" | "whatchanged" => {
                 self.named(&parsed, &["output"], Change::Writes, scope);
             }
             "archive" => self.named(&parsed, &["o", "output"], Change::Writes, scope),

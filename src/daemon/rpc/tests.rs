@@ -140,7 +140,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<AgentsReload, _, _>(async |_, _, _| not_found());
     api.method::<AgentsRoute, _, _>(async |_, _, _| not_found());
     api.cancellable::<ConfirmationList, _, _>(async |_, _, _| not_found());
-    api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfirmationGet, _, _>(known);
     api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());
     api.method::<ConfirmationRelease, _, _>(async |_, _, _| not_found());
     api.method::<RunUnpark, _, _>(async |_, _, _| not_found());
@@ -208,6 +208,25 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
         Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0), log_id: "l".into() })
     });
     api
+}
+
+/// The question of a token that there is.
+async fn known(
+    _: Arc<Bed>,
+    _: Caller,
+    params: ConfirmationGetParams,
+) -> Result<ConfirmationGetResult, RpcError> {
+    let is_known =
+        params.token.is_some_and(|token| ["good", "old", "used", "full"].contains(&token.as_str()));
+    if !is_known {
+        return Err(RpcError::new(ErrorKind::Forbidden, "no"));
+    }
+    let question = json!({
+        "confirmationId": "q", "runId": "r", "sessionId": "s", "path": ["a"], "risk": "low", "title": "t", "rule": "r",
+        "reason": "r", "details": { "type": "info", "prompt": "p" }, "digest": "d", "options": [], "audience": "all",
+        "onDetached": "wait", "createdAt": "2025-11-20T11:04:00.000Z", "onDeadline": "deny", "state": "offered",
+    });
+    Ok(ConfirmationGetResult { confirmation: serde_json::from_value(question).unwrap() })
 }
 
 /// Takes the token `good`, with any outcome.

@@ -98,6 +98,9 @@ fn sed_until(text: &str, end: char) -> Option<&str> {
                 letters.next();
             }
             // In brackets the end may be a letter or not, depending on the program.
+            // One that begins with a bracket that closes, or holds a class, ends further behind than it seems.
+            '[' if text[at..].starts_with("[]") || text[at..].starts_with("[^]") => return None,
+            '[' if ["[:", "[.", "[="].iter().any(|class| text[at + 1..].contains(class)) => return None,
             '[' if text[at..].find(']').is_some_and(|close| text[at..at + close].contains(end)) => {
                 return None;
             }

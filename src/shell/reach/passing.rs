@@ -29,13 +29,15 @@ const LONG: &[&str] =
     &["--color=never", "--color=auto", "--color=always", "--line-buffered", "--lines", "--bytes"];
 
 /// Programs that limit or measure the command in their words, which is told as one of its own.
-const AROUND: &[&str] = &["time", "timeout", "nice"];
+const AROUND: &[&str] = &["timeout", "nice"];
 
 /// Whether a command of these words, all of which are known and of the workspace, passes on and no more.
 pub(super) fn passes(name: &str, args: &[Value]) -> bool {
     let words: Vec<&str> = args.iter().filter_map(Value::known).collect();
     match name {
         "cd" => matches!(words.as_slice(), [folder] if !folder.starts_with('-')),
+        // Its other options name files, and what is written there.
+        "time" => words.first().is_some_and(|first| !first.starts_with('-') || *first == "-p"),
         "command" => words.first().is_some_and(|first| !first.starts_with('-')),
         "env" => assigns_harmless(&words),
         // Its text is read like what stands around it.
@@ -60,9 +62,12 @@ fn assigns_harmless(words: &[&str]) -> bool {
 impl Passing {
     fn has_only(&self, words: &[&str]) -> bool {
         let mut others = 0;
+        let mut is_value = false;
         for word in words {
-            let is_number =
-                !word.is_empty() && word.chars().all(|letter| letter.is_ascii_digit() || letter == '+');
+            let may_be_value = std::mem::replace(&mut is_value, word.starts_with('-'));
+            let is_number = may_be_value
+                && !word.is_empty()
+                && word.chars().all(|letter| letter.is_ascii_digit() || letter == '+');
             match word.strip_prefix('-') {
                 _ if is_number || LONG.contains(word) => {}
                 Some(flags) if !flags.is_empty() => {

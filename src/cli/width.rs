@@ -67,13 +67,13 @@ pub(super) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
             row = longer;
             continue;
         }
-        if !row.trim_end().is_empty() {
-            rows.push(std::mem::take(&mut row).trim_end().to_owned());
-        }
-        // One word may be wider than all there is.
-        row.push_str(word);
-        if columns < at_most(row.trim_end()) {
-            let mut parts = wrap(&row, columns);
+        // A word that is wider than all there is has to be broken anyway, also a sentence without blanks.
+        let has_row_of_its_own = at_most(word.trim_end()) <= columns && !row.trim_end().is_empty();
+        if has_row_of_its_own {
+            rows.push(row.trim_end().to_owned());
+            row = word.to_owned();
+        } else {
+            let mut parts = wrap(&longer, columns);
             row = parts.pop().unwrap_or_default();
             rows.append(&mut parts);
         }
@@ -136,7 +136,7 @@ mod tests {
     fn words_are_broken_only_where_one_is_too_wide() {
         assert_eq!(wrap_words("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap_words("  1  one two", 9), ["  1  one", "two"]);
-        assert_eq!(wrap_words("a /very/long/path b", 6), ["a", "/very/", "long/p", "ath b"]);
+        assert_eq!(wrap_words("a /very/long/path b", 6), ["a /ver", "y/long", "/path", "b"]);
         assert_eq!([wrap_words("", 5), wrap_words("日本 日本", 4)], [vec![""], vec!["日本", "日本"]]);
         for columns in 2..30 {
             let rows = wrap_words("e\u{301}日本語 abc 👩\u{200d}👧  end of it", columns);

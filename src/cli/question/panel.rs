@@ -228,7 +228,7 @@ impl Card {
             return;
         }
         let shown = room.saturating_sub(1);
-        let last = (shown / 3).max(1);
+        let last = (shown / 2).max(1);
         let first = shown.saturating_sub(last);
         let hidden = rows.len().saturating_sub(first + last);
         let mut rows = rows.into_iter();

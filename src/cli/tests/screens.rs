@@ -75,12 +75,11 @@ fn sit_at(
     let (master, terminal) = terminal(columns, rows);
     let before = tcgetattr(&terminal).unwrap().local_modes;
     let mut person = Person::sit_down(File::from(master), columns, rows);
-    thread::scope(|scope| {
-        let (ours, socket) = (terminal.try_clone().unwrap(), daemon.socket().to_owned());
-        let command = scope.spawn(move || run_on(&ours, false, &socket));
-        does(&mut person, &terminal);
-        assert_eq!(command.join().unwrap(), 0);
-    });
+    let (ours, socket) = (terminal.try_clone().unwrap(), daemon.socket().to_owned());
+    // Not in a scope, which would wait for a command that goes on asking after a failure.
+    let command = thread::spawn(move || run_on(&ours, false, &socket));
+    does(&mut person, &terminal);
+    assert_eq!(command.join().unwrap(), 0);
     daemon.finish();
     assert_eq!(before, tcgetattr(&terminal).unwrap().local_modes, "the terminal is left as it was");
 }
@@ -105,7 +104,7 @@ fn squeezed(text: &str) -> String {
 /// What of the screen is the heading, and what of it are words of others; each without blanks.
 fn parts(person: &Person) -> (String, String) {
     let rows = person.rows();
-    let headings: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].starts_with("? ")).collect();
+    let headings: Vec<usize> = (0..person.at()).filter(|at| rows[*at].starts_with("? ")).collect();
     let [at] = headings[..] else { panic!("one heading: {}", person.sight()) };
     let goes_on = rows[at + 1..].iter().take_while(|row| row.starts_with("  "));
     let heading: String = rows[at..=at].iter().chain(goes_on).map(|row| squeezed(row)).collect();
@@ -310,7 +309,7 @@ fn a_short_command() {
 #[test]
 fn a_command_of_hundreds_of_columns() {
     let asked = command(&long_command(), "./step-000", "high", &["`rm` removes whole folders"]);
-    let ends = ["set -e; ./step-000", "&& rm -rf build", "! `rm` removes whole", "v shows all"];
+    let ends = ["set -e; ./step-000", "&& rm -rf build", "! `rm` removes whole"];
     check("long_command", &queue::<2>(asked), &heading("risk high"), &ends);
 }
 
@@ -687,8 +686,9 @@ fn a_terminal_of_another_size_gets_the_question_anew() {
             person.sees("one moment");
             person.is_asked("? more ›");
             is_in_sight(person, &heading("risk high"), &["cat > ci.yaml <<'END'", "git push --force"]);
-            let lines = person.rows().iter().filter(|row| row.starts_with("! line")).count();
-            assert!(0 < lines, "what stood above it is not erased: {}", person.sight());
+            // Of what stood above it nothing was erased.
+            let last = format!("! line {BEFORE}");
+            assert!(person.history().contains(&last), "{:#?}", person.history());
         });
     }
 }
@@ -762,7 +762,7 @@ fn that_somebody_else_reads_or_answered_it_is_told_with_who_where_and_when() {
         teller.resolves("allowOnce", "eve@pts/3-0123abcd");
     };
     sit_at((40, 15), &[command(PIPED, "rm", "high", &PIPED_REASONS)], plays, |person, _| {
-        person.sees("too; the first");
+        person.sees("reads this question");
         person.is_asked("? more ›");
         is_in_sight(person, &["fixer asks", "risk high"], &["rm -rf build", "| sh"]);
         assert!(person.sight().contains("eve (pts/3) reads this question"), "{}", person.sight());

@@ -61,7 +61,7 @@ pub(super) struct Person {
 
 impl Person {
     pub(super) fn sit_down(master: File, columns: u16, rows: u16) -> Person {
-        let screen = avt::Terminal::new(columns.into(), rows.into()).unwrap();
+        let screen = avt::Terminal::with_scrollback(columns.into(), rows.into(), None).unwrap();
         let (sender, shown) = mpsc::channel();
         let mut written = master.try_clone().unwrap();
         // Ends when nobody writes to the terminal any more.
@@ -86,7 +86,7 @@ impl Person {
 
     /// Reads on until the line of the cursor has this in it, with nothing behind it.
     pub(super) fn is_asked(&mut self, awaited: &str) {
-        while !self.rows()[self.screen.cursor().row].ends_with(awaited.trim_end()) {
+        while !self.rows()[self.at()].ends_with(awaited.trim_end()) {
             self.look(awaited);
         }
     }
@@ -109,6 +109,16 @@ impl Person {
     /// The rows of the screen, from the top.
     pub(super) fn rows(&self) -> Vec<String> {
         self.screen.screen().visible_lines().map(|line| line.text().trim_end().to_owned()).collect()
+    }
+
+    /// The same, below all that scrolled away.
+    pub(super) fn history(&self) -> Vec<String> {
+        self.screen.screen().all_lines().map(|line| line.text().trim_end().to_owned()).collect()
+    }
+
+    /// The row of the cursor.
+    pub(super) fn at(&self) -> usize {
+        self.screen.cursor().row
     }
 
     /// All that is on the screen.
@@ -236,8 +246,7 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
         person.sees("p project · e edit");
         person.sees("y/s/p/e/n/c/? › ");
         person.types("?");
-        person.sees("asked because");
-        person.sees("else back › ");
+        person.is_asked("else back ›");
         person.types("x");
         // The question stands there anew.
         person.sees("one moment");

@@ -21,6 +21,7 @@ mod allowed;
 mod bubblewrap;
 mod environment;
 mod hidden;
+mod named;
 mod proof;
 mod running;
 mod spare;
@@ -28,6 +29,7 @@ mod spare;
 pub use bubblewrap::TEMPORARY;
 pub use environment::{Environment, MARKER};
 pub use hidden::Hidden;
+pub use named::{Named, NotSeen};
 pub use proof::{Places, Proof, Trial};
 pub use running::{Cannot, Hold, Running};
 
@@ -91,6 +93,8 @@ pub struct Rules {
 pub struct Launch {
     /// A program and its arguments.
     pub words: Vec<String>,
+    /// What settings name of it, which is seen where it lies; by default nothing.
+    pub named: Named,
     /// Absolute.
     pub directory: PathBuf,
     pub environment: Environment,
@@ -100,6 +104,9 @@ pub struct Launch {
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
     pub readable: Vec<PathBuf>,
+    /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
+    /// back what it allowed (Landlock), it can.
+    pub read_only: Vec<PathBuf>,
     pub rules: Rules,
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
@@ -172,7 +179,7 @@ impl Sandbox {
         let (files, sockets) = match mechanism {
             Some(Mechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
-                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, &warden);
+                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, &warden)?;
                 let idle = self.hire(program.clone(), arguments).await?;
                 let order = launch.order(None, Sockets::Usual, true);
                 return idle.run((order, &launch.input), mechanism).await;

@@ -228,10 +228,12 @@ fn agree(
         return consent::confirm(&question, &how, surroundings);
     }
     if !was_seen {
-        return Err(Failure::usage(
-            "the beginning of an id is not enough where nobody can be asked; nothing was decided",
-        )
-        .or_hint(format!("if you have read what stands above: subagent approve {id}")));
+        let what = match arguments.question.question {
+            Some(_) => "the beginning of an id is not enough where nobody can be asked; nothing was decided",
+            None => "which question is meant must be said where nobody can be asked; nothing was decided",
+        };
+        return Err(Failure::usage(what)
+            .or_hint(format!("if you have read what stands above: subagent approve {id}")));
     }
     if let Some(words) = words {
         show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &words);

@@ -6,6 +6,7 @@ mod below;
 mod checking;
 mod commands;
 mod creating;
+mod deciding;
 mod disturbing;
 mod editing;
 mod exchanging;

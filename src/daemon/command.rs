@@ -37,6 +37,7 @@ use crate::{
         clock::SystemClock,
         process,
         systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
+        tasks::Panicked,
     },
     tools::{OwnFiles, Registry},
     web::Outside,
@@ -104,6 +105,8 @@ pub enum DaemonError {
     System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
     SlowStop,
+    #[error("{0}; nothing goes on without it; what was begun is taken up at the next start")]
+    Broken(Panicked),
 }
 
 /// Runs a daemon until it is told to stop.
@@ -139,7 +142,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
 fn sandbox(own_files: &OwnFiles, children: Children) -> Result<Sandbox, DaemonError> {
     let warden = env::current_exe()
         .map_err(|error| DaemonError::System { what: "this program's own file cannot be told", error })?;
-    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.guarded().iter().cloned());
+    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
     Ok(Sandbox::new(warden, hidden, children))
 }
 
@@ -228,8 +231,13 @@ async fn run(
         signal = stops.next() => tracing::info!(signal, "stopping"),
     }
     service::tell(&notifier, systemd::State::Stopping);
+    let broken = daemon.broken();
     let is_whole = daemon.stop().await;
-    if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
+    match broken {
+        Some(why) => Err(DaemonError::Broken(why)),
+        None if is_whole => Ok(()),
+        None => Err(DaemonError::SlowStop),
+    }
 }
 
 fn agent_places(places: &Places) -> AgentPlaces {

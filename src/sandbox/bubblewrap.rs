@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Hidden, Launch,
+    Hidden, Launch, NotSeen,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
+    named,
 };
 use crate::{protocol::SandboxProfile, sys::warden};
 
@@ -32,7 +33,7 @@ const KERNEL: &[&str] = &[
 const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kpageflags"];
 
 /// The arguments of bubblewrap, the warden last. Reads the file system: what is not there cannot be covered.
-pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String> {
+pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Result<Vec<String>, NotSeen> {
     let mut view = View::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -62,6 +63,12 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
     view.bind("--bind", &launch.temporary, Path::new("/dev/shm"));
     view.flags(&["--remount-ro", "/dev"]);
     view.bind("--ro-bind", warden, Path::new(WARDEN));
+    // Before the workspace, of which they may hold a part, and before what is hidden is covered, of which they may hold some.
+    let hidden = hidden.present();
+    let named = named::seen(launch, &hidden)?;
+    for place in &named {
+        view.bind("--ro-bind", place, place);
+    }
     let roots = match launch.rules.profile {
         SandboxProfile::ReadOnly => "--ro-bind",
         SandboxProfile::WorkspaceWrite | SandboxProfile::Full => "--bind",
@@ -69,7 +76,9 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
     for root in &launch.roots {
         view.bind(roots, root, root);
     }
-    let seen: Vec<PathBuf> = hidden.present().into_iter().filter(|path| is_seen(path, launch)).collect();
+    view.keep(launch);
+    let visible: Vec<&Path> = launch.roots.iter().chain(&named).map(PathBuf::as_path).collect();
+    let seen: Vec<PathBuf> = hidden.into_iter().filter(|path| is_seen(path, &visible)).collect();
     for path in &seen {
         view.cover(path);
     }
@@ -81,7 +90,7 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
     }
     // Its mount is made; nothing else is to be put there.
     view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--", WARDEN, warden::ARGUMENT]);
-    view.words
+    Ok(view.words)
 }
 
 #[derive(Default)]
@@ -98,6 +107,25 @@ impl View {
         self.words.extend([how.to_owned(), shown(from), shown(to)]);
     }
 
+    /// Makes what lies in the roots and is not to be written a mount of its own, and each folder on the way to it as well: a
+    /// mount cannot be renamed, but a folder that holds one can.
+    fn keep(&mut self, launch: &Launch) {
+        let mut folders: Vec<&Path> = Vec::new();
+        for kept in &launch.read_only {
+            let Some(root) = launch.roots.iter().find(|root| kept.starts_with(root)) else { continue };
+            let between = kept.ancestors().skip(1).take_while(|folder| folder != root);
+            folders.extend(between.filter(|folder| !launch.roots.iter().any(|root| root == folder)));
+        }
+        folders.sort();
+        folders.dedup();
+        for folder in folders {
+            self.bind("--bind", folder, folder);
+        }
+        for kept in &launch.read_only {
+            self.bind("--ro-bind", kept, kept);
+        }
+    }
+
     /// Puts nothing over what is hidden.
     fn cover(&mut self, path: &Path) {
         match path.is_dir() {
@@ -107,12 +135,12 @@ impl View {
     }
 }
 
-/// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for the workspace's.
-fn is_seen(path: &Path, launch: &Launch) -> bool {
-    let is_in = |folder: &Path| path.starts_with(folder) || folder.starts_with(path);
-    let is_of_root = launch.roots.iter().any(|root| is_in(root));
+/// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for what is `shown` all the
+/// same.
+fn is_seen(path: &Path, shown: &[&Path]) -> bool {
+    let is_shown = shown.iter().any(|folder| path.starts_with(folder) || folder.starts_with(path));
     let mut others = TEMPORARY.iter().chain([&RUNTIME]);
-    is_of_root || !others.any(|place| path.starts_with(place))
+    is_shown || !others.any(|place| path.starts_with(place))
 }
 
 /// Roots and the daemon's own places are UTF-8; another home cannot be named to bubblewrap, which then says so.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::sys::named_files::NamedFiles;
+
 /// Folders and files below the home in which programs keep keys, tokens and passwords.
 const SECRETS: &[&str] = &[
     ".ssh",
@@ -58,18 +60,27 @@ pub const KEPT_OF_RUNTIME: &[&str] = &[
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hidden {
     paths: Vec<PathBuf>,
+    /// What the settings name.
+    named: NamedFiles,
 }
 
 impl Hidden {
     /// The secrets below `home`, and what is the daemon's `own`: settings, policies, state, sockets.
     pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> Hidden {
         let secrets = home.into_iter().flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
-        Hidden { paths: secrets.chain(own).collect() }
+        Hidden { paths: secrets.chain(own).collect(), named: NamedFiles::default() }
+    }
+
+    /// What the settings name: secrets that are hidden, and programs that are not to be written.
+    pub fn named(&self) -> &NamedFiles {
+        &self.named
     }
 
     /// Those that are there, without links, none below another.
     pub fn present(&self) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = self.paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let named = self.named.secrets();
+        let paths = self.paths.iter().chain(&named);
+        let mut paths: Vec<PathBuf> = paths.filter_map(|path| path.canonicalize().ok()).collect();
         paths.sort();
         paths.dedup();
         let mut outer: Vec<PathBuf> = Vec::new();

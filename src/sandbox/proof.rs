@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{io::AsyncReadExt as _, time::timeout};
 
-use super::{Cannot, Environment, Launch, Mechanism, Rules, Sandbox, bubblewrap};
+use super::{Cannot, Environment, Launch, Mechanism, Named, Rules, Sandbox, bubblewrap};
 use crate::sys::warden::{Attempt, Attempted, Ended, LEAST_LANDLOCK, TRIALS, Wish, landlock_version};
 
 /// Time for a trial: a sandbox that takes longer is none to work in.
@@ -60,11 +60,13 @@ pub(super) async fn find(sandbox: &Sandbox) -> Mechanism {
 async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
     let launch = Launch {
         words: vec!["true".to_owned()],
+        named: Named::default(),
         directory: PathBuf::from("/"),
         environment: usual_environment(),
         roots: Vec::new(),
         temporary: std::env::temp_dir(),
         readable: Vec::new(),
+        read_only: Vec::new(),
         rules: Rules::default(),
         terminal: None,
         input: Vec::new(),
@@ -158,11 +160,13 @@ impl Sandbox {
         let attempts = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
         let launch = Launch {
             words: vec![self.program_inside(&mechanism)?, TRIALS.to_owned(), attempts],
+            named: Named::default(),
             directory: places.workspace.clone(),
             environment: usual_environment(),
             roots: vec![places.workspace.clone()],
             temporary: places.temporary.clone(),
             readable: Vec::new(),
+            read_only: Vec::new(),
             rules: Rules::default(),
             terminal: None,
             input: Vec::new(),

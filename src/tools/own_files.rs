@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Artifacts, OutputStore, UndoStore, workspace::Workspace};
-use crate::protocol::Risk;
+use super::{Artifacts, OutputStore, UndoStore, repositories, workspace::Workspace};
+use crate::{protocol::Risk, shell, sys::named_files::NamedFiles};
 
 /// The system's settings and policies.
 const SYSTEM_CONFIG: &str = "/etc/subagentd";
@@ -23,6 +23,8 @@ pub struct OwnFiles {
     guarded: Vec<PathBuf>,
     /// The database, tokens and keys: what everybody asked and was answered.
     state_dir: PathBuf,
+    /// What the settings name.
+    named: NamedFiles,
     artifacts: Artifacts,
     undo: UndoStore,
     outputs: OutputStore,
@@ -38,20 +40,38 @@ impl OwnFiles {
             config_dir: config_dir.to_owned(),
             guarded,
             state_dir: state_dir.to_owned(),
+            named: NamedFiles::default(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
             artifacts,
         }
     }
 
-    /// Files and folders whose change is critical.
-    pub fn guarded(&self) -> &[PathBuf] {
+    /// With what the settings name, as it is swapped when they are read.
+    #[must_use]
+    pub fn naming(self, named: NamedFiles) -> OwnFiles {
+        OwnFiles { named, ..self }
+    }
+
+    /// Files and folders whose change is critical, wherever they lie.
+    pub fn fixed(&self) -> &[PathBuf] {
         &self.guarded
     }
 
+    /// The same with what the settings name.
+    pub fn guarded(&self) -> Vec<PathBuf> {
+        let named = self.named.programs().into_iter().chain(self.named.secrets());
+        self.guarded.iter().cloned().chain(named).collect()
+    }
+
     /// What no tool reads, not even where it lies in a workspace.
-    pub fn state_dir(&self) -> &Path {
-        &self.state_dir
+    pub fn secret(&self) -> Vec<PathBuf> {
+        std::iter::once(self.state_dir.clone()).chain(self.named.secrets()).collect()
+    }
+
+    /// The workspace without what no tool reads.
+    pub fn close(&self, workspace: Workspace) -> Workspace {
+        self.secret().iter().fold(workspace, |workspace, path| workspace.closed_at(path))
     }
 
     /// Everything that is kept beside the log.
@@ -76,14 +96,27 @@ impl OwnFiles {
 
     /// How dangerous it is to change the file at an absolute path without links; `None` = no more than the tool is.
     pub fn risk(&self, workspace: &Workspace, path: &Path) -> Option<Risk> {
-        if self.guarded.iter().any(|guarded| is_within(path, guarded)) {
+        if self.guarded().iter().any(|guarded| is_within(path, guarded)) {
             return Some(Risk::Critical);
+        }
+        if self.is_automatic(workspace, path) {
+            return Some(Risk::High);
         }
         let below = workspace.roots().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let is_project_config = |name: &std::ffi::OsStr| same_name(&name.to_string_lossy(), PROJECT_CONFIG);
         // Also a root that lies within such a folder.
         let is_own = below.iter().chain(path.iter()).any(is_project_config);
         is_own.then_some(Risk::High)
+    }
+}
+
+impl OwnFiles {
+    /// Whether other programs run by themselves what lies there.
+    fn is_automatic(&self, workspace: &Workspace, path: &Path) -> bool {
+        let roots = workspace.roots().filter(|root| path.starts_with(root));
+        let Some(root) = roots.min_by_key(|root| root.as_os_str().len()) else { return false };
+        let is_hook = || repositories::hooks_folders(workspace).iter().any(|folder| path.starts_with(folder));
+        shell::automatic(path, root).is_some() || is_hook()
     }
 }
 
@@ -112,4 +145,38 @@ fn has_prefix(path: &Path, prefix: &Path) -> bool {
 /// Whether a file system that folds case may take one name for the other.
 fn same_name(a: &str, b: &str) -> bool {
     a == b || a.to_uppercase() == b.to_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where every file of the table lies, of whatever spelling, and what is like one and is none.
+    #[test]
+    fn files_that_other_programs_run_are_high() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::write(root.join(".git/config"), "[core]\n\thooksPath = tools/checks\n").unwrap();
+        let own = OwnFiles::new(&root.join("none/config"), &root.join("none/state"), []);
+        let workspace = Workspace::open(std::slice::from_ref(&root)).unwrap();
+        let risk = |path: &str| own.risk(&workspace, &root.join(path));
+        for row in shell::AUTOMATIC {
+            assert!(!row.why.is_empty() && !row.source.is_empty(), "{row:?}");
+            let path = row.path.replace('*', "x");
+            for path in [path.clone(), format!("a/b/{path}"), format!("{path}/below")] {
+                assert_eq!(risk(&path), Some(Risk::High), "{path}: {row:?}");
+            }
+            if row.path != "HEAD" {
+                assert_eq!(risk(&path.to_uppercase()), Some(Risk::High), "{path}");
+            }
+        }
+        assert_eq!(risk("tools/checks/pre-commit"), Some(Risk::High));
+        assert_eq!(risk(".git"), Some(Risk::High), "a file of that name leads git elsewhere");
+        for path in
+            ["src/main.rs", "vscode/x", "x.envrc", ".gitignore", ".github/x", "head", "tools/x", "Makefile"]
+        {
+            assert_eq!(risk(path), None, "{path}");
+        }
+    }
 }

@@ -410,8 +410,7 @@ fn a_call_of_an_mcp_server_with_long_arguments() {
         "options": call_options("github__create_issue"),
     }));
     let heading = ["fixer asks", "github__create_issue", "risk high", "1 of 2"];
-    let subject =
-        ["create_issue of the MCP server github", "\"owner\": \"ada\"", "\"urgent\"", "v shows all"];
+    let subject = ["create_issue of the MCP server github", "\"owner\": \"ada\"", "\"urgent\""];
     check("mcp_call", &queue::<2>(asked), &heading, &subject);
 }
 
@@ -678,7 +677,7 @@ fn why_it_is_asked_is_read_page_by_page_and_no_key_decides_meanwhile() {
 
 #[test]
 fn a_terminal_of_another_size_gets_the_question_anew() {
-    let sizes = [(80, 24, 40, 15), (40, 15, 120, 40), (120, 40, 80, 15), (80, 24, 33, 24)];
+    let sizes = [(80, 24, 40, 15), (40, 15, 120, 40), (120, 40, 80, 15), (80, 24, 44, 24)];
     for (columns, rows, new_columns, new_rows) in sizes {
         let asked = queue::<2>(command(&heredoc(), "cat", "high", &PIPED_REASONS));
         looks((columns, rows), &asked, |person, terminal| {

@@ -17,10 +17,10 @@ use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{Api, Caller, Feed, Load, MethodTable, PeerInfo, Reception, serve_connection};
-use crate::protocol::*;
+use crate::{protocol::*, sys::tasks::Tasks};
 
 mod batches;
 mod calls;
@@ -224,6 +224,8 @@ async fn answer(
                 name: None,
                 message: params.message,
                 rule: None,
+                allows: None,
+                mode: None,
                 digest: "d".to_owned(),
                 said: None,
                 at: Some(Timestamp(0)),
@@ -285,7 +287,7 @@ fn table(bed: &Arc<Bed>) -> Arc<MethodTable> {
 fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> Reception {
     Reception {
         table: Arc::clone(table),
-        tasks: TaskTracker::new(),
+        tasks: Tasks::new(),
         readiness: Arc::new(|| Ok(())),
         mcp: None,
         stop: stop.clone(),

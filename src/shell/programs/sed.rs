@@ -34,8 +34,10 @@ pub(super) fn sed_only_edits(script: &str) -> bool {
                 }
                 continue;
             }
+            // GNU sed ends a label at a blank, others at the line's end. What is not a plain name is not read.
             ':' | 'b' | 't' | 'T' => {
-                rest = rest.trim_start_matches(|letter: char| !matches!(letter, ';' | '\n' | '}'))
+                let is_of_label = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+                rest = rest.trim_start_matches([' ', '\t']).trim_start_matches(is_of_label);
             }
             's' | 'y' => {
                 let Some(behind) = sed_between(rest, 2) else { return false };

@@ -234,7 +234,7 @@ pub struct ToolSelection {
     /// Besides those that `allow` names: every tool of these MCP servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// Of a run that another agent's call started: the default set has none that may ask a person, see [`default_tools`].
+    /// Of a run that another agent's call started: the default set has none that may ask a person, see `protocol::default_tools`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_called: bool,
 }

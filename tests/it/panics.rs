@@ -1,10 +1,13 @@
 //! What becomes of a task of the daemon that panics? It is told under an id, and begun again or ends what it kept: nobody waits
 //! for ever for what it did.
 //!
-//! The panics come from the clock, which is asked everywhere and tells by the stack who asks.
+//! The panics come from the clock, which is asked everywhere and tells by the stack who asks: by the names of functions, or where
+//! debug information has shortened them by the lines.
 
 use std::{
     backtrace::Backtrace,
+    ops::RangeInclusive,
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -32,8 +35,40 @@ const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";
 struct Faulty {
     clock: Arc<SystemClock>,
     is_armed: AtomicBool,
-    /// Part of the name of the function that asks next.
-    victim: Mutex<Option<&'static str>>,
+    victim: Mutex<Option<Victim>>,
+}
+
+/// The function that asks next.
+struct Victim {
+    /// Part of its symbol's name.
+    name: &'static str,
+    file: &'static str,
+    lines: RangeInclusive<usize>,
+}
+
+impl Victim {
+    /// A function, or whatever stands in a file that the name ends with.
+    fn new(name: &'static str, file: &'static str) -> Victim {
+        let last = name.trim_end_matches(':').rsplit("::").next().unwrap();
+        if Path::new(file).file_stem().unwrap() == last {
+            return Victim { name, file, lines: 1..=usize::MAX };
+        }
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let begins = |line: &&str| line.contains(&format!("fn {last}("));
+        let first = lines.iter().position(begins).unwrap_or_else(|| panic!("no `{last}` in {file}"));
+        let end = lines[first].split_once(|letter: char| !letter.is_whitespace()).unwrap().0.to_owned() + "}";
+        let length = lines[first..].iter().position(|line| *line == end).unwrap();
+        Victim { name, file, lines: first + 1..=first + 1 + length }
+    }
+
+    fn is_on(&self, stack: &str) -> bool {
+        stack.lines().any(|line| {
+            let at = line.split_once(self.file).and_then(|(_, at)| at.strip_prefix(':'));
+            let number = at.and_then(|at| at.split(':').next()?.parse().ok());
+            line.contains(self.name) || number.is_some_and(|number| self.lines.contains(&number))
+        })
+    }
 }
 
 impl Faulty {
@@ -43,8 +78,8 @@ impl Faulty {
     }
 
     /// The next time that this function asks, it panics.
-    fn arm(&self, victim: &'static str) {
-        *self.victim.lock().unwrap() = Some(victim);
+    fn arm(&self, name: &'static str, file: &'static str) {
+        *self.victim.lock().unwrap() = Some(Victim::new(name, file));
         self.is_armed.store(true, Ordering::SeqCst);
     }
 
@@ -59,11 +94,11 @@ impl Faulty {
         let stack = Backtrace::force_capture().to_string();
         let struck = {
             let mut victim = self.victim.lock().unwrap();
-            victim.take_if(|victim| stack.contains(*victim))
+            victim.take_if(|victim| victim.is_on(&stack))
         };
         if let Some(victim) = struck {
             self.is_armed.store(false, Ordering::SeqCst);
-            panic!("planted in {victim}");
+            panic!("planted in {}", victim.name);
         }
     }
 }
@@ -113,7 +148,7 @@ async fn an_mcp_server_whose_keeper_panics_is_away_for_a_reason_and_started_agai
         house(&script, &clock).agent("user", agent).rules("all", ALLOW).settings(&settings).boot().await;
     let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
-    clock.arm("::attend::");
+    clock.arm("::attend::", "src/tools/mcp/server/keeping.rs");
     let away = client.call("mcp/connect", asked.clone()).await;
     assert!(clock.has_struck());
     assert_eq!(away["state"], "backoff", "{away}");
@@ -138,7 +173,7 @@ async fn who_waits_for_a_server_whose_keeper_is_gone_is_answered_and_the_next_ke
     let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
     // Outside of what the keeper tries again by itself: as it begins.
-    clock.arm("Server>::keep::");
+    clock.arm("Server>::keep::", "src/tools/mcp/server/keeping.rs");
     // Whether it is told of the first one's end or waits for the second, it is answered.
     client.call("mcp/connect", asked.clone()).await;
     assert!(clock.has_struck());
@@ -158,7 +193,7 @@ async fn changed_agents_are_told_after_the_task_that_tells_them_panicked() {
     client.call("events/subscribe", json!({ "types": ["agents.changed"], "from": "now" })).await;
     // What is there at the first look is no change.
     client.call("agents/list", json!({})).await;
-    clock.arm("agent_changes::follow");
+    clock.arm("agent_changes::follow", "src/daemon/agent_changes.rs");
     let write = |name: &str| {
         let text = format!("---\nkind: agent\nname: {name}\ndescription: New.\n---\nx\n");
         std::fs::write(house.dir.path().join("agents").join(format!("{name}.md")), text).unwrap();
@@ -188,7 +223,7 @@ async fn a_question_that_nobody_can_be_asked_is_settled_after_the_desk_panicked(
     let clock = Faulty::new();
     let running = house(&script, &clock).agent("runner", agent).boot().await;
     let mut client = running.client();
-    clock.arm("desk::Desk::serve");
+    clock.arm("desk::Desk::serve", "src/daemon/desk.rs");
     let more = json!({ "approval": { "onDetached": "deny" } });
     let (run, _) = client.start(&running, "runner", more).await;
     let ended = client.ended(&run).await;
@@ -219,7 +254,7 @@ async fn a_background_command_whose_watcher_panics_has_ended() {
     let house = house(&Script::new(replies), &clock).agent("runner", agent).rules("all", ALLOW);
     let running = house.boot().await;
     let mut client = running.client();
-    clock.arm("background::Job::until_end");
+    clock.arm("background::Job::until_end", "src/tools/commands/background.rs");
     let (run, _) = client.start(&running, "runner", json!({})).await;
     let ended = client.ended(&run).await;
     assert!(clock.has_struck());
@@ -240,7 +275,7 @@ async fn a_request_with_a_key_that_panics_is_told_the_id_and_its_key_is_free() {
     let clock = Faulty::new();
     let running = house(&script, &clock).boot().await;
     let mut client = running.client();
-    clock.arm("handlers::sessions::");
+    clock.arm("handlers::sessions::", "src/daemon/handlers/sessions.rs");
     let params = json!({ "workspace": running.work(), "idempotencyKey": "key-00001" });
     let (kind, error) = client.refused("session/create", params.clone()).await;
     assert!(clock.has_struck());
@@ -262,7 +297,7 @@ async fn without_the_writer_of_the_database_the_daemon_asks_to_be_ended_and_the_
     let mut client = running.client();
     let (run, _) = client.start(&running, "talker", json!({})).await;
     script.asked().await;
-    clock.arm("store::writer::");
+    clock.arm("store::writer::", "src/store/writer.rs");
     let (kind, error) = client.refused("session/create", json!({ "workspace": running.work() })).await;
     assert_eq!(kind, "SHUTTING_DOWN", "{error}");
     timeout(STUCK, running.daemon.asked_to_stop()).await.expect("the daemon goes on without its writer");

@@ -35,7 +35,8 @@ use rmcp::{
         Transport, TransportAdapterIdentity,
         async_rw::AsyncRwTransport,
         streamable_http_server::{
-            StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+            StreamableHttpServerConfig, StreamableHttpService,
+            session::{SessionManager as _, local::LocalSessionManager},
         },
     },
 };
@@ -57,6 +58,7 @@ mod bounded;
 mod calls;
 mod link;
 mod origin;
+mod presence;
 mod session;
 mod telling;
 mod tools;
@@ -64,9 +66,11 @@ mod watch;
 
 use bounded::Bounded;
 use origin::Origin;
+use presence::{HttpPresence, HttpPresences, OpenBody};
 use session::McpSession;
 
-/// Sessions over HTTP at once: more than one person's programs have, and each holds a connection of the daemon.
+/// Sessions over HTTP at once: more than one person's programs have, and each holds a connection of the daemon. Whose client has
+/// left makes room for one more.
 const MOST_SESSIONS: usize = 64;
 /// How long a session over HTTP may be silent in both directions: a program that was left open over lunch finds it again.
 const IDLE: Duration = Duration::from_secs(60 * 60);
@@ -86,6 +90,7 @@ pub(super) struct House {
 pub(super) struct McpServer {
     house: Arc<House>,
     sessions: Arc<LocalSessionManager>,
+    presences: Arc<HttpPresences>,
     http: StreamableHttpService<McpSession, LocalSessionManager>,
 }
 
@@ -105,7 +110,7 @@ impl McpServer {
         let of_sessions = Arc::clone(&house);
         let begin = move || Ok(McpSession::new(Arc::clone(&of_sessions), None));
         let http = StreamableHttpService::new(begin, Arc::clone(&sessions), config);
-        McpServer { house, sessions, http }
+        McpServer { house, sessions, presences: Arc::default(), http }
     }
 }
 
@@ -117,12 +122,27 @@ impl McpDoor for McpServer {
     fn answer(&self, mut request: Request<Full<Bytes>>, peer: PeerInfo) -> BoxFuture<'static, Reply> {
         request.extensions_mut().insert(peer);
         let (http, sessions) = (self.http.clone(), Arc::clone(&self.sessions));
+        let (presences, clock) = (Arc::clone(&self.presences), Arc::clone(&self.house.state.clock));
         Box::pin(async move {
-            let begins = request.method() == Method::POST && !request.headers().contains_key(SESSION_HEADER);
+            let named = request.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok());
+            let begins = request.method() == Method::POST && named.is_none();
+            let known = named.and_then(|session| presences.of(session));
             if begins && sessions.sessions.read().await.len() >= MOST_SESSIONS {
-                return too_many();
+                let Some(left) = presences.longest_left() else { return too_many() };
+                presences.forget(&left);
+                // A failure means that it has ended meanwhile.
+                let _ = sessions.close_session(&left.into()).await;
             }
-            http.handle(request).await
+            let presence = known.unwrap_or_else(|| HttpPresence::new(clock));
+            let open = presence.begin();
+            request.extensions_mut().insert(presence.clone());
+            let reply = http.handle(request).await;
+            let begun = reply.headers().get(SESSION_HEADER).and_then(|id| id.to_str().ok());
+            if let Some(session) = begun.filter(|_| begins) {
+                let open = sessions.sessions.read().await;
+                presences.keep(session, presence, |session| open.contains_key(session));
+            }
+            reply.map(|body| OpenBody { body, _open: open }.boxed())
         })
     }
 

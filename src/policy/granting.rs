@@ -3,76 +3,108 @@
 //!
 //! Pure words: what a command runs in turn, writes, or names outside of the workspace is told apart from them, and restricts
 //! what is allowed by itself. A kind ends before the first argument that varies; options that make the command change
-//! something, or not, are of the kind. Where the words do not say what a command does, it has none.
+//! something, or not, are of the kind. A command has one only where each of its words is known: with any other option it might
+//! run or write something else.
 
 use crate::protocol::Word;
 
 mod tables;
 
-use tables::{
-    AMONG_TARGETS, CHANGING, GIT, HARMLESS, LONG_BEHIND_ONE_HYPHEN, NESTED, ONE_WORD, REMOTE, RUNNING,
-    SCRIPTS, TARGETS, TRYING, WITH_SUB_COMMANDS,
-};
+use tables::{AMONG_TARGETS, HARMLESS, KINDS, Kind, REMOTE, TARGETS};
 
 /// Its first words: `cargo test`, `gh pr view`, `npm run build`, `cargo fmt --check`. `None` where it has no kind.
 pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
     let words: Vec<&str> = command.iter().map(Word::known).collect::<Option<_>>()?;
     let words = without_harmless(words);
     let (program, rest) = words.split_first()?;
-    let named = named(program, rest)?;
-    let mut length = named;
     if TARGETS.contains(program) {
         // Each further target is something else that is done.
-        length += words[named..].iter().take_while(|word| is_name(word)).count();
-        let is_told =
-            words[length..].iter().all(|word| AMONG_TARGETS.contains(word) || is_number_of_jobs(word));
-        return is_told.then(|| words[..length].to_vec());
+        let length = 1 + rest.iter().take_while(|word| is_name(word)).count();
+        let is_told = |word: &&str| AMONG_TARGETS.contains(word) || is_number_of_jobs(word);
+        return (length > 1 && words[length..].iter().all(|word| is_told(&word)))
+            .then(|| words[..length].to_vec());
     }
-    length += words[named..].iter().take_while(|word| tells(&words[..named.min(2)], word)).count();
-    // Behind other arguments nobody would look for it.
-    let is_told = !words[length..].iter().any(|word| tells(&words[..named.min(2)], word));
-    // `--dry-run false` is a real one.
+    let (kind, named) = KINDS.iter().find_map(|kind| Some((kind, kind.named(&words)?)))?;
+    let is_of_kind = |word: &&&str| kind.trying.contains(*word) || kind.changing.contains(*word);
+    let length = named + words[named..].iter().take_while(is_of_kind).count();
+    let is_known = kind.knows(&words[length..]) && !names_remote(&words[..named], &words[named..]);
+    // `--check false` checks nothing.
     let is_untried = words[length..].iter().any(|word| ["false", "0", "no", "none"].contains(word));
-    let is_trying = words[..length].iter().any(|word| tries(word));
-    (is_told && !(is_trying && is_untried)).then(|| words[..length].to_vec())
+    let is_trying = words[named..length].iter().any(|word| kind.trying.contains(word));
+    (is_known && !(is_trying && is_untried)).then(|| words[..length].to_vec())
 }
 
 /// Whether a command is of this kind, or only tries what commands of this kind do.
 pub(super) fn is_of_kind(granted: &[String], command: &[Word]) -> bool {
     let Some(kind) = kind(command) else { return false };
     let begins = kind.len() >= granted.len() && kind.iter().zip(granted).all(|(word, wanted)| word == wanted);
-    begins && kind[granted.len()..].iter().all(|word| tries(word))
+    let tries = |word: &&str| KINDS.iter().any(|row| row.named(&kind).is_some() && row.trying.contains(word));
+    begins && kind[granted.len()..].iter().all(tries)
 }
 
-/// How many words name what the command does.
-fn named(program: &str, rest: &[&str]) -> Option<usize> {
-    if ONE_WORD.contains(&program) {
-        return Some(1);
+impl Kind {
+    /// How many of the words name what is done, where it is of this kind.
+    fn named(&self, words: &[&str]) -> Option<usize> {
+        let begins: Vec<&str> = self.begins.split(' ').collect();
+        let is_one = |(one_of, word): (&&str, &&str)| one_of.split('|').any(|name| name == *word);
+        if words.len() < begins.len() || !begins.iter().zip(words).all(is_one) {
+            return None;
+        }
+        match self.is_script {
+            true => words.get(begins.len()).filter(|word| is_name(word)).map(|_| begins.len() + 1),
+            false => Some(begins.len()),
+        }
     }
-    let (sub_command, rest) = rest.split_first().filter(|(word, _)| is_name(word))?;
-    if RUNNING.contains(sub_command) && !is_script(program, sub_command) {
-        return None;
+
+    /// Whether none of these words makes it do anything else.
+    fn knows(&self, words: &[&str]) -> bool {
+        let separator = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+        let (before, behind) = words.split_at(separator);
+        // Programs read more of their words from such a file.
+        let is_file_of_words = |word: &&str| word.starts_with('@') && !self.begins.starts_with("git ");
+        let behind = behind.get(1..).unwrap_or_default();
+        let is_known_behind = |word: &&str| match self.behind {
+            Some(options) => !word.starts_with('-') || is_one_of(options, word),
+            // Operands, whatever they look like.
+            None => true,
+        };
+        !words.iter().any(is_file_of_words)
+            && before.iter().all(|word| !word.starts_with('-') || *word == "-" || self.has_option(word))
+            && behind.iter().all(is_known_behind)
     }
-    let is_remote = |(of, name, letters): &(&str, &str, &[char])| {
-        *of == program && name == sub_command && rest.iter().any(|word| word.contains(*letters))
-    };
-    if REMOTE.iter().any(is_remote) {
-        return None;
+
+    fn has_option(&self, word: &str) -> bool {
+        self.options.iter().any(|options| is_one_of(options, word)) || self.has_letters(word)
     }
-    let third = || rest.first().filter(|word| is_name(word) && !RUNNING.contains(*word)).map(|_| 3);
-    if is_script(program, sub_command) {
-        return rest.first().filter(|word| is_name(word)).map(|_| 3);
+
+    /// `-la`, `-A3`, `-20`
+    fn has_letters(&self, word: &str) -> bool {
+        let letters = word.trim_start_matches('-');
+        let bare = letters.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        let is_number = bare.is_empty() && !letters.is_empty() && takes_number(self.begins);
+        let is_one_hyphen = word.len() - letters.len() == 1;
+        is_one_hyphen
+            && (is_number
+                || !bare.is_empty()
+                    && letters.chars().all(|letter| self.letters.contains(letter) || letter.is_ascii_digit()))
     }
-    let is_nested =
-        |(of, words): &&(&str, &[&str])| *of == program && (words.is_empty() || words.contains(sub_command));
-    if NESTED.iter().any(|nested| is_nested(&nested)) {
-        return third();
-    }
-    let is_known = match program {
-        "git" => GIT.contains(sub_command),
-        _ => WITH_SUB_COMMANDS.contains(&program) && !RUNNING.contains(sub_command),
-    };
-    is_known.then_some(2)
+}
+
+/// Whether an option is one of these, alone or with a value behind `=`.
+fn is_one_of(options: &[&str], word: &str) -> bool {
+    options.contains(&word.split_once('=').map_or(word, |(name, _)| name))
+}
+
+/// Whether a number is an option of commands that begin so: how many lines or commits are shown.
+fn takes_number(begins: &str) -> bool {
+    ["head", "tail", "git log|shortlog|show|rev-list", "git stash list|show"].contains(&begins)
+}
+
+/// Whether a word behind the kind's own names another machine, or what is written in the repository.
+fn names_remote(kind: &[&str], words: &[&str]) -> bool {
+    let kind = kind.join(" ");
+    let letters = REMOTE.iter().filter(|(of, _)| *of == kind).flat_map(|(_, letters)| *letters);
+    letters.into_iter().any(|letter| words.iter().any(|word| word.contains(*letter)))
 }
 
 /// Without options that stand before what is done and change nothing of it.
@@ -102,45 +134,6 @@ fn without_harmless(mut words: Vec<&str>) -> Vec<&str> {
 /// `-j8`
 fn is_number_of_jobs(word: &str) -> bool {
     word.strip_prefix("-j").is_some_and(is_number)
-}
-
-/// Whether an option is of the kind of a command that begins with these words.
-fn tells(named: &[&str], word: &str) -> bool {
-    let is_meant =
-        |programs: &[&str]| programs.contains(&named[0]) || programs.contains(&named.join(" ").as_str());
-    let takes_bundles = !LONG_BEHIND_ONE_HYPHEN.contains(&named[0]);
-    tries(word)
-        || untries(word)
-        || CHANGING.iter().any(|(programs, options)| {
-            is_meant(programs) && options.iter().any(|option| may_be(option, word, takes_bundles))
-        })
-}
-
-/// An option by which a command only says what it would do.
-fn tries(word: &str) -> bool {
-    TRYING.contains(&word) || ["--dry-run=client", "--dry-run=server"].contains(&word)
-}
-
-/// One that may take such an option back: `--no-check`, `--check=false`.
-fn untries(word: &str) -> bool {
-    let plain = word.strip_prefix("--no-").map(|rest| format!("--{rest}"));
-    let is_meant = |word: &str| TRYING.iter().any(|option| may_be(option, word, false));
-    is_meant(word) || plain.is_some_and(|plain| is_meant(&plain))
-}
-
-/// Whether a word may be this option: with a value behind it, cut short as programs let long ones be, or among other letters.
-fn may_be(option: &str, word: &str, takes_bundles: bool) -> bool {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
-    if word.starts_with("--") {
-        return 2 < name.len() && option.starts_with(name);
-    }
-    name == option
-        || takes_bundles && option.len() == 2 && word.starts_with('-') && word.contains(&option[1..])
-}
-
-/// Whether the word behind is a script of the workspace.
-fn is_script(program: &str, word: &str) -> bool {
-    SCRIPTS.iter().any(|(of, words)| *of == program && words.contains(&word))
 }
 
 fn is_number(word: &str) -> bool {
@@ -175,7 +168,9 @@ mod tests {
             ("pytest -q tests", "pytest"),
             ("eslint --fix src", "eslint --fix"),
             ("cargo fmt --check", "cargo fmt --check"),
-            ("npm publish --dry-run", "npm publish --dry-run"),
+            ("git add -n .", "git add -n"),
+            ("black --diff src", "black --diff"),
+            ("npm run lint -- --quiet", "npm run lint"),
         ] {
             assert_eq!(kind(&words(command)).unwrap().join(" "), expected, "{command}");
         }
@@ -201,6 +196,29 @@ mod tests {
             "kubectl get pods",
             "docker compose logs web",
             "mypy x",
+            "yarn node build.js",
+            "yarn workspace web run x",
+            "pnpm recursive run x",
+            "pnpm tsx x",
+            "cargo watch -x test",
+            "cargo test -- --logfile=x",
+            "cargo clippy -- -C linker=x",
+            "mix eval x",
+            "mix do test",
+            "dotnet build @x",
+            "dotnet script x",
+            "npm run lint -prefix=x",
+            "npm run lint ---script-shell=x",
+            "npm run lint -- --fix",
+            "npm audit",
+            "npm version",
+            "cargo publish -n",
+            "go test -coverprofile=x",
+            "go vet -fix",
+            "pytest --debug=x",
+            "pytest --cov-report=html:x",
+            "eslint --cache --cache-location x",
+            "swift package reset",
             "go build ./x -o x",
             "make test SHELL=sh",
             "make -f x test",
@@ -229,12 +247,18 @@ mod tests {
             ("cargo fmt", "cargo fmt --check"),
             ("cargo test", "cargo test x -- --nocapture"),
             ("make test", "make -j 8 test"),
+            ("git add", "git add -n ."),
+            ("npm test", "npm test -- --grep x"),
         ] {
             assert!(is_granted(granted, command), "{granted}: {command}");
         }
         for (granted, command) in [
             ("cargo fmt --check", "cargo fmt"),
-            ("npm publish --dry-run", "npm publish --dry-run=false"),
+            ("git add -n", "git add ."),
+            ("black --diff", "black src"),
+            ("isort -c", "isort src"),
+            ("go mod tidy -diff", "go mod tidy"),
+            ("git fetch --dry-run", "git fetch --dry-run=false"),
             ("make test", "make test deploy"),
             ("git stash", "git stash drop"),
             ("eslint", "eslint src --fix"),

@@ -28,6 +28,7 @@ use super::{
     calls::Call,
     link::{Events, Link},
     origin::Origin,
+    presence::{AWAY_AFTER, HttpPresence},
     tools::Tools,
     watch::Watches,
 };
@@ -38,6 +39,7 @@ use crate::{
         EventsSubscribe, EventsSubscribeParams, FromWord, Initialize, InitializeParams, OnGone, Presence,
         RpcError,
     },
+    sys::clock::Clock,
 };
 
 /// Calls of one session at once; more are refused, and a client that asks so much at once can wait.
@@ -129,8 +131,8 @@ impl McpSession {
         if self.opened.get().is_some() {
             return Err(RpcError::new(ErrorKind::InvalidRequest, "initialize is said once"));
         }
-        let (origin, peer) = match &self.came {
-            Some(came) => came.clone(),
+        let (origin, peer, presence) = match self.came.clone() {
+            Some((origin, peer)) => (origin, peer, None),
             None => by_http(context)?,
         };
         let link = Link::open(&self.house, peer, self.gone.clone());
@@ -172,7 +174,14 @@ impl McpSession {
             gone.run_until_cancelled(tell_changes(changes, client)).await
         });
         let person = can_ask.then(|| context.peer.clone());
-        let watches = Watches::new(link.clone(), person, tasks, self.gone.clone());
+        let watches = Watches::new(link.clone(), person, tasks.clone(), self.gone.clone());
+        if let Some(presence) = presence {
+            let (watches, gone) = (watches.clone(), self.gone.clone());
+            let clock = Arc::clone(&self.house.state.clock);
+            tasks.spawn("what sees whether a client of MCP has left", async move {
+                gone.run_until_cancelled(leave_with(presence, watches, clock)).await
+            });
+        }
         let has_roots = has_roots(request);
         self.opened
             .set(Opened { link, origin, watches, has_roots })
@@ -220,7 +229,9 @@ async fn roots_of(client: &Peer<RoleServer>) -> Vec<String> {
 }
 
 /// What the request that begins a session says of it.
-fn by_http(context: &RequestContext<RoleServer>) -> Result<(Origin, PeerInfo), RpcError> {
+fn by_http(
+    context: &RequestContext<RoleServer>,
+) -> Result<(Origin, PeerInfo, Option<HttpPresence>), RpcError> {
     let parts = context.extensions.get::<Parts>();
     let peer = parts.and_then(|parts| parts.extensions.get::<PeerInfo>().copied());
     let (Some(parts), Some(peer)) = (parts, peer) else {
@@ -228,7 +239,21 @@ fn by_http(context: &RequestContext<RoleServer>) -> Result<(Origin, PeerInfo), R
     };
     let origin = Origin::read(parts.uri.query().unwrap_or_default())?;
     // Only a connection of its own is a bridge's.
-    Ok((Origin { bridge: None, ..origin }, peer))
+    let presence = parts.extensions.get::<HttpPresence>().cloned();
+    Ok((Origin { bridge: None, ..origin }, peer, presence))
+}
+
+/// Ends what a client that has left followed: nobody is there whom the questions could be put to. Its next call follows again.
+async fn leave_with(presence: HttpPresence, watches: Watches, clock: Arc<dyn Clock>) {
+    loop {
+        let mut back = presence.left().await;
+        // A call that is still waited for, though its answer cannot be sent, ends in a while.
+        while watches.end_idle() && back.has_changed().is_ok_and(|has_changed| !has_changed) {
+            clock.sleep(AWAY_AFTER).await;
+        }
+        // The sender lives as long as this does.
+        let _ = back.changed().await;
+    }
 }
 
 /// Says when other agents may be there, until the session ends. Several changes at once are one.

@@ -45,8 +45,11 @@ pub(super) struct Seen {
     pub is_over: bool,
 }
 
-/// The watches of a session.
-pub(super) struct Watches {
+/// The watches of a session. A cheap handle.
+#[derive(Clone)]
+pub(super) struct Watches(Arc<Watching>);
+
+struct Watching {
     link: Link,
     /// The client, if it can ask its person.
     person: Option<Peer<RoleServer>>,
@@ -85,12 +88,12 @@ impl Watches {
         gone: CancellationToken,
     ) -> Watches {
         let (beginning, by_run) = (Semaphore::new(1), Mutex::default());
-        Watches { link, person, tasks, gone, beginning, by_run }
+        Watches(Arc::new(Watching { link, person, tasks, gone, beginning, by_run }))
     }
 
     /// Follows a run, until it ends.
     pub async fn follow(&self, run: &RunId, session: SessionId) -> Result<Following, RpcError> {
-        let _permit = self.beginning.acquire().await.map_err(|_| link::ended())?;
+        let _permit = self.0.beginning.acquire().await.map_err(|_| link::ended())?;
         {
             let mut by_run = self.by_run();
             // One whose watch is over says nothing any more.
@@ -103,28 +106,41 @@ impl Watches {
             }
         }
         let from = AttachFrom::Word(FromWord::Now);
-        let events = self.link.follow::<SessionAttach>(&SessionAttachParams::new(session, from)).await?;
+        let events = self.0.link.follow::<SessionAttach>(&SessionAttachParams::new(session, from)).await?;
         let (tell, seen) = watch::channel(Seen::default());
-        let end = self.gone.child_token();
+        let end = self.0.gone.child_token();
         let watch = Watch {
             run: run.clone(),
-            link: self.link.clone(),
-            person: self.person.clone(),
+            link: self.0.link.clone(),
+            person: self.0.person.clone(),
             tell,
             waiting: VecDeque::new(),
             left: HashMap::new(),
             shown: None,
             responding: None,
         };
-        self.tasks.spawn("what follows a run for a session of MCP", watch.run(events, end.clone()));
+        self.0.tasks.spawn("what follows a run for a session of MCP", watch.run(events, end.clone()));
         let following = Following { seen, in_use: Arc::default() };
         self.by_run().insert(run.clone(), Followed { following: following.clone(), end });
         Ok(following)
     }
 
+    /// Ends those that nobody waits by; answers whether there are others.
+    pub fn end_idle(&self) -> bool {
+        let mut by_run = self.by_run();
+        by_run.retain(|_, followed| {
+            let is_idle = followed.is_idle();
+            if is_idle {
+                followed.end.cancel();
+            }
+            !is_idle
+        });
+        !by_run.is_empty()
+    }
+
     fn by_run(&self) -> MutexGuard<'_, HashMap<RunId, Followed>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
-        self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.by_run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/mcp` over HTTP: who is let in, and a session from its beginning to its end.
 
-use std::{net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use subagentd::daemon::rpc::TcpDoor;
@@ -10,8 +10,8 @@ use tokio::{
     time::timeout,
 };
 
-use super::{boot, house, prompt};
-use crate::support::{Reply, Running, STUCK, Script};
+use super::{agent, boot, house, prompt};
+use crate::support::{House, Reply, Running, STUCK, Script};
 
 /// A daemon that listens on TCP as well, with its token.
 async fn listening(running: &Running, folder: &Path) -> (SocketAddr, String) {
@@ -138,4 +138,78 @@ async fn sessions_over_http_are_bounded() {
     assert!(others.iter().all(|answer| answer.starts_with("http/1.1 200")));
     assert!(last.starts_with("http/1.1 503") && last.contains("retry-after"), "{last}");
     running.stop().await;
+}
+
+#[tokio::test]
+async fn of_the_sessions_that_their_clients_left_the_oldest_makes_room() {
+    let (house, clock) = house(&Script::new([Reply::done("done")])).manual_clock();
+    let (running, socket) = boot(&house).await;
+    let send = async |more: &str, body: &str| {
+        let mut stream = UnixStream::connect(&socket).await.unwrap();
+        ask(&mut stream, &head("POST", "workspace=/", "localhost", more), body).await.0
+    };
+    let mut sessions = Vec::new();
+    for _ in 0..64 {
+        sessions.push(session(&send("", &initialize()).await));
+        clock.advance(Duration::from_millis(1));
+    }
+    assert!(send("", &initialize()).await.starts_with("http/1.1 503"), "somebody who was there made room");
+    clock.advance(Duration::from_secs(60));
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+    let named = |session: &str| format!("Mcp-Session-Id: {session}\r\nMcp-Protocol-Version: 2025-06-18\r\n");
+    // Who says something is there again.
+    assert!(send(&named(&sessions[0]), &ready).await.starts_with("http/1.1 202"));
+    assert!(send("", &initialize()).await.starts_with("http/1.1 200"));
+    assert!(
+        send(&named(&sessions[1]), &ready).await.starts_with("http/1.1 404"),
+        "the oldest is still there"
+    );
+    for still in [&sessions[0], &sessions[2], &sessions[63]] {
+        assert!(send(&named(still), &ready).await.starts_with("http/1.1 202"), "another made room");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_question_is_not_offered_any_more_to_a_client_that_has_left() {
+    let write = Reply::calls(&[("write_file", json!({ "path": "note.txt", "content": "one\n" }))]);
+    let (house, clock) = House::new()
+        .script(&Script::new([write, Reply::done("done")]))
+        .agent("writer", &agent("writer", "tools: [write_file]"))
+        .settings(&json!({ "models": { "default": "script" } }))
+        .manual_clock();
+    let (running, socket) = boot(&house).await;
+    let query = format!("workspace={}&waitMs=0", running.work().display());
+    let send = async |more: &str, body: &Value| {
+        let mut stream = UnixStream::connect(&socket).await.unwrap();
+        ask(&mut stream, &head("POST", &query, "localhost", more), &body.to_string()).await
+    };
+    let mut begin: Value = serde_json::from_str(&initialize()).unwrap();
+    begin["params"]["capabilities"] = json!({ "elicitation": {} });
+    let named = format!(
+        "Mcp-Session-Id: {}\r\nMcp-Protocol-Version: 2025-06-18\r\n",
+        session(&send("", &begin).await.0)
+    );
+    send(&named, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+    let call = |id: u32, name: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
+    let (_, body) = send(&named, &call(2, "writer", prompt())).await;
+    let run = messages(&body).last().unwrap()["result"]["structuredContent"]["runId"].clone();
+    let mut other = running.client();
+    let is = |state: &'static str| move |it: &Value| it["confirmations"][0]["state"] == state;
+    other.until("confirmation/list", json!({}), is("offered")).await;
+    clock.advance(Duration::from_secs(59));
+    // Whoever comes back within a minute has not left.
+    let wait = json!({ "runId": run, "timeoutMs": 0 });
+    send(&named, &call(3, "run_wait", wait.clone())).await;
+    clock.advance(Duration::from_secs(59));
+    other.until("confirmation/list", json!({}), is("offered")).await;
+    clock.advance(Duration::from_secs(1));
+    other.until("confirmation/list", json!({}), is("queued")).await;
+    // And who comes back later is asked again.
+    send(&named, &call(4, "run_wait", wait)).await;
+    other.until("confirmation/list", json!({}), is("offered")).await;
+    clock.advance(Duration::from_secs(60));
+    other.until("confirmation/list", json!({}), is("queued")).await;
+    drop(other);
+    running.stop_unfinished().await;
 }

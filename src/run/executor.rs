@@ -29,7 +29,7 @@ use crate::{
     protocol::{ApprovalMode, RunId, SessionId},
     redact::Redactor,
     store::{Store, StoreError},
-    sys::{clock::Clock, current::Current},
+    sys::{clock::Clock, current::Current, guarded::GuardedPlaces},
     tools::{Artifacts, Commands, Lenders, OutputStore, OwnFiles, Registry, UndoStore, mcp::Servers},
     web::Web,
 };
@@ -303,6 +303,11 @@ impl Executor {
     /// What is kept of sessions beside the log.
     pub fn artifacts(&self) -> Artifacts {
         self.supplies().own_files.artifacts().clone()
+    }
+
+    /// What no tool reads.
+    pub fn closed(&self) -> GuardedPlaces {
+        self.supplies().own_files.closed().clone()
     }
 
     /// What calls changed is kept here.

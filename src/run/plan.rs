@@ -373,7 +373,7 @@ pub(super) fn equip(
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspace>, WorkspaceError> {
-    Ok(Arc::new(Workspace::open(roots)?.closed_at(supplies.own_files.state_dir())))
+    Ok(Arc::new(Workspace::open(roots)?.closed_to(supplies.own_files.closed())))
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.

@@ -1,15 +1,17 @@
 //! The view that bubblewrap gives a command (bwrap(1)).
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Hidden, Launch,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
+    stairs,
+    walls::{self, Wall},
 };
 use crate::{protocol::SandboxProfile, sys::warden};
-
-/// Where the warden lies inside: the daemon's program may lie where nothing is seen.
-pub const WARDEN: &str = "/run/subagentd-warden";
 
 /// Folders for what lives no longer than its makers.
 pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
@@ -31,8 +33,14 @@ const KERNEL: &[&str] = &[
 /// Of `/proc`, what shows the memory of others.
 const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kpageflags"];
 
-/// The arguments of bubblewrap, the warden last. Reads the file system: what is not there cannot be covered.
-pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String> {
+/// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
+/// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
+pub fn arguments(
+    launch: &Launch,
+    hidden: &Hidden,
+    program: &Path,
+    warden: &Path,
+) -> io::Result<Vec<String>> {
     let mut view = View::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -61,27 +69,40 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Vec<String>
     // Files in memory are nobody's, so no limit of a command's would count them.
     view.bind("--bind", &launch.temporary, Path::new("/dev/shm"));
     view.flags(&["--remount-ro", "/dev"]);
-    view.bind("--ro-bind", warden, Path::new(WARDEN));
-    let roots = match launch.rules.profile {
-        SandboxProfile::ReadOnly => "--ro-bind",
-        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => "--bind",
+    let mut look = hidden.look();
+    let walls = match launch.rules.profile {
+        SandboxProfile::ReadOnly => walls::of_readable(&launch.roots, &look),
+        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => {
+            if walls::make_missing(&launch.roots, &look) {
+                look = hidden.look();
+            }
+            walls::of_writable(&launch.roots, &look, program)
+        }
     };
-    for root in &launch.roots {
-        view.bind(roots, root, root);
+    for place in TEMPORARY.iter().map(Path::new) {
+        let shown = launch.roots.iter().chain(&launch.readable).filter(|path| path.starts_with(place));
+        for step in stairs::build(place, &launch.temporary, shown)? {
+            view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
+        }
     }
-    let seen: Vec<PathBuf> = hidden.present().into_iter().filter(|path| is_seen(path, launch)).collect();
-    for path in &seen {
-        view.cover(path);
+    let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, launch));
+    for (path, wall) in walls.clone() {
+        match wall {
+            Wall::Kept => view.bind("--bind", path, path),
+            Wall::Frozen => view.bind("--ro-bind", path, path),
+            Wall::Hidden => view.cover(path),
+        }
     }
     for path in &launch.readable {
         view.bind("--ro-bind-try", path, path);
     }
-    for path in seen.iter().filter(|path| path.is_dir()) {
+    for (path, _) in walls.filter(|(path, wall)| **wall == Wall::Hidden && path.is_dir()) {
         view.words.extend(["--remount-ro".to_owned(), shown(path)]);
     }
-    // Its mount is made; nothing else is to be put there.
-    view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--", WARDEN, warden::ARGUMENT]);
-    view.words
+    // Its mounts are made; nothing else is to be put there.
+    view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--"]);
+    view.words.extend([shown(warden), warden::ARGUMENT.to_owned()]);
+    Ok(view.words)
 }
 
 #[derive(Default)]
@@ -118,9 +139,4 @@ fn is_seen(path: &Path, launch: &Launch) -> bool {
 /// Roots and the daemon's own places are UTF-8; another home cannot be named to bubblewrap, which then says so.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Where bubblewrap is, if it is installed.
-pub fn program(path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
-    std::env::split_paths(path?).map(|folder| folder.join("bwrap")).find(|program| program.is_file())
 }

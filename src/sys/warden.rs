@@ -6,6 +6,7 @@
 //! because the daemon let go of it or died, everything ends. The words of the two are here; how they are kept, below.
 
 use std::{
+    ffi::CStr,
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
@@ -15,10 +16,14 @@ use std::{
     process::ExitCode,
 };
 
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::{
+    process::{DumpableBehavior, set_dumpable_behavior},
+    thread::set_name,
+};
 use serde::{Deserialize, Serialize};
 
 mod confine;
+mod on_behalf;
 mod processes;
 mod terminal;
 mod trials;
@@ -29,6 +34,12 @@ pub const ARGUMENT: &str = "warden";
 
 /// The first argument of a process that tries what a command may not do. What it is to try, follows as JSON.
 pub const TRIALS: &str = "sandbox-trials";
+
+/// The program of an order that is this one.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// What a warden is called among processes: the daemon starts it by a path that says nothing.
+const NAME: &CStr = c"subagentd";
 
 pub use confine::{LEAST_LANDLOCK, landlock_version};
 pub use trials::{Attempt, Attempted};
@@ -84,9 +95,8 @@ pub struct Files {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sockets {
     All,
-    /// Those to this machine and the internet: for a command whose network is another namespace's.
-    Usual,
-    /// The internet's alone: a socket file may lead to whoever serves the user's desktop.
+    /// The internet's, which may be that of a network of the command's own, and pairs: a socket file, or a socket that has a
+    /// name and no file, may lead to whoever runs what the user runs.
     Internet,
     /// Only pairs.
     None,
@@ -175,6 +185,8 @@ fn run() -> ExitCode {
 fn serve() -> io::Result<()> {
     // Nobody of the same user may look into this process, or change it, also while it waits for its order.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    set_name(NAME)?;
+    close_on_execution()?;
     let control: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
     let mut control = UnixStream::from(control);
     let (order, input) = match read_order(&mut control) {
@@ -190,6 +202,30 @@ fn serve() -> io::Result<()> {
     let mut text = serde_json::to_string(&report).map_err(io::Error::other)?;
     text.push('\n');
     control.write_all(text.as_bytes())
+}
+
+/// What this process was started with, like its own program, is none of the command's business.
+fn close_on_execution() -> io::Result<()> {
+    const FIRST: u32 = 3;
+    // Safety: the call takes numbers, and closes nothing before this process executes something.
+    #[allow(unsafe_code, reason = "no library has this call")]
+    let done =
+        unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done == 0 {
+        return Ok(());
+    }
+    // Older kernels (before 5.11) do not know it.
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+        let Some(number) = number.filter(|number| FIRST.cast_signed() <= *number) else { continue };
+        // Safety: as above. The folder's own descriptor has the flag already.
+        #[allow(unsafe_code, reason = "these descriptors belong to nobody here")]
+        let done = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 impl Order {

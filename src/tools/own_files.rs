@@ -1,13 +1,12 @@
 //! Which files are the daemon's own, and how dangerous is it to change a file? (spec 11, "Who may talk to it")
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{Artifacts, OutputStore, UndoStore, workspace::Workspace};
-use crate::protocol::Risk;
+use crate::{
+    protocol::Risk,
+    sys::guarded::{Guard, GuardedPlaces, Id},
+};
 
 /// The system's settings and policies.
 const SYSTEM_CONFIG: &str = "/etc/subagentd";
@@ -21,6 +20,10 @@ pub struct OwnFiles {
     config_dir: PathBuf,
     /// Files and folders whose change is `critical`.
     guarded: Vec<PathBuf>,
+    /// The same, wherever they are.
+    places: GuardedPlaces,
+    /// What no tool reads: the state folder, and people's keys.
+    closed: GuardedPlaces,
     /// The database, tokens and keys: what everybody asked and was answered.
     state_dir: PathBuf,
     artifacts: Artifacts,
@@ -34,14 +37,26 @@ impl OwnFiles {
         let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
         guarded.extend(more);
         let artifacts = Artifacts::new(state_dir);
+        let always = |path: &PathBuf| (path.clone(), Guard::Always);
+        let places = GuardedPlaces::new(guarded.iter().map(always));
+        let closed = GuardedPlaces::new([(state_dir.to_owned(), Guard::Always)]);
         OwnFiles {
             config_dir: config_dir.to_owned(),
             guarded,
+            places,
+            closed,
             state_dir: state_dir.to_owned(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
             artifacts,
         }
+    }
+
+    /// With what no tool reads either, as no command does.
+    #[must_use]
+    pub fn with_secrets(self, secrets: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
+        let closed = self.closed.and(secrets.into_iter().map(|path| (path, Guard::Present)));
+        OwnFiles { closed, ..self }
     }
 
     /// Files and folders whose change is critical.
@@ -50,6 +65,11 @@ impl OwnFiles {
     }
 
     /// What no tool reads, not even where it lies in a workspace.
+    pub fn closed(&self) -> &GuardedPlaces {
+        &self.closed
+    }
+
+    /// The folder of the daemon's state.
     pub fn state_dir(&self) -> &Path {
         &self.state_dir
     }
@@ -76,7 +96,7 @@ impl OwnFiles {
 
     /// How dangerous it is to change the file at an absolute path without links; `None` = no more than the tool is.
     pub fn risk(&self, workspace: &Workspace, path: &Path) -> Option<Risk> {
-        if self.guarded.iter().any(|guarded| is_within(path, guarded)) {
+        if self.is_guarded(path) {
             return Some(Risk::Critical);
         }
         let below = workspace.roots().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
@@ -85,20 +105,16 @@ impl OwnFiles {
         let is_own = below.iter().chain(path.iter()).any(is_project_config);
         is_own.then_some(Risk::High)
     }
-}
 
-/// Whether `path` is `guarded` or below it, by name, through links, or as another name of the same folder.
-fn is_within(path: &Path, guarded: &Path) -> bool {
-    if has_prefix(path, guarded) || guarded.canonicalize().is_ok_and(|it| has_prefix(path, &it)) {
-        return true;
+    /// Whether a path is guarded or below what is: by its name, by where that leads or is by now, or as another name of the
+    /// same folder, where it is mounted twice or a file system does not tell case apart.
+    fn is_guarded(&self, path: &Path) -> bool {
+        let look = self.places.look();
+        let mut places = self.guarded.iter().chain(&look.present).chain(&look.missing).chain(&look.links);
+        // A file itself is not compared: replacing one of its names leaves the others as they are.
+        places.any(|place| has_prefix(path, place))
+            || path.ancestors().skip(1).any(|above| Id::of(above).is_some_and(|id| look.ids.contains(&id)))
     }
-    // Mounted twice, or a file system that does not tell case apart: the inode is what counts. A file itself is not
-    // compared: replacing one of its names leaves the others as they are.
-    let Ok(folder) = fs::metadata(guarded) else { return false };
-    folder.is_dir()
-        && path.ancestors().skip(1).any(|ancestor| {
-            fs::metadata(ancestor).is_ok_and(|it| (it.dev(), it.ino()) == (folder.dev(), folder.ino()))
-        })
 }
 
 /// As `starts_with`, but for case: to be too careful on file systems that tell it apart harms little.

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     project::Project,
     protocol::{Attachment, ErrorKind, IfBusy, RpcError, ServerPrompt},
+    sys::guarded::GuardedPlaces,
     tools::{Attached, Opened, Workspace, mcp::named},
 };
 
@@ -80,8 +81,8 @@ pub(super) async fn read(
         let pointer = format!("/attachments/{at}");
         match attachment {
             Attachment { path: Some(path), .. } => {
-                let (roots, state_dir) = (roots.to_vec(), state.state_dir.clone());
-                let reading = move || file(&roots, &state_dir, &path);
+                let (roots, closed) = (roots.to_vec(), state.executor.closed());
+                let reading = move || file(&roots, &closed, &path);
                 let read = tokio::task::spawn_blocking(reading)
                     .await
                     .map_err(|error| internal("the attachment could not be read", &error))?;
@@ -112,8 +113,8 @@ pub(super) async fn read(
 }
 
 /// A file of the workspace, as the agent could read it.
-fn file(roots: &[PathBuf], state_dir: &std::path::Path, path: &str) -> Result<Attached, String> {
-    let workspace = Workspace::open(roots).map_err(|error| error.to_string())?.closed_at(state_dir);
+fn file(roots: &[PathBuf], closed: &GuardedPlaces, path: &str) -> Result<Attached, String> {
+    let workspace = Workspace::open(roots).map_err(|error| error.to_string())?.closed_to(closed);
     let place = workspace.resolve(path).map_err(|error| error.message)?;
     let Opened::File { file, size } = workspace.open_place(&place).map_err(|error| error.message)? else {
         return Err(format!("{path} is no file"));

@@ -67,7 +67,7 @@ impl Executor {
         }
         let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
-        let workspace = workspace.closed_at(supplies.own_files.state_dir());
+        let workspace = workspace.closed_to(supplies.own_files.closed());
         let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
         let prepare = PrepareContext {
             workspace: Arc::new(workspace),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, io, path::Path};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
-    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 use rustix::{
     io::Errno,
@@ -19,7 +19,10 @@ use seccompiler::{
     sock_filter,
 };
 
-use super::{Files, Limits, Order, Sockets};
+use super::{
+    Files, Limits, Order, Sockets,
+    on_behalf::{self, Asking, Waiting},
+};
 
 /// The restrictions this is written for; older kernels have fewer, which the filters make up for where they can.
 const NEWEST: ABI = ABI::V6;
@@ -34,31 +37,33 @@ const SPARE_SECONDS: u64 = 5;
 pub struct Confinement {
     limits: Limits,
     rules: Option<RulesetCreated>,
+    /// Root's rights are taken from it.
+    is_without_rights: bool,
     filters: Vec<BpfProgram>,
+    on_behalf: Option<Asking>,
 }
 
 impl Confinement {
-    /// Everything that can fail, and everything that takes time.
-    pub fn prepare(order: &Order) -> Result<Confinement, String> {
+    /// Everything that can fail, and everything that takes time. Whoever is asked what the command may not do by itself comes
+    /// with it.
+    pub fn prepare(order: &Order) -> Result<(Confinement, Option<Waiting>), String> {
+        let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
         let rules = match &order.files {
-            // The network may be everybody's, and with it sockets that have a name and no file.
-            None if order.sockets != Sockets::All && ABI::V6 as u32 <= landlock_version() => {
-                let scope = Ruleset::default().scope(Scope::AbstractUnixSocket).and_then(Ruleset::create);
-                Some(scope.map_err(|error| format!("Landlock refuses the sandbox: {error}"))?)
-            }
-            None => None,
+            Some(files) => Some(rules(files, order.sockets).map_err(refused)?),
+            None => scope(order.sockets).map_err(refused)?,
+        };
+        let filters =
+            filters(order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?;
+        let (on_behalf, waiting) = match &order.files {
             Some(files) => {
-                let rules = rules(files, order.sockets);
-                Some(rules.map_err(|error| format!("Landlock refuses the sandbox: {error}"))?)
+                let (asking, waiting) = on_behalf::pair(files)
+                    .map_err(|error| format!("nobody can be asked for the command: {error}"))?;
+                (Some(asking), Some(waiting))
             }
+            None => (None, None),
         };
-        let filters = match order.sockets {
-            Sockets::All => Vec::new(),
-            sockets => {
-                filters(sockets, order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?
-            }
-        };
-        Ok(Confinement { limits: order.limits, rules, filters })
+        let is_without_rights = order.files.is_some();
+        Ok((Confinement { limits: order.limits, rules, is_without_rights, filters, on_behalf }, waiting))
     }
 
     /// Confines this process and all that it starts. Limits come first: the filters may forbid to set them.
@@ -72,14 +77,34 @@ impl Confinement {
         let threads = processes.map(|most| (most + running()).saturating_mul(THREADS_PER_PROCESS));
         lower(Resource::Nproc, threads)?;
         if let Some(rules) = self.rules {
-            drop_rights()?;
+            if self.is_without_rights {
+                drop_rights()?;
+            }
             let status = rules.restrict_self().map_err(io::Error::other)?;
             if status.ruleset == RulesetStatus::NotEnforced {
                 return Err(io::Error::other("the kernel has no Landlock"));
             }
         }
-        self.filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))
+        self.filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))?;
+        match self.on_behalf {
+            Some(asking) => asking.begin(),
+            None => Ok(()),
+        }
     }
+}
+
+/// Restrictions beside those of files, where somebody else keeps files closed, or nobody does.
+fn scope(sockets: Sockets) -> Result<Option<RulesetCreated>, RulesetError> {
+    if landlock_version() < ABI::V6 as u32 {
+        return Ok(None);
+    }
+    let scope = match sockets {
+        // Nothing is confined, but who can end the daemon or look into it can answer for a person.
+        Sockets::All => Scope::Signal,
+        // The network may be everybody's, and with it sockets that have a name and no file.
+        Sockets::Internet | Sockets::None => Scope::AbstractUnixSocket,
+    };
+    Ruleset::default().scope(scope).and_then(Ruleset::create).map(Some)
 }
 
 /// Root's rights go past many a check of Landlock's, so the command has none of them, nor has anything that it executes.
@@ -119,7 +144,7 @@ pub fn landlock_version() -> u32 {
     }
 }
 
-fn rules(files: &Files, sockets: Sockets) -> Result<RulesetCreated, landlock::RulesetError> {
+fn rules(files: &Files, sockets: Sockets) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -142,7 +167,7 @@ fn allow(
     rules: RulesetCreated,
     path: &Path,
     access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, landlock::RulesetError> {
+) -> Result<RulesetCreated, RulesetError> {
     let Ok(file) = PathFd::new(path) else { return Ok(rules) };
     // What means folders alone is nothing that a file could be given.
     let is_folder = fs::metadata(path).is_ok_and(|it| it.is_dir());
@@ -167,23 +192,26 @@ fn running() -> u64 {
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// One filter for each answer that is given to what is forbidden.
-fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+fn filters(order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+    let version = landlock_version();
+    if order.sockets == Sockets::All {
+        return of_unconfined(order, version);
+    }
     let always = |calls: &[i64]| -> Rules { calls.iter().map(|call| (*call, Vec::new())).collect() };
     let mut refused = always(FORBIDDEN);
     refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has_flags(0, libc::CLONE_NEWUSER as u64)?])?]);
     // Typing for whoever sits at a terminal.
     let mut requests = vec![libc::TIOCSTI, libc::TIOCLINUX];
     if order.files.is_some() {
-        // Landlock does not look at who changes the owner, the mode and the attributes of a file by its name.
-        refused.extend(always(ATTRIBUTES));
+        // Landlock does not look at who changes the attributes of a file.
+        refused.extend(always(FILE_SETTINGS));
         requests.extend(FILE_REQUESTS);
         // Nor at who lowers the limits of others, which ends them.
-        let others = |who: u8| Ok::<_, Box<dyn std::error::Error>>(SeccompRule::new(vec![is_not(who, 0)?])?);
         for call in OF_PROCESS {
-            refused.insert(*call, vec![others(0)?]);
+            refused.insert(*call, vec![of_others(0)?]);
         }
         for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
-            refused.insert(call, vec![others(1)?]);
+            refused.insert(call, vec![of_others(1)?]);
         }
     }
     let rule = |request: &u64| Ok(SeccompRule::new(vec![is(1, *request)?])?);
@@ -191,7 +219,6 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
         libc::SYS_ioctl,
         requests.iter().map(rule).collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?,
     );
-    let version = landlock_version();
     if order.files.is_some() && version < ABI::V3 as u32 {
         // Older kernels let a file be cut by its name that may not be written.
         refused.insert(libc::SYS_truncate, Vec::new());
@@ -200,23 +227,51 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
         refused.extend(signals(order)?);
     }
     let mut missing = always(MISSING);
+    let mut filters = Vec::new();
     if order.files.is_some() {
         // Without a namespace these are everybody's, and stay when the command has ended.
         missing.extend(always(SHARED));
+        filters.push(program(always(ATTRIBUTES), libc::EOPNOTSUPP)?);
     }
-    let mut filters = vec![program(refused, libc::EPERM)?, program(missing, libc::ENOSYS)?];
+    filters.extend([program(refused, libc::EPERM)?, program(missing, libc::ENOSYS)?]);
     #[cfg(target_arch = "x86_64")]
     filters.push(no_second_numbers());
-    let families: &[i32] = match sockets {
-        Sockets::All => return Ok(filters),
-        Sockets::Usual => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        Sockets::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+    let families: &[i32] = match order.sockets {
+        Sockets::All | Sockets::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         Sockets::None => &[],
     };
     let others = families.iter().map(|family| is_not(0, *family as u64)).collect::<Result<Vec<_>, _>>()?;
     let rules = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
     filters.push(program(Rules::from([(libc::SYS_socket, rules)]), libc::EACCES)?);
     Ok(filters)
+}
+
+/// What a command may not do that nobody confines: end the daemon, whose questions it would answer then.
+fn of_unconfined(order: &Order, version: u32) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+    // Too little of the processor's time ends whoever has it.
+    let mut refused = Rules::from([(libc::SYS_prlimit64, vec![of_others(0)?])]);
+    if version < ABI::V6 as u32 {
+        refused.extend(signals(order)?);
+    }
+    if version == 0 {
+        // Landlock keeps whoever is in it from looking into others.
+        for (call, argument) in
+            [(libc::SYS_ptrace, 1), (libc::SYS_process_vm_writev, 0), (libc::SYS_process_vm_readv, 0)]
+        {
+            let of = |pid: u32| Ok(SeccompRule::new(vec![is(argument, u64::from(pid))?])?);
+            let own = [order.daemon, std::process::id()].map(of);
+            refused.insert(call, own.into_iter().collect::<Result<_, Box<dyn std::error::Error>>>()?);
+        }
+    }
+    let filters = vec![program(refused, libc::EPERM)?];
+    #[cfg(target_arch = "x86_64")]
+    let filters = [filters, vec![no_second_numbers()]].concat();
+    Ok(filters)
+}
+
+/// Whoever is named by this argument; 0 is the caller.
+fn of_others(argument: u8) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![is_not(argument, 0)?])
 }
 
 /// What no command of an agent has any business with: the kernel itself, mounts, namespaces, other processes' memory, keys.
@@ -290,25 +345,20 @@ const OF_PROCESS: &[i64] = &[
 /// two sizes, FSSETXATTR, ENABLE_VERITY.
 const FILE_REQUESTS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x4008_7602, 0x4004_7602, 0x401c_5820, 0x4080_6685];
 
-/// What changes files that cannot be opened. A file that was opened can still be given another mode.
+/// What gives a file attributes of its own. Programs know file systems that have none.
 const ATTRIBUTES: &[i64] = &[
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_lchown,
-    libc::SYS_fchownat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
     SETXATTRAT,
     REMOVEXATTRAT,
-    FILE_SETATTR,
 ];
+
+/// What [`FILE_REQUESTS`] do, by another call.
+const FILE_SETTINGS: &[i64] = &[FILE_SETATTR];
 
 /// Calls of newer kernels, numbered alike on all machines: Linux 6.13, and 6.17.
 const SETXATTRAT: i64 = 463;

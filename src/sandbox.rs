@@ -104,6 +104,8 @@ pub struct Launch {
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
     pub readable: Vec<PathBuf>,
+    /// Socket files that it may connect to, and folders with such in them.
+    pub sockets: Vec<PathBuf>,
     pub rules: Rules,
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
@@ -202,6 +204,8 @@ impl Sandbox {
     async fn hire_inside(&self, program: PathBuf, launch: Launch, warden: PathBuf) -> Result<Idle, Cannot> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
+            let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
+            let launch = Launch { sockets: real.collect(), ..launch };
             let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden).map_err(|source| {
                 Cannot::System { what: "what the command is to see cannot be laid out", source }
             })?;

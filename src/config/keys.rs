@@ -18,7 +18,7 @@ use crate::protocol::{AgentName, AgentScope, Cost, OnBudget, SandboxProfile, Too
 
 mod into;
 
-use into::{above_zero, narrow, time, word};
+use into::{above_zero, narrow, paths, time, word};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -131,7 +131,7 @@ const SECOND: usize = FIRST + approval::N;
 const THIRD: usize = SECOND + mcp::N;
 
 /// How many stand in this file.
-const N: usize = 35;
+const N: usize = 36;
 
 const fn joined<const A: usize, const B: usize, const ALL: usize>(
     first: [Key; A],
@@ -350,6 +350,14 @@ const REST: [Key; N] = [
          to be a secret is not passed on.",
         expected: "a list of names, e.g. [\"JAVA_HOME\"]",
         example: "[\"JAVA_HOME\", \"CARGO_HOME\"]"
+    ),
+    key!(
+        "sandbox.sockets", sandbox.sockets, ListOf(Name),
+        in: paths, out: |paths: &Vec<String>| json!(paths),
+        "Socket files that commands of agents may connect to, and folders with such in them: whoever listens there does what \
+         it is asked to outside of the sandbox. Without one a command has no sockets with a file but pairs.",
+        expected: "a list of paths that begin with / or ~/",
+        example: "[\"/run/postgresql/.s.PGSQL.5432\"]"
     ),
     key!(
         "sandbox.limits.cpuSeconds", sandbox.limits.cpu_seconds, OrNull(Whole { least: 1, most: MOST_SECONDS }),

@@ -187,8 +187,7 @@ async fn run(
     let agents_folders = agents.folders().map(Path::to_owned);
     // A daemon that is started with fewer variables reads there.
     let usual = places.home.as_deref().map(usual_folders).unwrap_or_default();
-    let guarded: Vec<PathBuf> =
-        sockets.chain(settings_files).chain(agents_folders).chain(usual).collect();
+    let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).chain(usual).collect();
     let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);

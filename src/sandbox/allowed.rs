@@ -17,8 +17,7 @@ use crate::{protocol::SandboxProfile, sys::warden::Files};
 
 /// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
 /// types passwords on a terminal. `/dev/tty` is the command's own. `/dev/shm` is everybody's, and nobody counts what lies there.
-const DEVICES: &[&str] =
-    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// Entries of one folder that are named at most; a folder with more that holds something hidden is closed from there on.
 const MOST_ENTRIES: usize = 10_000;

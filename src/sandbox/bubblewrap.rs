@@ -1,9 +1,6 @@
 //! The view that bubblewrap gives a command (bwrap(1)).
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, os::unix::fs::FileTypeExt as _, path::Path};
 
 use super::{
     Hidden, Launch,
@@ -11,7 +8,10 @@ use super::{
     stairs,
     walls::{self, Wall},
 };
-use crate::{protocol::SandboxProfile, sys::warden};
+use crate::{
+    protocol::SandboxProfile,
+    sys::{guarded::Look, warden},
+};
 
 /// Folders for what lives no longer than its makers.
 pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
@@ -35,12 +35,7 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 
 /// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
 /// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
-pub fn arguments(
-    launch: &Launch,
-    hidden: &Hidden,
-    program: &Path,
-    warden: &Path,
-) -> io::Result<Vec<String>> {
+pub fn arguments(launch: &Launch, hidden: &Hidden, program: &Path, warden: &Path) -> io::Result<Vec<String>> {
     let mut view = View::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -70,7 +65,7 @@ pub fn arguments(
     view.bind("--bind", &launch.temporary, Path::new("/dev/shm"));
     view.flags(&["--remount-ro", "/dev"]);
     let mut look = hidden.look();
-    let walls = match launch.rules.profile {
+    let mut walls = match launch.rules.profile {
         SandboxProfile::ReadOnly => walls::of_readable(&launch.roots, &look),
         SandboxProfile::WorkspaceWrite | SandboxProfile::Full => {
             if walls::make_missing(&launch.roots, &look) {
@@ -79,8 +74,12 @@ pub fn arguments(
             walls::of_writable(&launch.roots, &look, program)
         }
     };
+    for place in launch.sockets.iter().filter(|place| shows(place, &look)) {
+        walls.entry(place.clone()).or_insert(Wall::Frozen);
+    }
     for place in TEMPORARY.iter().map(Path::new) {
-        let shown = launch.roots.iter().chain(&launch.readable).filter(|path| path.starts_with(place));
+        let shown = launch.roots.iter().chain(&launch.readable).chain(&launch.sockets);
+        let shown = shown.filter(|path| path.starts_with(place));
         for step in stairs::build(place, &launch.temporary, shown)? {
             view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
         }
@@ -128,10 +127,16 @@ impl View {
     }
 }
 
+/// Whether something to connect to is to be seen: not where it lies in what is hidden, but for a socket that somebody named.
+fn shows(place: &Path, look: &Look) -> bool {
+    let Ok(it) = place.metadata() else { return false };
+    it.file_type().is_socket() || !look.present.iter().any(|hidden| place.starts_with(hidden))
+}
+
 /// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for the workspace's.
 fn is_seen(path: &Path, launch: &Launch) -> bool {
     let is_in = |folder: &Path| path.starts_with(folder) || folder.starts_with(path);
-    let is_of_root = launch.roots.iter().any(|root| is_in(root));
+    let is_of_root = launch.roots.iter().chain(&launch.sockets).any(|root| is_in(root));
     let mut others = TEMPORARY.iter().chain([&RUNTIME]);
     is_of_root || !others.any(|place| path.starts_with(place))
 }

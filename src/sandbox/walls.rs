@@ -75,7 +75,9 @@ pub fn make_missing(roots: &[PathBuf], look: &Look) -> bool {
     let mut is_any_made = false;
     for place in look.missing.iter().filter(|place| is_a_folders(place)) {
         // A link that leads there can lead elsewhere meanwhile.
-        if roots.iter().any(|root| place.starts_with(root)) && !look.links.iter().any(|link| place.starts_with(link)) {
+        if roots.iter().any(|root| place.starts_with(root))
+            && !look.links.iter().any(|link| place.starts_with(link))
+        {
             is_any_made |= make(place).is_ok();
         }
     }

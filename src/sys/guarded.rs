@@ -84,7 +84,8 @@ impl Look {
 impl GuardedPlaces {
     /// Absolute paths. The same place may stand there twice.
     pub fn new(names: impl IntoIterator<Item = (PathBuf, Guard)>) -> GuardedPlaces {
-        let places = GuardedPlaces(Arc::new(Inner { names: names.into_iter().collect(), held: Mutex::default() }));
+        let places =
+            GuardedPlaces(Arc::new(Inner { names: names.into_iter().collect(), held: Mutex::default() }));
         // From now on they are known.
         places.look();
         places

@@ -62,6 +62,8 @@ pub struct Order {
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
     pub files: Option<Files>,
     pub sockets: Sockets,
+    /// Socket files, and folders of such, that the command reaches whatever else it may not.
+    pub sockets_at: Vec<PathBuf>,
     /// Bytes that follow the order, which the command reads from its standard input. With a terminal it reads that instead.
     pub input_bytes: usize,
     /// The command gets a terminal, whose output is the warden's standard output.
@@ -186,7 +188,7 @@ fn serve() -> io::Result<()> {
     // Nobody of the same user may look into this process, or change it, also while it waits for its order.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     set_name(NAME)?;
-    close_on_execution()?;
+    close_all_others()?;
     let control: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
     let mut control = UnixStream::from(control);
     let (order, input) = match read_order(&mut control) {
@@ -204,26 +206,22 @@ fn serve() -> io::Result<()> {
     control.write_all(text.as_bytes())
 }
 
-/// What this process was started with, like its own program, is none of the command's business.
-fn close_on_execution() -> io::Result<()> {
+/// Closes what this process was started with, like its own program: it has three descriptors, and whatever it opens is its own.
+fn close_all_others() -> io::Result<()> {
     const FIRST: u32 = 3;
-    // Safety: the call takes numbers, and closes nothing before this process executes something.
-    #[allow(unsafe_code, reason = "no library has this call")]
-    let done =
-        unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    // Safety: nothing has been opened here yet that anybody would use.
+    #[allow(unsafe_code, reason = "these descriptors belong to nobody here")]
+    let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, 0) };
     if done == 0 {
         return Ok(());
     }
-    // Older kernels (before 5.11) do not know it.
-    for entry in std::fs::read_dir("/proc/self/fd")? {
-        let number = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-        let Some(number) = number.filter(|number| FIRST.cast_signed() <= *number) else { continue };
-        // Safety: as above. The folder's own descriptor has the flag already.
-        #[allow(unsafe_code, reason = "these descriptors belong to nobody here")]
-        let done = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
+    // Kernels before 5.9 do not know it.
+    let entries: Vec<_> = std::fs::read_dir("/proc/self/fd")?.collect::<Result<_, _>>()?;
+    let numbers = entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    for number in numbers.filter(|number| FIRST.cast_signed() <= *number) {
+        // Safety: as above. The folder itself is closed by now, and its number with it.
+        #[allow(unsafe_code, reason = "as above")]
+        let _closed_before = unsafe { libc::close(number) };
     }
     Ok(())
 }

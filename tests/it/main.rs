@@ -86,6 +86,6 @@ mod tidy;
 mod transports;
 mod trust;
 mod undo;
-mod watching;
 mod walls;
+mod watching;
 mod web;

@@ -43,7 +43,8 @@ fn without_bubblewrap() -> tempfile::TempDir {
 
 /// Has the agent make these calls, one a turn; how each ended.
 async fn run(home: &Home, workspace: &Path, calls: Vec<Value>) -> Vec<Value> {
-    let mut turns: Vec<Vec<Value>> = calls.into_iter().map(|call| vec![json!({ "functionCall": call })]).collect();
+    let mut turns: Vec<Vec<Value>> =
+        calls.into_iter().map(|call| vec![json!({ "functionCall": call })]).collect();
     turns.push(vec![json!({ "functionCall": { "name": "complete_task", "args": { "result": "tried" } } })]);
     let model = Recording::write_parts(home, "tries", turns);
     let mut wire = home.connect().await;

@@ -69,6 +69,7 @@ impl Ground {
             roots: vec![self.path("workspace")],
             temporary: self.path("temporary"),
             readable: Vec::new(),
+            sockets: Vec::new(),
             rules: Rules::default(),
             terminal: None,
             input: Vec::new(),

@@ -60,7 +60,8 @@ const STATES: &[State] =
 impl House {
     /// Not in `/tmp`, of which a command sees another one.
     fn new(mechanism: &Mechanism, lay: impl FnOnce(&Path)) -> House {
-        let folder = tempfile::Builder::new().prefix("walls-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder =
+            tempfile::Builder::new().prefix("walls-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir_all(folder.path().join("home/work")).unwrap();
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         let home = folder.path().join("home");
@@ -82,6 +83,7 @@ impl House {
             roots: vec![self.home()],
             temporary: self.folder.path().join("temporary"),
             readable: Vec::new(),
+            sockets: Vec::new(),
             rules: Rules::default(),
             terminal: None,
             input: Vec::new(),
@@ -145,7 +147,9 @@ fn attack(home: &Path, name: &str) -> String {
     }
     script.push_str(&format!("rm -f '{at}/{}' '{at}/dotfiles'\n", parts[0]));
     script.push_str(&format!("mkdir -p \"$(dirname '{at}/{name}')\"\n"));
-    script.push_str(&format!("echo MINE > '{at}/{name}' || {{ mkdir -p '{at}/{name}'; echo MINE > '{at}/{name}/made'; }}\n"));
+    script.push_str(&format!(
+        "echo MINE > '{at}/{name}' || {{ mkdir -p '{at}/{name}'; echo MINE > '{at}/{name}/made'; }}\n"
+    ));
     script.push_str("echo over\n");
     script
 }
@@ -165,10 +169,7 @@ fn found(place: &Path) -> String {
 
 /// Whether places that were not there are guarded.
 fn check_each(names: &[&str], states: &[State]) -> Vec<(String, State)> {
-    names
-        .iter()
-        .flat_map(|name| states.iter().map(|state| ((*name).to_owned(), *state)))
-        .collect()
+    names.iter().flat_map(|name| states.iter().map(|state| ((*name).to_owned(), *state))).collect()
 }
 
 async fn each_stays(mechanism: &Mechanism, cases: Vec<(String, State)>) {
@@ -299,7 +300,9 @@ fn what_is_mounted_twice_is_hidden_twice() {
             assert!(!found(&home.join(place)).contains("MINE"), "{mechanism:?}, {place}");
         }
         assert!(home.join(".local/state/subagentd").is_dir(), "{mechanism:?}");
-        for point in [home.join("other/gemini"), home.join("other/own"), home.join("other/local"), base.join("again")] {
+        for point in
+            [home.join("other/gemini"), home.join("other/own"), home.join("other/local"), base.join("again")]
+        {
             assert!(Command::new("umount").arg(point).status().unwrap().success());
         }
     }
@@ -308,16 +311,15 @@ fn what_is_mounted_twice_is_hidden_twice() {
 #[tokio::test]
 async fn the_warden_is_the_program_that_was_opened() {
     for mechanism in mechanisms() {
-        let folder = tempfile::Builder::new().prefix("walls-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder =
+            tempfile::Builder::new().prefix("walls-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let work = folder.path().join("work");
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         fs::create_dir_all(&work).unwrap();
         let own = work.join("subagentd");
         fs::copy(warden(), &own).unwrap();
-        let house = House {
-            sandbox: Sandbox::with(own.clone(), Hidden::default(), mechanism.clone()),
-            folder,
-        };
+        let house =
+            House { sandbox: Sandbox::with(own.clone(), Hidden::default(), mechanism.clone()), folder };
         let mark = house.folder.path().join("ran-outside");
         let evil = format!("#!/bin/sh\necho ran >> {}\n", mark.display());
         fs::write(work.join("new"), evil).unwrap();
@@ -362,6 +364,61 @@ async fn sockets_lead_nowhere_but_pairs() {
             let (_, said) = house.run(Launch { rules, ..house.launch(&script) }).await;
             assert_eq!(said, "pair\n", "{mechanism:?}, network {network}");
             assert!(listener.accept().is_err() && nameless.accept().is_err(), "{mechanism:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_socket_that_the_settings_name_is_reached_and_no_other() {
+    for mechanism in mechanisms() {
+        for network in [false, true] {
+            let house = House::new(&mechanism, |_| ());
+            let (named, other) = (house.home().join("named.sock"), house.home().join("other.sock"));
+            let folder = house.folder.path().join("sockets");
+            fs::create_dir(&folder).unwrap();
+            let inside = folder.join("inside.sock");
+            let listeners = [&named, &inside, &other].map(|place| UnixListener::bind(place).unwrap());
+            symlink(&other, house.home().join("work/link.sock")).unwrap();
+            symlink(&other, folder.join("link.sock")).unwrap();
+            let abstract_name = format!("walls-named-{}-{network}", std::process::id());
+            let nameless =
+                UnixListener::bind_addr(&SocketAddr::from_abstract_name(&abstract_name).unwrap()).unwrap();
+            nameless.set_nonblocking(true).unwrap();
+            let script = format!(
+                "perl -MSocket -e 'for my $path (@ARGV, \"\\0{abstract_name}\") {{ socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die \"no socket: $!\"; \
+                 print connect($s, pack_sockaddr_un($path)) ? \"reached\\n\" : \"refused\\n\"; syswrite($s, \"hello\") if getpeername($s); }} \
+                 for my $kind (SOCK_DGRAM, SOCK_RAW) {{ socket(my $s, AF_UNIX, $kind, 0) and print \"made\\n\" }}' \
+                 ../named.sock {} {} link.sock {}",
+                inside.display(),
+                other.display(),
+                folder.join("link.sock").display()
+            );
+            let rules = Rules { network, ..Rules::default() };
+            let sockets = vec![named.clone(), folder.clone()];
+            let (_, said) = house.run(Launch { rules, sockets, ..house.launch(&script) }).await;
+            assert_eq!(
+                said, "reached\nreached\nrefused\nrefused\nrefused\nrefused\n",
+                "{mechanism:?}, {network}"
+            );
+            for (at, listener) in listeners.iter().enumerate() {
+                listener.set_nonblocking(true).unwrap();
+                let came = listener.accept().map(|(mut stream, _)| {
+                    stream.set_nonblocking(false).unwrap();
+                    let mut text = String::new();
+                    std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
+                    text
+                });
+                assert_eq!(came.ok().as_deref(), (at < 2).then_some("hello"), "{mechanism:?}, {at}");
+            }
+            assert!(nameless.accept().is_err());
+            // The network, which the same call leads to, is as it was.
+            let tcp = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+            let port = tcp.local_addr().unwrap().port();
+            let script =
+                format!("exec 2>/dev/null; exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; echo over");
+            let sockets = vec![named];
+            let (_, said) = house.run(Launch { rules, sockets, ..house.launch(&script) }).await;
+            assert_eq!(said, if network { "reached\nover\n" } else { "over\n" }, "{mechanism:?}");
         }
     }
 }
@@ -434,8 +491,7 @@ async fn what_may_be_written_changes_as_ever() {
                       chmod u+s tool 2>/dev/null || true; cat copy";
         let said = house.bash(script).await;
         assert_eq!(
-            said,
-            "ran\n755 1000000\n755 1000000\n700\n755\n2000000\n600 5\n7\n640\n755 1000000\necho went\n",
+            said, "ran\n755 1000000\n755 1000000\n700\n755\n2000000\n600 5\n7\n640\n755 1000000\necho went\n",
             "{mechanism:?}"
         );
     }
@@ -453,7 +509,10 @@ async fn memory_that_has_names_is_the_sessions_own() {
             .await;
         assert!(said.ends_with("over\n") && !said.contains("mine"), "{mechanism:?}: {said}");
         assert_eq!(fs::read_to_string(&place).unwrap(), "mine", "{mechanism:?}");
-        assert!(!place.with_file_name(format!("walls-{}-left", std::process::id())).exists(), "{mechanism:?}");
+        assert!(
+            !place.with_file_name(format!("walls-{}-left", std::process::id())).exists(),
+            "{mechanism:?}"
+        );
     }
     fs::remove_file(place).unwrap();
 }
@@ -491,7 +550,8 @@ async fn who_is_not_confined_does_not_reach_the_daemon_either() {
 
 #[tokio::test]
 async fn no_link_of_an_earlier_command_is_followed_when_a_view_is_made() {
-    let Some(mechanism) = mechanisms().into_iter().find(|it| matches!(it, Mechanism::Bubblewrap { .. })) else {
+    let Some(mechanism) = mechanisms().into_iter().find(|it| matches!(it, Mechanism::Bubblewrap { .. }))
+    else {
         return;
     };
     let folder = tempfile::Builder::new().prefix("walls-").tempdir_in("/tmp").unwrap();
@@ -501,7 +561,8 @@ async fn no_link_of_an_earlier_command_is_followed_when_a_view_is_made() {
     let house = House { sandbox: Sandbox::with(warden(), Hidden::default(), mechanism), folder };
     let work = house.folder.path().join("above/home/work");
     let victim = house.folder.path().join("victim");
-    let launch = |script: &str| Launch { directory: work.clone(), roots: vec![work.clone()], ..house.launch(script) };
+    let launch =
+        |script: &str| Launch { directory: work.clone(), roots: vec![work.clone()], ..house.launch(script) };
     let way = house.folder.path().display();
     let script = format!(
         "for folder in {way}/above/home {way}/above {way}; do mv $folder /tmp/old-$$-${{folder##*/}} 2>/dev/null && \

@@ -256,7 +256,10 @@ fn a_file_that_says_it_is_ours_is_read_by_our_table_in_any_folder() {
             let file = read(kind, format);
             assert_eq!((file.format, file.problems), (AgentFormat::Own, vec![]), "{format:?}");
             let definition = file.definition.unwrap();
-            assert_eq!((definition.title.as_str(), definition.version.as_deref()), ("The Scout", Some("2.0.0")));
+            assert_eq!(
+                (definition.title.as_str(), definition.version.as_deref()),
+                ("The Scout", Some("2.0.0"))
+            );
             assert_eq!(definition.mcp.servers, Some(vec!["docs".to_owned()]));
         }
         // Whoever does not say so follows the folder.

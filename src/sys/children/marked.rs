@@ -32,10 +32,13 @@ pub fn started_by_a_daemon(marker: &str) -> Option<i32> {
 
 fn is_marked(proc: &Path, pid: i32, marker: &str) -> bool {
     let environment = table::environment(proc, pid, MOST_BYTES).unwrap_or_default();
-    let mut variables = environment.split(|byte| *byte == 0).map(|variable| variable.split(|byte| *byte == b'='));
-    let has_mark = variables
-        .any(|mut parts| parts.next().is_some_and(|name| name == MARK.as_bytes() || name == marker.as_bytes()));
-    let words = table::read_bounded(&proc.join(pid.to_string()).join("cmdline"), MOST_BYTES).unwrap_or_default();
+    let mut variables =
+        environment.split(|byte| *byte == 0).map(|variable| variable.split(|byte| *byte == b'='));
+    let has_mark = variables.any(|mut parts| {
+        parts.next().is_some_and(|name| name == MARK.as_bytes() || name == marker.as_bytes())
+    });
+    let words =
+        table::read_bounded(&proc.join(pid.to_string()).join("cmdline"), MOST_BYTES).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0).skip(1);
     has_mark || words.next() == Some(warden::ARGUMENT.as_bytes()) && words.next() == Some(b"".as_slice())
 }

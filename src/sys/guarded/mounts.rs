@@ -64,7 +64,9 @@ impl Mounts {
             let id = Id::of(above);
             let shown = self.shown_elsewhere(above).into_iter();
             paths.extend(
-                shown.filter(|(other, is_part)| !is_part && Id::of(other) == id).map(|(other, _)| other.join(rest)),
+                shown
+                    .filter(|(other, is_part)| !is_part && Id::of(other) == id)
+                    .map(|(other, _)| other.join(rest)),
             );
         }
         paths
@@ -79,7 +81,8 @@ impl Mounts {
         };
         let Ok(below) = path.strip_prefix(&own.point) else { return Vec::new() };
         let inner = join(&own.root, below);
-        let of_same = self.0.iter().enumerate().filter(|(other, mount)| *other != at && mount.device == own.device);
+        let of_same =
+            self.0.iter().enumerate().filter(|(other, mount)| *other != at && mount.device == own.device);
         of_same
             .filter_map(|(_, mount)| match inner.strip_prefix(&mount.root) {
                 Ok(rest) => Some((join(&mount.point, rest), false)),
@@ -101,7 +104,8 @@ fn path(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((byte, after)) = rest.split_first() {
-        let octal = after.get(..3).filter(|_| *byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let octal =
+            after.get(..3).filter(|_| *byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
         match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(meant) => {
                 bytes.push(meant);
@@ -134,8 +138,8 @@ mod tests {
 
     #[test]
     fn the_same_file_is_found_under_each_mount() {
-        let expected =
-            [("/persist of\tall/@home/ada/.keys", false), ("/srv/one", true)].map(|(it, part)| (it.into(), part));
+        let expected = [("/persist of\tall/@home/ada/.keys", false), ("/srv/one", true)]
+            .map(|(it, part)| (it.into(), part));
         assert_eq!(elsewhere("/home/ada/.keys"), expected);
         assert_eq!(elsewhere("/var/lib/x"), [("/lib-again/x".into(), false)]);
         assert_eq!(elsewhere("/lib-again/x"), [("/var/lib/x".into(), false)]);

@@ -1,6 +1,10 @@
 //! What a command may not do: limits, Landlock, seccomp. Prepared by the warden, entered by the command before it begins.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
@@ -21,8 +25,12 @@ use seccompiler::{
 
 use super::{
     Files, Limits, Order, Sockets,
-    on_behalf::{self, Asking, Waiting},
+    on_behalf::{self, Asking, May, Waiting},
 };
+
+mod calls;
+
+use calls::{ATTRIBUTES, FILE_REQUESTS, FILE_SETTINGS, FORBIDDEN, MISSING, OF_PROCESS, SHARED, SOCKET_KINDS};
 
 /// The restrictions this is written for; older kernels have fewer, which the filters make up for where they can.
 const NEWEST: ABI = ABI::V6;
@@ -52,11 +60,10 @@ impl Confinement {
             Some(files) => Some(rules(files, order.sockets).map_err(refused)?),
             None => scope(order.sockets).map_err(refused)?,
         };
-        let filters =
-            filters(order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?;
-        let (on_behalf, waiting) = match &order.files {
-            Some(files) => {
-                let (asking, waiting) = on_behalf::pair(files)
+        let filters = filters(order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?;
+        let (on_behalf, waiting) = match on_behalf(order) {
+            Some((may, without)) => {
+                let (asking, waiting) = on_behalf::pair(may, without)
                     .map_err(|error| format!("nobody can be asked for the command: {error}"))?;
                 (Some(asking), Some(waiting))
             }
@@ -85,7 +92,9 @@ impl Confinement {
                 return Err(io::Error::other("the kernel has no Landlock"));
             }
         }
-        self.filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))?;
+        self.filters
+            .iter()
+            .try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))?;
         match self.on_behalf {
             Some(asking) => asking.begin(),
             None => Ok(()),
@@ -226,24 +235,60 @@ fn filters(order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>>
     if order.files.is_some() && version < ABI::V6 as u32 {
         refused.extend(signals(order)?);
     }
-    let mut missing = always(MISSING);
-    let mut filters = Vec::new();
-    if order.files.is_some() {
-        // Without a namespace these are everybody's, and stay when the command has ended.
-        missing.extend(always(SHARED));
-        filters.push(program(always(ATTRIBUTES), libc::EOPNOTSUPP)?);
+    let mut filters = vec![program(refused, libc::EPERM)?];
+    // Else the filter has it that asks, see `without`.
+    if order.files.is_none() {
+        filters.push(program(always(MISSING), libc::ENOSYS)?);
+        #[cfg(target_arch = "x86_64")]
+        filters.push(no_second_numbers());
     }
-    filters.extend([program(refused, libc::EPERM)?, program(missing, libc::ENOSYS)?]);
-    #[cfg(target_arch = "x86_64")]
-    filters.push(no_second_numbers());
-    let families: &[i32] = match order.sockets {
-        Sockets::All | Sockets::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        Sockets::None => &[],
-    };
-    let others = families.iter().map(|family| is_not(0, *family as u64)).collect::<Result<Vec<_>, _>>()?;
-    let rules = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
-    filters.push(program(Rules::from([(libc::SYS_socket, rules)]), libc::EACCES)?);
+    filters.push(program(Rules::from([(libc::SYS_socket, sockets(order)?)]), libc::EACCES)?);
     Ok(filters)
+}
+
+/// Which sockets are refused.
+fn sockets(order: &Order) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let mut families = match order.sockets {
+        Sockets::All | Sockets::Internet => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Sockets::None => Vec::new(),
+    };
+    if order.sockets_at.is_empty() {
+        return refuse_but(&families);
+    }
+    families.push(libc::AF_UNIX);
+    let mut refused = refuse_but(&families)?;
+    // These name whom they reach with each message, so it is not enough to be asked for connections.
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let is_kind = SeccompCmpOp::MaskedEq(SOCKET_KINDS);
+        let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, kind as u64)?;
+        refused.push(SeccompRule::new(vec![is(0, libc::AF_UNIX as u64)?, is_kind])?);
+    }
+    Ok(refused)
+}
+
+fn refuse_but(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let others = families.iter().map(|family| is_not(0, *family as u64)).collect::<Result<Vec<_>, _>>()?;
+    if others.is_empty() { Ok(Vec::new()) } else { Ok(vec![SeccompRule::new(others)?]) }
+}
+
+/// What is done for the command by its warden, and what the same filter answers; `None` = nothing is.
+fn on_behalf(order: &Order) -> Option<(May, Vec<(i64, Errno)>)> {
+    if order.sockets == Sockets::All {
+        return None;
+    }
+    // Where they really lie: a link may lead there.
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    let connect: Vec<PathBuf> = order.sockets_at.iter().map(real).collect();
+    let without = if order.files.is_some() { without() } else { Vec::new() };
+    let write = order.files.as_ref().map(|files| files.writable.clone());
+    (write.is_some() || !connect.is_empty()).then_some((May { write, connect }, without))
+}
+
+/// What a kernel that keeps files closed does not have, for a command. Without a namespace what is shared by numbers and names
+/// is everybody's, and stays when the command has ended.
+fn without() -> Vec<(i64, Errno)> {
+    let missing = MISSING.iter().chain(SHARED).map(|call| (*call, Errno::NOSYS));
+    missing.chain(ATTRIBUTES.iter().map(|call| (*call, Errno::OPNOTSUPP))).collect()
 }
 
 /// What a command may not do that nobody confines: end the daemon, whose questions it would answer then.
@@ -274,106 +319,16 @@ fn of_others(argument: u8) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![is_not(argument, 0)?])
 }
 
-/// What no command of an agent has any business with: the kernel itself, mounts, namespaces, other processes' memory, keys.
-/// Much of it needs rights that a command does not have; the filter holds where one was forgotten.
-const FORBIDDEN: &[i64] = &[
-    libc::SYS_add_key,
-    libc::SYS_bpf,
-    libc::SYS_chroot,
-    libc::SYS_delete_module,
-    libc::SYS_finit_module,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fsopen,
-    libc::SYS_init_module,
-    libc::SYS_kexec_file_load,
-    libc::SYS_kexec_load,
-    libc::SYS_keyctl,
-    libc::SYS_mount,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_perf_event_open,
-    libc::SYS_pivot_root,
-    libc::SYS_process_vm_writev,
-    libc::SYS_reboot,
-    libc::SYS_request_key,
-    libc::SYS_setns,
-    libc::SYS_swapoff,
-    libc::SYS_swapon,
-    libc::SYS_umount2,
-    libc::SYS_unshare,
-    libc::SYS_userfaultfd,
-];
-
-/// Calls that programs know how to do without.
-const MISSING: &[i64] = &[
-    libc::SYS_clone3,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    // Memory that stands in no process's account.
-    libc::SYS_memfd_create,
-    libc::SYS_memfd_secret,
-];
-
-/// Memory, queues and semaphores that have a number or a name, and no file.
-const SHARED: &[i64] = &[
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgctl,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-];
-
-/// What can be done to any process of the same user; the process is the first argument, 0 is the caller.
-const OF_PROCESS: &[i64] = &[
-    libc::SYS_prlimit64,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setattr,
-    libc::SYS_sched_setparam,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_process_madvise,
-];
-
-/// Requests that change a file that was opened for reading (linux/fs.h, linux/fsverity.h): SETFLAGS in two sizes, SETVERSION in
-/// two sizes, FSSETXATTR, ENABLE_VERITY.
-const FILE_REQUESTS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x4008_7602, 0x4004_7602, 0x401c_5820, 0x4080_6685];
-
-/// What gives a file attributes of its own. Programs know file systems that have none.
-const ATTRIBUTES: &[i64] = &[
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
-];
-
-/// What [`FILE_REQUESTS`] do, by another call.
-const FILE_SETTINGS: &[i64] = &[FILE_SETATTR];
-
-/// Calls of newer kernels, numbered alike on all machines: Linux 6.13, and 6.17.
-const SETXATTRAT: i64 = 463;
-const REMOVEXATTRAT: i64 = 466;
-const FILE_SETATTR: i64 = 469;
-
 /// On x86-64 some kernels know every call by a second number (x32), which no rule of a filter names.
+pub const SECOND_NUMBERS: u32 = 0x4000_0000;
+
 #[cfg(target_arch = "x86_64")]
 fn no_second_numbers() -> BpfProgram {
-    const SECOND: u32 = 0x4000_0000;
     let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
     vec![
         // The call's number is the first of what a filter is given.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, SECOND),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, SECOND_NUMBERS),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]

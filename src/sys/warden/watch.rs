@@ -27,7 +27,10 @@ use rustix::{
 
 use super::super::clock::{Clock as _, SystemClock};
 use super::{
-    Ended, Limit, Limits, Order, Wish, confine::Confinement, on_behalf::{Attendant, Waiting}, processes,
+    Ended, Limit, Limits, Order, Wish,
+    confine::Confinement,
+    on_behalf::{Attendant, Waiting},
+    processes,
     terminal::Screen,
 };
 

@@ -99,6 +99,7 @@ pub async fn launch(
         roots: ground.roots.iter().map(PathBuf::from).collect(),
         temporary: folder.0.clone(),
         readable,
+        sockets: ground.rules.sockets.to_vec(),
         rules: confinement,
         terminal: None,
         input: Vec::new(),

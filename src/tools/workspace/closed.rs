@@ -84,3 +84,108 @@ impl Closed {
         Err(Errno::NAMETOOLONG)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+    use crate::{
+        protocol::{Risk, ToolErrorType},
+        sys::guarded::Guard,
+        tools::{OwnFiles, workspace::Wish},
+    };
+
+    struct Home {
+        _folder: tempfile::TempDir,
+        at: PathBuf,
+        places: GuardedPlaces,
+    }
+
+    impl Home {
+        fn new() -> Home {
+            let folder = tempfile::tempdir().unwrap();
+            let at = folder.path().canonicalize().unwrap();
+            for name in [".local/state/own", ".keys", "work"] {
+                fs::create_dir_all(at.join(name)).unwrap();
+                fs::write(at.join(name).join("token"), "secret").unwrap();
+            }
+            let names = [(".local/state/own", Guard::Always), (".keys", Guard::Present)];
+            let places = GuardedPlaces::new(names.map(|(name, guard)| (at.join(name), guard)));
+            Home { _folder: folder, at, places }
+        }
+
+        fn workspace(&self) -> Workspace {
+            Workspace::open(&[self.at.clone()]).unwrap().closed_to(&self.places)
+        }
+    }
+
+    /// What a tool gets that reads a path, or writes to it.
+    fn both(workspace: &Workspace, path: &str) -> [Option<ToolErrorType>; 2] {
+        let place = match workspace.resolve(path) {
+            Ok(place) => place,
+            Err(error) => return [Some(error.kind), Some(error.kind)],
+        };
+        let wish = Wish { bytes: b"mine", over: None, attributes: None };
+        let stop = tokio_util::sync::CancellationToken::new();
+        let beside = place.relative.with_file_name("made/by/a/tool");
+        let beside = workspace.place_at(&workspace.root_of(&place).join(beside)).unwrap();
+        let written = workspace.put(&beside, &wish, &stop, &mut || true);
+        [
+            workspace.open_place(&place).map(drop).err().map(|it| it.kind),
+            written.map(drop).err().map(|it| it.kind),
+        ]
+    }
+
+    #[test]
+    fn what_is_closed_stays_so_under_another_name() {
+        let home = Home::new();
+        let workspace = home.workspace();
+        let (outside, refused) =
+            (Some(ToolErrorType::PathNotInWorkspace), Some(ToolErrorType::PermissionDenied));
+        for path in [".local/state/own/token", ".keys/token"] {
+            assert_eq!(both(&workspace, path), [outside, outside], "{path}");
+        }
+        assert_eq!(both(&workspace, "work/token"), [None, None]);
+        // The workspace was opened before.
+        fs::rename(home.at.join(".local"), home.at.join(".l2")).unwrap();
+        fs::rename(home.at.join(".keys"), home.at.join("keys")).unwrap();
+        symlink(".l2/state/own", home.at.join("link")).unwrap();
+        for path in [".l2/state/own/token", "keys/token", "link/token"] {
+            assert_eq!(both(&workspace, path), [refused, refused], "{path}");
+            let place = workspace.resolve(path).unwrap();
+            assert!(workspace.neighbours().open(&place).is_err(), "{path}");
+            assert!(workspace.neighbours().facts(&place).is_err(), "{path}");
+        }
+        assert_eq!(both(&workspace, "work/token"), [None, None]);
+        // And one that is opened afterwards.
+        let workspace = home.workspace();
+        for path in [".l2/state/own/token", "keys/token", "link/token", ".local/state/own/made"] {
+            assert_eq!(both(&workspace, path), [outside, outside], "{path}");
+        }
+        assert_eq!(fs::read_dir(home.at.join(".l2/state/own")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_guarded_is_critical_under_another_name_and_where_it_is_missing() {
+        let home = Home::new();
+        for name in ["config", "dotfiles", "state"] {
+            fs::create_dir(home.at.join(name)).unwrap();
+        }
+        symlink("dotfiles", home.at.join(".products")).unwrap();
+        let own = OwnFiles::new(
+            &home.at.join("config"),
+            &home.at.join("state"),
+            [home.at.join(".products/agents")],
+        );
+        let workspace = home.workspace();
+        let risk = |path: &str| own.risk(&workspace, &home.at.join(path));
+        for path in ["config/a", "state/a", "dotfiles/agents/a.md", "dotfiles/agents", ".products"] {
+            assert_eq!(risk(path), Some(Risk::Critical), "{path}");
+        }
+        assert_eq!(risk("dotfiles/other"), None);
+        fs::rename(home.at.join("config"), home.at.join("moved")).unwrap();
+        assert_eq!(risk("moved/policies/a.toml"), Some(Risk::Critical));
+        assert_eq!(risk("config/policies/a.toml"), Some(Risk::Critical));
+    }
+}

@@ -107,7 +107,10 @@ impl Call {
                     0 => now(),
                     at => {
                         let [accessed, modified] = task.numbers(at)?;
-                        Timestamps { last_access: seconds(accessed, 0), last_modification: seconds(modified, 0) }
+                        Timestamps {
+                            last_access: seconds(accessed, 0),
+                            last_modification: seconds(modified, 0),
+                        }
                     }
                 };
                 (named(here, first, 0), Change::Times(times))

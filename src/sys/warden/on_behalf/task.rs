@@ -1,12 +1,15 @@
 //! The process that asks: its memory, its folder, its open files. Read from `/proc`.
 
 use std::{
-    ffi::OsString,
-    fs::File,
+    ffi::{OsStr, OsString},
+    fs::{self, File},
     io,
     os::{
         fd::OwnedFd,
-        unix::{ffi::OsStringExt as _, fs::FileExt as _},
+        unix::{
+            ffi::{OsStrExt as _, OsStringExt as _},
+            fs::FileExt as _,
+        },
     },
     path::{Path, PathBuf},
 };
@@ -46,19 +49,28 @@ impl Task {
 
     /// A handle of the file that is meant. It can be looked at and changed, not read.
     pub fn open(&self, target: &Target) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
         let Some(address) = target.path else { return self.descriptor(target.at) };
-        let path = self.path(address)?;
+        self.open_at(&self.path(address)?, target)
+    }
+
+    /// The same by a path that was read before.
+    pub fn open_path(&self, path: &[u8], target: &Target) -> Result<OwnedFd, Errno> {
+        self.open_at(Path::new(OsStr::from_bytes(path)), target)
+    }
+
+    fn open_at(&self, path: &Path, target: &Target) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
         if path.as_os_str().is_empty() {
             return if target.may_be_empty { self.base(target.at) } else { Err(Errno::NOENT) };
         }
         // Libraries go this way where a kernel has no call of its own. For this process the path would mean others.
-        if let Some(number) = own_descriptor(&path) {
+        if let Some(number) = own_descriptor(path) {
             return self.descriptor(number);
         }
-        let base = if path.is_absolute() { openat(CWD, "/", flags, Mode::empty())? } else { self.base(target.at)? };
+        let base =
+            if path.is_absolute() { openat(CWD, "/", flags, Mode::empty())? } else { self.base(target.at)? };
         let flags = if target.follows { flags } else { flags | OFlags::NOFOLLOW };
-        openat2(base, &path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
+        openat2(base, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
     }
 
     fn base(&self, at: u64) -> Result<OwnedFd, Errno> {
@@ -116,6 +128,18 @@ impl Task {
         Ok(numbers)
     }
 
+    /// Some bytes of its memory.
+    pub fn bytes(&self, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; usize::try_from(length).map_err(|_| Errno::INVAL)?];
+        self.memory()?.read_exact_at(&mut bytes, address).map_err(|_| Errno::FAULT)?;
+        Ok(bytes)
+    }
+
+    /// What the system says of it.
+    pub fn status(&self) -> Result<String, Errno> {
+        fs::read_to_string(self.folder.join("status")).map_err(|_| Errno::SRCH)
+    }
+
     fn memory(&self) -> Result<File, Errno> {
         let refused = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::PERM);
         File::open(self.folder.join("mem")).map_err(refused)
@@ -124,6 +148,7 @@ impl Task {
 
 /// The number at the end of `/proc/self/fd/N`.
 fn own_descriptor(path: &Path) -> Option<u64> {
-    let number = path.strip_prefix("/proc/self/fd").or_else(|_| path.strip_prefix("/proc/thread-self/fd")).ok()?;
+    let number =
+        path.strip_prefix("/proc/self/fd").or_else(|_| path.strip_prefix("/proc/thread-self/fd")).ok()?;
     number.to_str()?.parse().ok()
 }

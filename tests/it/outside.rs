@@ -147,7 +147,7 @@ async fn a_daemon_in_its_workspace_is_safe(variables: &[(&str, &str)], mechanism
     let told = format!("{ends:?}");
     assert_eq!(ends.len(), 4, "{told}");
     assert_eq!(ends[0]["result"]["data"]["sandbox"], mechanism, "{told}");
-    assert!(ends[0].to_string().contains("over") && ends[3].to_string().contains("over"), "{told}");
+    assert!(ends[0].to_string().contains("over"), "{told}");
     assert!(!told.contains(token.trim()) && !told.contains("decision = "), "{told}");
     assert_eq!(files_of(&home.path("config")), before, "{mechanism}");
     for place in [".config", ".claude", ".gemini", "config/opencode"] {

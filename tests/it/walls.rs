@@ -211,7 +211,7 @@ async fn each_secret_stays_hidden() {
 async fn what_was_moved_by_others_is_hidden_where_it_is_now() {
     for mechanism in mechanisms() {
         for name in OWN.iter().chain(SECRETS) {
-            let house = House::new(&mechanism, |home| drop(lay(home, name, State::Present)));
+            let house = House::new(&mechanism, |home| assert!(lay(home, name, State::Present)));
             let home = house.home();
             let first = home.join(name.split('/').next().unwrap());
             fs::rename(&first, home.join("renamed")).unwrap();
